@@ -26,7 +26,7 @@ from sklearn.base import clone
 
 from atomlearn import AtomicClassifier, AtomicRegressor, AtomicRegressorCV
 from atomlearn.findings import keep, monitor
-from atomlearn.findings.new_rows import _at_one_level
+from atomlearn.findings.new_rows import _at_chosen_level
 
 RESULTS = Path(__file__).parents[1] / "results"
 NUMBERS = ("told", "bound", "true", "held", "warm", "cold")
@@ -76,7 +76,7 @@ def one(name: str, seed: int) -> list[float]:
     found = monitor(model, X[n:], y[n:], keep(model, X[:n], y[:n], rng=seed), rng=seed)
     times, fits = [], []
     for warm in (True, False):
-        again = clone(_at_one_level(model)).set_params(warm_start=warm, tol=1e-6)
+        again = clone(_at_chosen_level(model)).set_params(warm_start=warm, tol=1e-6)
         if warm:
             again.results_ = model.results_
             if hasattr(model, "classes_"):

@@ -25,10 +25,10 @@ def lazy(package: str, modules: Mapping[str, str]) -> Callable[[str], Any]:
         if name not in homes:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         module = importlib.import_module(f"{package}.{homes[name]}")
-        # All names at once: the import has set the name of the module itself, and a function may
-        # have the same one.
-        for each in modules[homes[name]].split():
-            setattr(sys.modules[package], each, vars(module).get(each, module))
+        # All names are set at once, because the import has bound the name of the module itself, and
+        # a function may have the same name.
+        for name_of_module in modules[homes[name]].split():
+            setattr(sys.modules[package], name_of_module, vars(module).get(name_of_module, module))
         return vars(sys.modules[package])[name]
 
     return get

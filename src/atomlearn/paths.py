@@ -3,10 +3,7 @@
 from atomlearn.core.paths.criteria import information_criterion
 from atomlearn.core.paths.cross_validation import cross_validate
 from atomlearn.core.paths.ends import ExplainedDeviance, NoImprovement, NumberOfFeatures
-from atomlearn.core.paths.levels import (
-    alpha_grid,
-    largest_useful_alpha,
-)
+from atomlearn.core.paths.levels import alpha_grid, largest_useful_alpha
 from atomlearn.core.paths.path import path
 
 __all__ = [

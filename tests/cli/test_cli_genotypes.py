@@ -185,19 +185,19 @@ def test_samples_without_covariates_are_named_at_prediction(
 
 
 def test_an_ambiguous_swap_is_told_and_taken_as_the_mean() -> None:
-    from atomlearn.cli.genotypes import _way
+    from atomlearn.cli.genotypes import _relation_of_alleles
     from atomlearn.reports.model import Allele
 
     palindromic = Allele("v", "1", 5, "A", "T", 0.5)
     plain = Allele("v", "1", 5, "A", "C", 0.5)
-    assert _way(palindromic, "A", "T") == "same"
-    assert _way(palindromic, "T", "A") == "ambiguous"
-    assert _way(plain, "C", "A") == "swapped"
-    assert _way(plain, "T", "G") == "flipped"
-    assert _way(plain, "G", "T") == "flipped swapped"
-    assert _way(plain, "0", "C") == "same"
-    assert _way(plain, "0", "A") == "swapped"
-    assert _way(plain, "A", "T") == "different"
+    assert _relation_of_alleles(palindromic, "A", "T") == "same"
+    assert _relation_of_alleles(palindromic, "T", "A") == "ambiguous"
+    assert _relation_of_alleles(plain, "C", "A") == "swapped"
+    assert _relation_of_alleles(plain, "T", "G") == "flipped"
+    assert _relation_of_alleles(plain, "G", "T") == "flipped swapped"
+    assert _relation_of_alleles(plain, "0", "C") == "same"
+    assert _relation_of_alleles(plain, "0", "A") == "swapped"
+    assert _relation_of_alleles(plain, "A", "T") == "different"
 
 
 def test_filters_count_what_they_leave_out(study: dict[str, Any]) -> None:

@@ -320,7 +320,7 @@ def test_the_interval_of_a_nearly_perfect_area_is_as_wide_as_that_of_a_guess() -
     y, draws = np.arange(40) % 2, [(0.4, 0.1), (0.45, 0.1), (0.55, 0.1), (0.6, 0.1)] * 10
     trial = Trial(lambda *rows: np.zeros(0), "classification", y, 0)
     width = 1.645 * np.std([score for score, _ in draws])
-    found = trial._judged((0.998, 0.1), draws, 40, 5, "permutations")
+    found = trial._verdict((0.998, 0.1), draws, 40, 5, "permutations")
     assert found.interval == pytest.approx((0.998 - width, 1.0), abs=1e-3)
 
 

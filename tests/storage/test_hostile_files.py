@@ -192,7 +192,7 @@ def test_a_conversion_takes_no_more_for_a_line(write, tmp_path, capsys):
 
 
 def test_what_a_parser_asks_for_beyond_the_limit_fails():
-    with held.within(2**20), pytest.raises(MemoryError), held.capped():
+    with held.within(2**20), pytest.raises(MemoryError), held.memory_capped():
         np.ones(2**27)
     with held.within(2**20), pytest.raises(ValueError, match="may be taken"):
         held.fits("f", "it", 2**30)

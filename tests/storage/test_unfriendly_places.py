@@ -18,7 +18,7 @@ from atomlearn.cli import main
 from atomlearn.datasets import convert, read
 from atomlearn.designs import OnDisk
 from atomlearn.storage.conversion import to_store
-from atomlearn.storage.formats.held import LIMITS, believe, fits
+from atomlearn.storage.formats.held import LIMITS, check_declared, fits
 from atomlearn.storage.intake import read as intake
 
 CSV = "a,b,y\n" + "".join(f"{i // 2},{i * i % 7}.5,{i % 2}\n" for i in range(40))
@@ -85,12 +85,12 @@ def test_two_arrays_of_one_name(tmp_path):
 
 
 def test_declared_sizes_are_held_against_what_is_stored():
-    believe("f", "it", 100, 100)
-    believe("f", "it", LIMITS.piece_bytes, 1, LIMITS.unpacked)
+    check_declared("f", "it", 100, 100)
+    check_declared("f", "it", LIMITS.piece_bytes, 1, LIMITS.unpacked)
     with pytest.raises(ValueError, match="f is damaged or cut off"):
-        believe("f", "it", 101, 100)
+        check_declared("f", "it", 101, 100)
     with pytest.raises(ValueError, match="damaged"):
-        believe("f", "it", LIMITS.piece_bytes + 1, 1000, LIMITS.unpacked)
+        check_declared("f", "it", LIMITS.piece_bytes + 1, 1000, LIMITS.unpacked)
     with pytest.raises(ValueError, match="f does not fit in memory"):
         fits("f", "it", 2**60)
 

@@ -111,7 +111,7 @@ def test_columns_that_nobody_lists_are_bounded_by_the_first_relaxation(
     assert easy.columns[0] in hard.columns
 
 
-@pytest.mark.parametrize("place", ["bounds", "_rounded", "_branch", "_next"])
+@pytest.mark.parametrize("place", ["bounds", "_rounded_fit", "_branch", "_next_batch"])
 def test_an_interrupt_anywhere_leaves_every_set_bounded(
     place: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

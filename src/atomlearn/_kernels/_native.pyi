@@ -14,13 +14,7 @@ Indices = NDArray[np.signedinteger[Any]]
 
 def simd() -> str: ...
 def dense_product(
-    x: Data,
-    transposed: bool,
-    squared: bool,
-    v: Data,
-    rows: Positions | None,
-    out: Array,
-    /,
+    x: Data, transposed: bool, squared: bool, v: Data, rows: Positions | None, out: Array, /
 ) -> None: ...
 def gather(x: Data, columns: Positions, rows: Positions | None, out: NDArray[Any], /) -> None: ...
 def balance_level(v: Array, k: float, /) -> float: ...
@@ -47,14 +41,7 @@ def genotype_found(
 def genotype_gather(data: Bytes, n_samples: int, means: Array, out: Data, /) -> None: ...
 def pair_sums(x: Data, first: Positions, second: Positions, v: Data, out: Array, /) -> None: ...
 def sparse_product(
-    data: Data,
-    indices: Indices,
-    indptr: Indices,
-    dots: bool,
-    squared: bool,
-    v: Data,
-    out: Array,
-    /,
+    data: Data, indices: Indices, indptr: Indices, dots: bool, squared: bool, v: Data, out: Array, /
 ) -> None: ...
 def top(z: Data, indices: Positions, values: Array, /) -> bool: ...
 def prox(v: Data, k: int, step: float, w: Data, /) -> float: ...
@@ -84,21 +71,8 @@ def factor_ridge(
     out: Array,
     /,
 ) -> None: ...
-def many_dense(
-    x: Data,
-    v: Array,
-    majors: Positions | None,
-    out: Array,
-    /,
-) -> None: ...
-def many_csc(
-    data: Data,
-    indices: Indices,
-    indptr: Indices,
-    v: Array,
-    out: Array,
-    /,
-) -> None: ...
+def many_dense(x: Data, v: Array, majors: Positions | None, out: Array, /) -> None: ...
+def many_csc(data: Data, indices: Indices, indptr: Indices, v: Array, out: Array, /) -> None: ...
 def sparse_pairs(
     data: Data,
     indices: Indices,

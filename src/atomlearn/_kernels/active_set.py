@@ -21,7 +21,8 @@ class QPStatus(IntEnum):
     #: The maximum number of pivots was reached; the weights are feasible and no worse than the
     #: start.
     PIVOT_LIMIT = 1
-    #: Gradients of active atoms stayed above rounding: unbounded, or too ill-conditioned.
+    #: The gradient of an active atom stayed above rounding: the problem is unbounded, or too
+    #: ill-conditioned.
     INEXACT = 2
     #: Input or steps are not finite.
     NOT_FINITE = 3
@@ -165,8 +166,8 @@ def active_set_qp(
             f"state lists atoms in use beyond the {size} there are, or one twice; "
             "call its forget where atoms move"
         )
-    state.count, state.updates, made = counts.tolist()
+    state.count, state.updates, n_steps = counts.tolist()
     state.sigma = float(sigma[0])
     if code == QPStatus.NOT_FINITE:
         state.forget()
-    return point, QPOutcome(QPStatus(code), made)
+    return point, QPOutcome(QPStatus(code), n_steps)

@@ -74,8 +74,8 @@ def table_scores(x: CodedColumns, tables: Array, begins: Positions, v: Array) ->
     if begins.size != x.starts.size or (sizes * x.levels != np.diff(begins)).any():
         raise ValueError("begins must give each column whole rows, one a level")
     offsets = np.concatenate([[0], np.cumsum(sizes)])
-    given = *x, entries, begins, offsets
-    return _sums(_native.table_scores, given, v, int(offsets[-1]))
+    arguments = *x, entries, begins, offsets
+    return _sums(_native.table_scores, arguments, v, int(offsets[-1]))
 
 
 def thermometer_scores(x: CodedColumns, values: Array, zero: Positions, v: Array) -> Array:
@@ -88,8 +88,8 @@ def thermometer_scores(x: CodedColumns, values: Array, zero: Positions, v: Array
     if b >= zero, and -sqrt(gap) in the rows with code <= b if b < zero; other rows are 0. The
     result has shape (starts[-1] - n_columns,). Time O(entries + levels).
     """
-    given = *x, values, zero
-    return _sums(_native.thermometer_scores, given, v, int(x.starts[-1]) - x.n_columns)
+    arguments = *x, values, zero
+    return _sums(_native.thermometer_scores, arguments, v, int(x.starts[-1]) - x.n_columns)
 
 
 def pair_histograms(
@@ -106,8 +106,8 @@ def pair_histograms(
         raise TypeError("codes must be uint8 of two dimensions in Fortran order")
     if not 1 <= n_levels <= MOST_PAIR_LEVELS:
         raise ValueError(f"n_levels must be between 1 and {MOST_PAIR_LEVELS}, got {n_levels}")
-    given = codes.ravel(order="K"), n_levels, first, second
-    out = _sums(_native.pair_histograms, given, weights, first.size * n_levels**2)
+    arguments = codes.ravel(order="K"), n_levels, first, second
+    out = _sums(_native.pair_histograms, arguments, weights, first.size * n_levels**2)
     return out.reshape(-1, n_levels, n_levels, *out.shape[1:])
 
 
@@ -164,13 +164,13 @@ def code_columns(
     levels of column p, increasing; out : as long as ``values``. Ties go to the lower level.
     """
     ends = _ends(values, begin)
-    own = _checks.weights(levels, "levels", int(starts[-1]))
+    level_weights = _checks.weights(levels, "levels", int(starts[-1]))
     sizes = np.diff(starts)
     if starts.size != ends.size or out.size != values.size:
         raise ValueError("starts must fit the columns, and out the entries")
     if sizes.size and not 1 <= sizes.min() <= sizes.max() <= MOST_LEVELS:
         raise ValueError(f"a column has 1 to {MOST_LEVELS} levels")
-    _native.encode_columns(values, ends, own, np.ascontiguousarray(starts), out)
+    _native.encode_columns(values, ends, level_weights, np.ascontiguousarray(starts), out)
 
 
 def _ends(values: Data, begin: Positions) -> Positions:

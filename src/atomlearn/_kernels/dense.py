@@ -14,9 +14,10 @@ from numpy.typing import NDArray
 import atomlearn._kernels._native as _native
 from atomlearn._kernels._checks import Array, Data, Positions
 
-#: Types of the entries that products take: those of files, too. All but float64 fit in float32.
+#: Types of entries, also of those in files, that the kernels multiply. All except float64 fit in
+#: float32.
 STORED_TYPES = tuple(np.dtype(kind) for kind in (np.float32, np.float64, np.float16, np.int8))
-#: Vectors of one register: V is filled up to a multiple of it with zeros.
+#: Number of vectors that fill a register: V is padded with zeros to a multiple of it.
 LANES = 8
 
 
@@ -41,7 +42,7 @@ def scores_dense(
 def predict_dense(X: Data, w: Data, rows: Positions | None = None) -> Array:
     """(X w)_i = sum_j x_ij w_j, float64 of shape (n_rows,) or (len(rows),)."""
     if rows is not None and _has_contiguous_columns(X):
-        # Picking entries out of columns is slower than reading them all.
+        # Picking some entries of each column is slower than reading whole columns.
         return predict_dense(X, w)[rows]
     out = np.empty(X.shape[0] if rows is None else rows.size)
     _native.dense_product(X, False, False, w, rows, out)
@@ -52,9 +53,9 @@ def many_dense(X: Data, V: Array, rows: Positions | None = None) -> Array:
     """X'V, float64 of shape (m, n_columns): one reading of X."""
     vectors, count = in_lanes(V)
     if rows is not None and _has_contiguous_columns(X):
-        spread = np.zeros((X.shape[0], vectors.shape[1]))
-        np.add.at(spread, rows, vectors)
-        vectors = spread
+        padded_vectors = np.zeros((X.shape[0], vectors.shape[1]))
+        np.add.at(padded_vectors, rows, vectors)
+        vectors = padded_vectors
         rows = None
     out = np.zeros((count, X.shape[1]))
     _native.many_dense(X, vectors, rows, out)
@@ -97,6 +98,7 @@ def pair_sums_dense(X: Data, first: Positions, second: Positions, v: Data) -> Ar
 
 
 def _has_contiguous_columns(X: Data) -> bool:
+    """Return whether each column of X is contiguous in memory."""
     return bool(X.strides[0] == X.itemsize)
 
 
@@ -105,9 +107,9 @@ def top_magnitude(z: Data, count: int) -> tuple[Positions, Array]:
 
     Exact; O(size + count log count) expected. ValueError where z holds NaN.
     """
-    wanted = min(count, z.size)
-    indices = np.empty(wanted, dtype=np.int64)
-    values = np.empty(wanted)
-    if wanted and not _native.top(np.ascontiguousarray(z), indices, values):
+    n_kept = min(count, z.size)
+    indices = np.empty(n_kept, dtype=np.int64)
+    values = np.empty(n_kept)
+    if n_kept and not _native.top(np.ascontiguousarray(z), indices, values):
         raise ValueError("z holds NaN: check the data and the weights it was computed from")
     return indices, values

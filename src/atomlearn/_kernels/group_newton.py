@@ -84,8 +84,8 @@ def group_newton(
     outcome : NewtonOutcome
     """
     load_blas()
-    given = _samples_or_gram(matrix, gram)
-    n_rows, n_features = given.shape
+    arrays = _samples_or_gram(matrix, gram)
+    n_rows, n_features = arrays.shape
     line = _checks.weights(linear, "linear", n_rows)
     bounds = _checks.positive_weights(limit, "limit", limit.size)
     t = np.array(_checks.weights(scalings, "scalings", bounds.size))
@@ -94,7 +94,7 @@ def group_newton(
     slopes = np.zeros(n_features)
     of_groups = cuts, entries, bounds, t
     code, steps, gap = _native.group_newton(
-        given, gram, line, squared_target, *of_groups, slopes, gap_target, max_steps
+        arrays, gram, line, squared_target, *of_groups, slopes, gap_target, max_steps
     )
     return t, slopes, NewtonOutcome(NewtonStatus(code), steps, gap)
 
@@ -103,11 +103,11 @@ def _samples_or_gram(matrix: Array, gram: bool) -> Array:
     """Return the matrix in the memory order of the kernel: G by rows, or B by columns."""
     if gram:
         return _checks.symmetric(matrix, matrix.shape[1])
-    # The stride of one row or one column may be anything.
-    one = min(matrix.shape) <= 1
-    if not one and matrix.strides[0] != matrix.itemsize:
+    # For a single row or column, NumPy may report any stride.
+    is_vector = min(matrix.shape) <= 1
+    if not is_vector and matrix.strides[0] != matrix.itemsize:
         raise ValueError(f"matrix must have contiguous columns, got strides {matrix.strides}")
-    return np.array(matrix, order="F") if one else matrix
+    return np.array(matrix, order="F") if is_vector else matrix
 
 
 def _cuts(starts: Positions, n_entries: int, n_groups: int) -> Positions:

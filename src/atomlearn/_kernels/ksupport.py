@@ -14,7 +14,7 @@ import numpy as np
 import atomlearn._kernels._native as _native
 from atomlearn._kernels._checks import Data
 
-#: Ways to the prox: ours, and those of the papers.
+#: Algorithms for the proximal map: ours, and those of the papers.
 _METHODS: dict[str, Callable[[Data, int, float, Data], float]] = {
     "scaling": _native.prox,
     "exhaustive": _native.prox_exhaustive,

@@ -13,7 +13,7 @@ from atomlearn._kernels._checks import Array, Positions
 from atomlearn._kernels.threads import load_blas
 
 KeptHessian = _native.KeptHessian
-#: Columns that a coupling is applied to at once.
+#: Number of columns to which a coupling of samples is applied at once.
 TOGETHER = 64
 
 
@@ -95,21 +95,21 @@ def newton_qp(
     load_blas()
     M = np.zeros(0) if metric is None else metric.reshape(-1)
     kept = KeptHessian() if kept is None else kept
-    none = np.zeros(0, dtype=np.int64)
-    parts = groups or (none, none)
+    empty = np.zeros(0, dtype=np.int64)
+    parts = groups or (empty, empty)
     prices = price, np.ascontiguousarray(terms, dtype=np.float64), Q, M, signed, *parts
-    given = _callbacks(loss, target, sample_weight), prices, (gap, share, most, seconds), kept
+    arguments = _callbacks(loss, target, sample_weight), prices, (gap, share, most, seconds), kept
     if isinstance(columns, tuple):
-        solved, steps = _native.newton_qp_tasks(columns, *given, points, shifts)
+        solved, steps = _native.newton_qp_tasks(columns, *arguments, points, shifts)
     elif sp.issparse(columns):
         matrix: Any = columns
         data = np.ascontiguousarray(matrix.data, dtype=np.float64)
         indptr = np.ascontiguousarray(matrix.indptr, dtype=matrix.indices.dtype)
         stored = data, matrix.indices, indptr
-        solved, steps = _native.newton_qp_csc(stored, *given, points, shifts)
+        solved, steps = _native.newton_qp_csc(stored, *arguments, points, shifts)
     else:
         dense = np.asarray(columns, dtype=np.float64, order="F")
-        solved, steps = _native.newton_qp(dense, *given, points, shifts)
+        solved, steps = _native.newton_qp(dense, *arguments, points, shifts)
     return points[:solved], shifts[:solved], steps
 
 
@@ -124,6 +124,7 @@ def _callbacks(loss: Any, y: Array, s: Array) -> _native.PythonLoss:
     terms: Terms | None = None
 
     def differentiate() -> None:
+        """Store the gradient of the loss at the current predictions."""
         first[:] = loss.gradient(y, z, s)
 
     def curve() -> None:
@@ -174,7 +175,7 @@ class Terms:
         Whether adjacent columns of K are nearly parallel.
     """
 
-    #: Most columns of K that are kept apart.
+    #: Maximum number of columns of K that are kept as separate vectors.
     MOST = 1000
 
     def __init__(self, K: Any, alike: bool) -> None:
@@ -193,7 +194,7 @@ class Terms:
 
     def of(self, rows: Array) -> Array:
         """Return S'K'a for the columns a, which are given and returned as rows."""
-        found = np.ascontiguousarray(np.asarray(self.K.T @ rows.T).T)
+        products = np.ascontiguousarray(np.asarray(self.K.T @ rows.T).T)
         if self.starts is None:
-            return found
-        return np.add.reduceat(found * self.shares, self.starts, axis=1)
+            return products
+        return np.add.reduceat(products * self.shares, self.starts, axis=1)

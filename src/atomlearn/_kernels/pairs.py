@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 import atomlearn._kernels._native as _native
 from atomlearn._kernels._checks import Array, Data, Indices, Positions
 
-#: Room for pairs in the output arrays of one call, in addition to one pair per column.
+#: Number of pairs for which the output arrays have space, in addition to one pair per column.
 FOUND_AT_A_TIME = 2**16
 #: A matrix in CSC or CSR format: data, indices and indptr.
 Compressed = tuple[Data, Indices, Indices]
@@ -108,20 +108,20 @@ def pair_search(
     full; the first element of ``Found`` is the position from which to continue.
     """
     size = order.size
-    if any(each.size != size for each in (reaches, upper, sizes, costs)):
+    if any(array.size != size for array in (reaches, upper, sizes, costs)):
         raise ValueError("order, reaches, upper, sizes and costs must be of one size")
     if v.size != table[1].size:
         raise ValueError("v must be of the size of a column")
     peaks = np.maximum.accumulate(reaches[::-1])[::-1].copy()
-    given = *columns, *table, order, v, reaches, peaks, upper, sizes, costs
+    arguments = *columns, *table, order, v, reaches, peaks, upper, sizes, costs
 
     def between(begin: int, end: int, *limits: float) -> Found:
         first, second = np.empty((2, size + FOUND_AT_A_TIME), dtype=np.int32)
-        found = np.empty(first.size)
+        dots = np.empty(first.size)
         following, number, products = _native.pair_search(
-            *given, begin, end, *limits, first, second, found
+            *arguments, begin, end, *limits, first, second, dots
         )
         pairs = order[first[:number]], order[second[:number]]
-        return following, *pairs, found[:number].copy(), products
+        return following, *pairs, dots[:number].copy(), products
 
     return between

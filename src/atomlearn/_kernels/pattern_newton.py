@@ -57,8 +57,8 @@ def pattern_newton(
     point = np.array(_checks.weights(weights, "weights", size))
     line = _checks.weights(pull, "pull", size)
     load_blas()
-    given = array, gram, line, min(k, max(size, 1)), level, squared, elastic
-    steps = _native.pattern_newton(*given, point, most)
+    arguments = array, gram, line, min(k, max(size, 1)), level, squared, elastic
+    steps = _native.pattern_newton(*arguments, point, most)
     return point, steps
 
 

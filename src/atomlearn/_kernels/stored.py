@@ -20,7 +20,8 @@ from atomlearn._kernels.dense import in_lanes
 
 Bytes = NDArray[np.uint8]
 
-#: Zeros that a vector over the samples is followed by, as genotypes are read a word at a time.
+#: Number of zeros with which vectors over samples are padded, because the kernel reads the
+#: genotypes of several samples at a time.
 _PADDING = 32
 
 

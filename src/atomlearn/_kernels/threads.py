@@ -25,11 +25,11 @@ import atomlearn._kernels._native as _native
 
 Array = NDArray[np.float64]
 
-#: Multiplications that are worth a Python thread: about a millisecond of BLAS.
+#: Number of multiplications for which starting a Python thread pays off: a millisecond of BLAS.
 WORTH_A_THREAD = 5e7
 
 
-#: What kernels call, from scipy.linalg.cython_blas and cython_lapack.
+#: Routines that the kernels call, from scipy.linalg.cython_blas and cython_lapack.
 _ROUTINES = {
     "cython_blas": ("dtrsm", "dsyrk", "dgemv", "dgemm"),
     "cython_lapack": ("dpotrf", "dpotrs", "dsyev"),
@@ -68,19 +68,21 @@ _limit: _Holders
 
 
 def _unlimited() -> None:
-    # Another thread of the parent may have held it, and does not exist in the child of a fork.
+    """Reset the record of thread limits in the child process of a fork."""
+    # Another thread of the parent may have held the lock; it does not exist in the child process.
     global _limit
     _limit = _Holders()
 
 
 _unlimited()
-if hasattr(os, "register_at_fork"):  # Windows has no forks
+if hasattr(os, "register_at_fork"):  # Windows has no fork
     os.register_at_fork(after_in_child=_unlimited)
 
 
 @cache
 def _blas() -> list[Any]:
-    # Made at the first use: by then NumPy's and SciPy's BLAS are loaded, each has its own threads.
+    # Created at first use: by then NumPy and SciPy have loaded their BLAS libraries, which have
+    # separate thread pools.
     import scipy.linalg  # noqa: F401
 
     libraries = ThreadpoolController().lib_controllers
@@ -89,7 +91,7 @@ def _blas() -> list[Any]:
 
 def _set_blas(library: Any, threads: int) -> None:
     """Set how many threads a BLAS has, whichever Python thread asks."""
-    # From 3.8 on, threadpoolctl ignores all threads but the first that set a limit.
+    # From version 3.8 on, threadpoolctl applies a limit only in the first thread that sets one.
     release = getattr(library, "clear_controlling_thread", lambda **_: None)
     release(force=True)
     library.set_num_threads(threads)

@@ -299,11 +299,11 @@ def build_parser() -> argparse.ArgumentParser:
 
     def command(name: str, does: str, epilog: str = "") -> argparse.ArgumentParser:
         """Add a subcommand and return its parser."""
-        shown = argparse.RawDescriptionHelpFormatter
-        made: argparse.ArgumentParser = commands.add_parser(
-            name, help=does, description=does, epilog=epilog, formatter_class=shown
+        formatter = argparse.RawDescriptionHelpFormatter
+        parser: argparse.ArgumentParser = commands.add_parser(
+            name, help=does, description=does, epilog=epilog, formatter_class=formatter
         )
-        return made
+        return parser
 
     _add_select(command("select", "select features of a data file and fit a model", _SELECT))
     _add_predict(command("predict", "predict the rows of a data file with a model", _PREDICT))
@@ -431,16 +431,16 @@ def _add_convert(parser: argparse.ArgumentParser) -> None:
 
 def event_column(text: str) -> tuple[str, list[str] | None]:
     """Return the column and the labels of --event NAME, NAME=LABEL or NAME=LABEL,LABEL."""
-    name, given, labels = text.partition("=")
-    return name, [label.strip() for label in labels.split(",")] if given else None
+    name, value, labels = text.partition("=")
+    return name, [label.strip() for label in labels.split(",")] if value else None
 
 
 def reading_of(options: argparse.Namespace) -> Reading:
     """Return the ``Reading``, which says how to read the data file, of these options."""
-    given = vars(options)
-    roles = {role: given.get("split_column" if role == "split" else role) for role in ROLES}
-    named = {role: name for role, name in roles.items() if name and ROLES[role]}
-    if "event" in named:
-        named["event"] = event_column(named["event"])[0]
-    seed = given.get("seed") or 0
-    return Reading(**given_to(Reading, options), roles=named, rng=seed)
+    values = vars(options)
+    roles = {role: values.get("split_column" if role == "split" else role) for role in ROLES}
+    given = {role: name for role, name in roles.items() if name and ROLES[role]}
+    if "event" in given:
+        given["event"] = event_column(given["event"])[0]
+    seed = values.get("seed") or 0
+    return Reading(**given_to(Reading, options), roles=given, rng=seed)

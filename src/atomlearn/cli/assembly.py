@@ -63,18 +63,18 @@ def assemble_content(
     data = fitted.data
     n_rows, n_columns = source.X.shape
     view = _view(source, fitted)
-    more = _grouped(source, settings, fitted) | {"considered": _considered(source, fitted)}
-    more |= _enriched(source, fitted)
+    extras = _grouped(source, settings, fitted) | {"considered": _considered(source, fitted)}
+    extras |= _enriched(source, fitted)
     has_norm = fitted.described["method"] == "atomic norm"
     # Refits with one feature forbidden are comparable only if they solve the same problem as this
     # fit: without sample weights, offset or covariates, and not interrupted.
     plain = not data.fit_parameters and not data.parameters and not fitted.interrupted
     if plain and has_norm and n_rows * source.map.n_columns <= SMALL:
-        more["asked"] = partial(forbidden, view, data.design, data.y, source.titles.__getitem__)
+        extras["asked"] = partial(forbidden, view, data.design, data.y, source.titles.__getitem__)
     if source.variants is not None:
         n_others = len(source.names) - len(source.variants.names)  # covariates have no position
         positions = [*source.variants.positions, *[-1] * n_others]
-        more["positions"] = [*source.variants.chromosomes, *[""] * n_others], positions
+        extras["positions"] = [*source.variants.chromosomes, *[""] * n_others], positions
     path = None
     if has_norm and not fitted.has_curves:
         scaled = replace(view, design=data.design)
@@ -101,7 +101,7 @@ def assemble_content(
         versions=versions(),
         chosen_first=fitted.screened is not None,
         missing=_missing(source),
-        **more,
+        **extras,
     )
 
 
@@ -116,12 +116,12 @@ def _view(source: Dataset, fitted: FittedSelection) -> View:
     """Return the ``View`` of the model over all rows, which the report of any estimator uses."""
     X = as_design(source.X)
     map = fitted.map if fitted.has_curves else source.map
-    found = (fitted.columns, fitted.coefficients)
+    selection = (fitted.columns, fitted.coefficients)
     names = source.names
     classes = source.target.classes
     titles = source.titles
     features = map.apply(source.X)
-    return View(fitted.model, X, features, map, names, *found, classes, len(names), titles)
+    return View(fitted.model, X, features, map, names, *selection, classes, len(names), titles)
 
 
 def _considered(source: Dataset, fitted: FittedSelection) -> tuple[str, ...]:
@@ -131,24 +131,22 @@ def _considered(source: Dataset, fitted: FittedSelection) -> tuple[str, ...]:
     map = fitted.map if fitted.has_curves else source.map
     zero = np.setdiff1d(map.term_of(fitted.considered), [*units, *roles.covariates])
     if not fitted.has_curves:  # a category with a coefficient is selected as a whole
-        used = roles.terms(units)
-        zero = np.array([j for j in zero if not np.isin(roles.terms(zero[zero == j]), used)])
+        selected = roles.terms(units)
+        zero = np.array([j for j in zero if not np.isin(roles.terms(zero[zero == j]), selected)])
     return tuple(map.term_names(zero.astype(np.int64), source.titles)) if zero.size else ()
 
 
 def test_sentence(source: Dataset, fitted: FittedSelection, tests: FeatureTests) -> str:
     """Return a sentence with the smallest p-values of selected columns and their assumption."""
-    found = tests.of_columns()
-    used = sorted((found[j], source.names[j]) for j in fitted.columns.tolist() if j in found)
-    shown = [f"{name} {p:.2g} (adjusted {rate:.2g})" for (p, rate), name in used[:MOST_P_VALUES]]
-    return f"{tests.sentences(most=0)[0]}: {'; '.join(shown) or 'no column is selected'}"
+    statistics = tests.of_columns()
+    selected = fitted.columns.tolist()
+    tested = sorted((statistics[j], source.names[j]) for j in selected if j in statistics)
+    entries = [f"{name} {p:.2g} (adjusted {q:.2g})" for (p, q), name in tested[:MOST_P_VALUES]]
+    return f"{tests.sentences(most=0)[0]}: {'; '.join(entries) or 'no column is selected'}"
 
 
 def _describer(
-    source: Dataset,
-    fitted: FittedSelection,
-    tests: FeatureTests | None,
-    known: Iterable[Estimates],
+    source: Dataset, fitted: FittedSelection, tests: FeatureTests | None, known: Iterable[Estimates]
 ) -> Callable[[SelectedFeature], SelectedFeature]:
     """Return a function that adds groups, p-values, intervals and file metadata to a feature.
 
@@ -167,7 +165,7 @@ def _describer(
 
     def describe(item: SelectedFeature) -> SelectedFeature:
         """Return the feature with its groups, p-values and file metadata."""
-        columns = [int(at) for at in map.inputs_of([item.index])[0] if at >= 0]
+        columns = [int(input) for input in map.inputs_of([item.index])[0] if input >= 0]
         facts = about(source, columns) + marginal.get(item.index, ())
         parts = item.factors or (item.name,)
         if any(part in symbols for part in parts):
@@ -186,12 +184,12 @@ def _describer(
 
 def _spans_of(known: Estimates) -> dict[int, tuple[tuple[str, str], ...]]:
     """Return the estimate, the ends of its interval and the p-value of each column, as text."""
-    shown = np.column_stack([known.values, known.intervals])
-    shown = known.ratios if known.scale else shown
+    spans = np.column_stack([known.values, known.intervals])
+    spans = known.ratios if known.scale else spans
     heads = ("estimate", "lower", "upper", "estimate_p")
     return {
         int(column): tuple(zip(heads, (f"{value:.6g}" for value in (*row, p)), strict=True))
-        for column, row, p in zip(known.columns, shown, known.p_values, strict=True)
+        for column, row, p in zip(known.columns, spans, known.p_values, strict=True)
     }
 
 
@@ -205,20 +203,20 @@ def _marginal_facts(
     """
     target = source.target
     roles = source.roles
-    used = np.setdiff1d(fitted.columns, roles.covariates)
+    selected = np.setdiff1d(fitted.columns, roles.covariates)
     plain = roles.weight is None and roles.offset is None and not fitted.has_curves
-    if source.variants is None or not used.size or not plain:
+    if source.variants is None or not selected.size or not plain:
         return {}
     if target.is_survival or len(target.outputs) > 1:
         return {}
     design = source.design()
     covariates = dense_part(design, np.array(roles.covariates, dtype=np.int64))
     y = target.values.astype(np.float64)
-    tests = marginal_tests(dense_part(design, used), covariates, y, target.classes is not None)
+    tests = marginal_tests(dense_part(design, selected), covariates, y, target.classes is not None)
     heads = ("marginal_coefficient", "marginal_error", "marginal_p")
     return {
         column: tuple(zip(heads, (f"{number:.4g}" for number in test), strict=True))
-        for column, test in zip(used.tolist(), tests, strict=True)
+        for column, test in zip(selected.tolist(), tests, strict=True)
     }
 
 
@@ -233,15 +231,15 @@ def group_names_of(roles: DataRoles, names: Sequence[str]) -> dict[int, str]:
         return {}
     if isinstance(groups, np.ndarray):
         groups = [np.flatnonzero(groups == label) for label in np.unique(groups)]
-    found: dict[int, str] = {}
+    named: dict[int, str] = {}
     for number, members in enumerate(groups):
         if members.size < 2:
             continue
         column_of_the_table = names[int(members[0])].partition("=")[0]
         name = roles.group_names[number] if roles.group_names else column_of_the_table
         for column in members.tolist():
-            found[column] = f"{found[column]}, {name}" if column in found else name
-    return found
+            named[column] = f"{named[column]}, {name}" if column in named else name
+    return named
 
 
 def _grouped(
@@ -257,9 +255,9 @@ def _grouped(
     if roles.groups is None or fitted.has_curves:
         return {}
     every = np.setdiff1d(np.arange(n_columns), roles.covariates)
-    used = np.setdiff1d(fitted.columns, roles.covariates)
+    selected = np.setdiff1d(fitted.columns, roles.covariates)
     if not roles.group_names:  # the units are categories
-        return {"terms": (roles.terms(used).size, roles.terms(every).size)}
+        return {"terms": (roles.terms(selected).size, roles.terms(every).size)}
     if not settings.of_groups:
         return {}
     if has_parts(fitted.model.parts_):  # groups may overlap
@@ -270,15 +268,17 @@ def _grouped(
         sizes[fitted.columns] = np.linalg.norm(fitted.coefficients * scales, axis=0)
         weights = {number: sizes[members] for number, members in enumerate(roles.groups)}
     groups = [
-        SelectedGroup(name, members.size, int((own != 0).sum()), float(np.linalg.norm(own)))
+        SelectedGroup(
+            name, members.size, int((coefficients != 0).sum()), float(np.linalg.norm(coefficients))
+        )
         for number, (name, members) in enumerate(zip(roles.group_names, roles.groups, strict=True))
-        if (own := weights.get(number, np.zeros(1))).any()
+        if (coefficients := weights.get(number, np.zeros(1))).any()
     ]
-    single = np.setdiff1d(every, np.concatenate([*roles.groups]))
-    n_single = np.intersect1d(used, single).size
+    ungrouped = np.setdiff1d(every, np.concatenate([*roles.groups]))
+    n_single = np.intersect1d(selected, ungrouped).size
     return {
-        "terms": (len(groups) + n_single, len(roles.groups) + single.size),
-        "ungrouped": (n_single, single.size),
+        "terms": (len(groups) + n_single, len(roles.groups) + ungrouped.size),
+        "ungrouped": (n_single, ungrouped.size),
         "groups": sorted(groups, key=lambda group: -group.weight),
         "unit": "group",
     }
@@ -296,33 +296,34 @@ def _enriched(source: Dataset, fitted: FittedSelection) -> dict[str, Any]:
     deviations = column_moments(as_design(source.X))[1]
     varying = np.setdiff1d(np.flatnonzero(deviations > 0), source.roles.covariates)
     units = np.intersect1d(fitted.units, varying).tolist()
-    found = enrichment(units, varying.tolist(), {name: own.tolist() for name, own in sets.items()})
-    labels = {at: source.schema.symbols.get(names[at], names[at]) for at in units}
-    found = [replace(one, members=tuple(labels[at] for at in one.members)) for one in found]
+    lists = {name: members.tolist() for name, members in sets.items()}
+    found = enrichment(units, varying.tolist(), lists)
+    labels = {unit: source.schema.symbols.get(names[unit], names[unit]) for unit in units}
+    named = [replace(one, members=tuple(labels[unit] for unit in one.members)) for one in found]
     grouped = np.unique(np.concatenate([*sets.values()]))
     n_grouped = np.intersect1d(grouped, varying).size
     universe = (
         f"{len(units):,} selected columns in {len(sets):,} sets; the universe is "
         f"the {varying.size:,} columns that vary, {n_grouped:,} of them in a set"
     )
-    return {"enriched": found, "universe": universe}
+    return {"enriched": named, "universe": universe}
 
 
 def _first_notes(notes: Sequence[str]) -> list[str]:
     """Return the first notes about reading the file, and a count of the remaining ones."""
-    more = len(notes) - MOST_NOTES
-    return [*notes[:MOST_NOTES], *([f"and {more} more notes on reading"] if more > 0 else [])]
+    n_more = len(notes) - MOST_NOTES
+    return [*notes[:MOST_NOTES], *([f"and {n_more} more notes on reading"] if n_more > 0 else [])]
 
 
 def _notes(settings: SelectionSettings, fitted: FittedSelection, source: Dataset) -> list[str]:
     """Return notes if fewer features than requested were selected or the time limit was reached."""
     n_features = source.map.n_columns - len(source.roles.covariates)
     notes = list[str]()
-    wanted = min(fitted.described.get("n_features", 0), n_features)
+    limit = min(fitted.described.get("n_features", 0), n_features)
     is_fixed = settings.generates and settings.n_features != "auto"
-    if is_fixed and fitted.results[0].converged and fitted.terms.size < wanted:
+    if is_fixed and fitted.results[0].converged and fitted.terms.size < limit:
         notes.append(
-            f"{fitted.terms.size} of the {wanted} features asked for have a coefficient: the "
+            f"{fitted.terms.size} of the {limit} features asked for have a coefficient: the "
             "optimum gives none to the others; a larger --C lets more in"
         )
     if source.variants is not None and fitted.columns.size:
@@ -378,10 +379,10 @@ def saved_model(source: Dataset, fitted: FittedSelection) -> SavedModel:
     coefficients = fitted.coefficients
     if fitted.has_curves:
         coefficients = np.ones((fitted.intercepts.size, fitted.units.size))
-    factors = [[int(at) for at in pair if at >= 0] for pair in map.inputs_of(fitted.units)]
-    used = sorted({factor for pair in factors for factor in pair})
-    place = {column: position for position, column in enumerate(used)}
-    columns = () if schema.names is None else schema.restricted_to(used).columns
+    factors = [[int(input) for input in pair if input >= 0] for pair in map.inputs_of(fitted.units)]
+    inputs = sorted({factor for pair in factors for factor in pair})
+    position_of = {column: position for position, column in enumerate(inputs)}
+    columns = () if schema.names is None else schema.restricted_to(inputs).columns
     curves = fitted.map, fitted.columns, fitted.coefficients
     return SavedModel(
         task=target.task,
@@ -392,13 +393,13 @@ def saved_model(source: Dataset, fitted: FittedSelection) -> SavedModel:
         n_inputs=len(source.names),
         inputs=tuple(
             ModelInput(column, source.names[column], *span)
-            for column, span in zip(used, _spans(source, used), strict=True)
+            for column, span in zip(inputs, _spans(source, inputs), strict=True)
         ),
         features=tuple(
             ModelFeature(
                 index=int(column),
                 name=source.feature(int(column)),
-                factors=tuple(place[factor] for factor in pair),
+                factors=tuple(position_of[factor] for factor in pair),
                 curve=ModelCurve(*curve_of(*curves, int(column))) if fitted.has_curves else None,
             )
             for column, pair in zip(fitted.units, factors, strict=True)
@@ -414,7 +415,7 @@ def saved_model(source: Dataset, fitted: FittedSelection) -> SavedModel:
         settings={**fitted.described, "rows_fitted": fitted.data.y.size} | _roles_of(schema),
         created_with=f"atomlearn {__version__}",
         columns=columns,
-        alleles=alleles_of(source, used),
+        alleles=alleles_of(source, inputs),
     )
 
 
@@ -423,8 +424,8 @@ def _spans(source: Dataset, columns: Sequence[int]) -> list[tuple[float, ...]]:
     if source.variants is not None:
         return [() for _ in columns]
     X = as_design(source.X)
-    each = (dense_part(X, np.array([column]))[:, 0] for column in columns)
-    return [(float(values.min()), float(values.max())) for values in each]
+    cells = (dense_part(X, np.array([column]))[:, 0] for column in columns)
+    return [(float(values.min()), float(values.max())) for values in cells]
 
 
 def _roles_of(schema: Schema) -> dict[str, str]:
@@ -432,11 +433,11 @@ def _roles_of(schema: Schema) -> dict[str, str]:
 
     ``atomlearn predict`` reads these columns in new data.
     """
-    named = [plan for plan in schema.columns if plan.use == "id"]
-    named += [plan for plan in schema.columns if plan.kind == "identifier"]
-    counted = [plan for plan in schema.columns if plan.kind == "index" and is_id_name(plan.name)]
+    id_columns = [plan for plan in schema.columns if plan.use == "id"]
+    id_columns += [plan for plan in schema.columns if plan.kind == "identifier"]
+    numbered = [plan for plan in schema.columns if plan.kind == "index" and is_id_name(plan.name)]
     # A column called id says more than the row names that R writes.
-    named += sorted(counted, key=lambda plan: not plan.name.lower().endswith("id"))
-    found = {"id": named[0].name} if named else {}
-    found |= {p.use: p.name for p in schema.columns if p.use in ("offset", "exposure", "stratum")}
-    return found | dict(schema.origin)
+    id_columns += sorted(numbered, key=lambda plan: not plan.name.lower().endswith("id"))
+    roles = {"id": id_columns[0].name} if id_columns else {}
+    roles |= {p.use: p.name for p in schema.columns if p.use in ("offset", "exposure", "stratum")}
+    return roles | dict(schema.origin)

@@ -29,13 +29,13 @@ def limited(memory: int | None, jobs: int | None) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _memory(most: int) -> Iterator[None]:
-    """Limit the data segment of the process to ``most`` bytes (RLIMIT_DATA).
+def _memory(n_bytes: int) -> Iterator[None]:
+    """Limit the data segment of the process to ``n_bytes`` bytes (RLIMIT_DATA).
 
     Larger allocations in the block raise MemoryError.
     """
     soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
-    resource.setrlimit(resource.RLIMIT_DATA, (most, hard))
+    resource.setrlimit(resource.RLIMIT_DATA, (n_bytes, hard))
     try:
         yield
     finally:
@@ -59,12 +59,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     _escape_letters()
     began = time.perf_counter()
-    given = list(sys.argv[1:] if arguments is None else arguments)
+    words = list(sys.argv[1:] if arguments is None else arguments)
     try:
-        options = build_parser().parse_args(given)
+        options = build_parser().parse_args(words)
     except SystemExit as stop:
         return int(stop.code or 0)
-    options.given = given
+    options.given = words
     options.began = began
     debugging = os.environ.get("ATOMLEARN_DEBUG", "") not in ("", "0")
     try:
@@ -72,11 +72,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         if debugging:
             raise
-        left = {
+        consequences = {
             "convert": "; the same command resumes here",
             "select": " before anything was fitted; nothing written",
         }
-        remainder = left.get(options.command, "; nothing written")
+        remainder = consequences.get(options.command, "; nothing written")
         print(f"atomlearn: interrupted{remainder}", file=sys.stderr)
         return 130
     except BrokenPipeError:
@@ -116,8 +116,8 @@ def _run(options: argparse.Namespace) -> int:
     """Call the function of the command, in the module of the same name; return its exit code."""
     # The import is deferred so that --help and --version do not have to import NumPy.
     module = importlib.import_module(f"atomlearn.cli.{options.command}")
-    given = vars(options)
-    with limited(given.get("memory_limit"), given.get("jobs")):
+    values = vars(options)
+    with limited(values.get("memory_limit"), values.get("jobs")):
         code: int = getattr(module, options.command)(options)
     return code
 

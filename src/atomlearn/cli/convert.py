@@ -15,14 +15,14 @@ def convert(options: argparse.Namespace) -> int:
     """Run ``atomlearn convert``: convert a data file to a column store; return 0."""
     began = time.perf_counter()
     reading = reading_of(options)
-    made = convert_as(options.source, options.out, reading, options.dtype, options.memory)
+    design = convert_as(options.source, options.out, reading, options.dtype, options.memory)
     if not options.quiet:
-        resumed = ", resumed" if made.resumed else ""
+        resumed = ", resumed" if design.resumed else ""
         print(
-            *(f"  {note}" for note in made.notes),
-            f"{Path(options.source).name}: {made.shape[0]:,} rows, {made.shape[1]:,} columns, "
-            f"{made.layout} {made.dtype}, {made.n_bytes / 1e6:,.1f} MB of values, "
-            f"{time.perf_counter() - began:.1f} s{resumed}\n{made.path}",
+            *(f"  {note}" for note in design.notes),
+            f"{Path(options.source).name}: {design.shape[0]:,} rows, {design.shape[1]:,} columns, "
+            f"{design.layout} {design.dtype}, {design.n_bytes / 1e6:,.1f} MB of values, "
+            f"{time.perf_counter() - began:.1f} s{resumed}\n{design.path}",
             file=sys.stderr,
             sep="\n",
         )

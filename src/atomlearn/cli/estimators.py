@@ -57,8 +57,8 @@ class TrainingData:
     @property
     def fit_parameters(self) -> dict[str, Any]:
         """The arguments ``sample_weight`` and ``offset`` of ``fit`` that are not None."""
-        found = {"sample_weight": self.roles.weight, "offset": self.roles.offset}
-        return {name: values for name, values in found.items() if values is not None}
+        parameters = {"sample_weight": self.roles.weight, "offset": self.roles.offset}
+        return {name: values for name, values in parameters.items() if values is not None}
 
 
 def build_estimator(
@@ -85,8 +85,8 @@ def build_estimator(
             loss,
             groups=None if settings.additive else data.roles.groups,
             standardize=settings.standardize and not settings.additive,
-            # Half of the tolerance leaves room for rounding errors, so that the reported gap does
-            # not exceed the tolerance.
+            # With half of the tolerance, the reported gap does not exceed the tolerance despite
+            # rounding.
             selected_tol=0.5 * settings.gap,
             **common,
         )
@@ -107,8 +107,8 @@ def _subset_search(
     kind = SubsetRegressor if data.target.classes is None else SubsetClassifier
     sizes: Any = settings.n_features
     if sizes == "auto":
-        most = max(1, data.y.size // 2)
-        sizes = [size for size in SIZES if size <= most][:8]
+        largest = max(1, data.y.size // 2)
+        sizes = [size for size in SIZES if size <= largest][:8]
     seconds = progress.options["time_limit"]
     model = kind(
         sizes,
@@ -139,20 +139,20 @@ def count_folds(data: TrainingData) -> int:
     """
     target = data.target
     name = "the target"
-    most = data.y.size
+    limit = data.y.size
     if target.is_survival:
         name = "the event"
-        most = int(data.y["event"].sum())
+        limit = int(data.y["event"].sum())
     elif target.classes is not None:
         counts = np.bincount(data.y, minlength=len(target.classes))
         name = f"class {target.classes[counts.argmin()]!r}"
-        most = int(counts.min())
-    if most < 2:
+        limit = int(counts.min())
+    if limit < 2:
         raise CommandError(
-            f"{name} has {most} row to fit on, and cross-validation needs at least 2; give "
+            f"{name} has {limit} row to fit on, and cross-validation needs at least 2; give "
             "--alpha, or join classes with --positive"
         )
-    return int(min(DEFAULTS.cv, most))
+    return int(min(DEFAULTS.cv, limit))
 
 
 def _splitter(data: TrainingData, seed: int) -> Any:

@@ -41,12 +41,12 @@ class NamedColumns:
 
     def places(self) -> dict[str, list[int]]:
         """Return the columns of each name and each gene symbol."""
-        found = {name: [column] for column, name in enumerate(self.names)}
+        columns = {name: [column] for column, name in enumerate(self.names)}
         of_symbols: dict[str, list[int]] = {}
         for column, name in enumerate(self.names):
             if name in self.symbols:
                 of_symbols.setdefault(self.symbols[name], []).append(column)
-        return of_symbols | found
+        return of_symbols | columns
 
 
 def read_sets(text: str, known: NamedColumns) -> tuple[dict[str, Columns], list[str]]:
@@ -59,31 +59,31 @@ def read_sets(text: str, known: NamedColumns) -> tuple[dict[str, Columns], list[
     known : the columns of X.
     """
     sets = read_gene_sets(text) if ".gmt" in Path(text).suffixes else _lines(Path(text))
-    place = known.places()
-    found = {}
-    lost = 0
+    columns_of = known.places()
+    by_name = {}
+    n_lost = 0
     empty = list[str]()
     for label, members in sets.items():
         columns: set[int] = set()
         for member in members:
-            mine = _members(member, place, known)
-            lost += not mine
-            columns.update(mine)
+            named_columns = _members(member, columns_of, known)
+            n_lost += not named_columns
+            columns.update(named_columns)
         if columns:
-            found[label] = np.array(sorted(columns), dtype=np.int64)
+            by_name[label] = np.array(sorted(columns), dtype=np.int64)
         else:
             empty.append(label)
-    if not found:
+    if not by_name:
         raise CommandError(
-            f"{text}: none of the {lost} members is a column of the data, such as "
+            f"{text}: none of the {n_lost} members is a column of the data, such as "
             f"{known.names[0]!r}; give a file with a set and its columns on each line"
         )
     notes = []
     if empty:
         notes.append(f"{len(empty):,} groups have no column of the data: {listing(empty)}")
-    if lost:
-        notes.append(f"{lost:,} members of groups are no column of the data")
-    return found, notes
+    if n_lost:
+        notes.append(f"{n_lost:,} members of groups are no column of the data")
+    return by_name, notes
 
 
 def read_groups(text: str, known: NamedColumns) -> tuple[list[Columns], list[str], list[str]]:
@@ -97,13 +97,13 @@ def read_groups(text: str, known: NamedColumns) -> tuple[list[Columns], list[str
     if text.casefold().startswith("windows:"):
         raise CommandError(f"--groups {text}: expected a width, as in windows:500kb")
     sets, notes = read_sets(text, known)
-    found = list(sets.values())
-    single = len(known.names) - np.unique(np.concatenate(found)).size
-    said = (
-        f"{len(found):,} groups of {min(map(len, found))} to {max(map(len, found))} columns; "
-        f"{single:,} of {len(known.names):,} columns are in none, and each of them counts as one"
+    groups = list(sets.values())
+    n_single = len(known.names) - np.unique(np.concatenate(groups)).size
+    note = (
+        f"{len(groups):,} groups of {min(map(len, groups))} to {max(map(len, groups))} columns; "
+        f"{n_single:,} of {len(known.names):,} columns are in none, and each of them counts as one"
     )
-    return found, list(sets), [said, *notes]
+    return groups, list(sets), [note, *notes]
 
 
 def _lines(path: Path) -> dict[str, list[str]]:
@@ -117,30 +117,32 @@ def _lines(path: Path) -> dict[str, list[str]]:
     return sets
 
 
-def _members(member: str, place: Mapping[str, list[int]], known: NamedColumns) -> Sequence[int]:
+def _members(
+    member: str, columns_of: Mapping[str, list[int]], known: NamedColumns
+) -> Sequence[int]:
     """Return the columns that a member of a group file refers to.
 
     A member is the name or gene symbol of a column, the original column of dummy columns, a
-    wildcard pattern, or a genomic region. ``place`` maps names and symbols to columns.
+    wildcard pattern, or a genomic region. ``columns_of`` maps names and symbols to columns.
     """
     names = known.names
     variants = known.variants
-    if member in place:
-        return place[member]
+    if member in columns_of:
+        return columns_of[member]
     region = _REGION.match(member)
     if region is not None and variants is not None:
         start, stop = (int(region[key].replace(",", "")) for key in ("start", "stop"))
         chromosome = region["chromosome"]
-        inside = (variants.positions >= start) & (variants.positions <= stop)
-        mine = np.array([name == chromosome for name in variants.chromosomes]) & inside
-        return np.flatnonzero(mine).tolist()
+        in_range = (variants.positions >= start) & (variants.positions <= stop)
+        is_inside = np.array([name == chromosome for name in variants.chromosomes]) & in_range
+        return np.flatnonzero(is_inside).tolist()
     # One column of the file may be encoded as several columns of X: smoker becomes smoker=yes and
     # smoker=missing.
     prefixes = f"{member}=", f"{member}."
-    made = [column for column, name in enumerate(names) if name.startswith(prefixes)]
-    if made or not any(mark in member for mark in "*?["):
-        return made
-    return [column for name in fnmatch.filter(place, member) for column in place[name]]
+    columns = [column for column, name in enumerate(names) if name.startswith(prefixes)]
+    if columns or not any(mark in member for mark in "*?["):
+        return columns
+    return [column for name in fnmatch.filter(columns_of, member) for column in columns_of[name]]
 
 
 def _windows(match: re.Match[str], variants: Any) -> tuple[list[Columns], list[str]]:
@@ -205,13 +207,13 @@ def features_of(X: Any, interactions: bool) -> FeatureMap:
     n_columns = X.shape[1]
     if not interactions:
         return Inputs(n_columns)
-    whole = PolynomialMap.interactions(n_columns, squares=True)
+    map = PolynomialMap.interactions(n_columns, squares=True)
     index = PairIndex(n_columns, squares=True)
-    # Of a design on disk, as of genotypes, the squares are kept: an allele count is rarely 0/1.
+    # For a design on disk, such as genotypes, the squares are kept: an allele count is rarely 0/1.
     if index.n_columns > MOST_LISTED or isinstance(X, Design):
-        return whole
-    more = X.multiply(X) - X if is_sparse(X) else X * X - X
-    binary = np.flatnonzero(np.asarray(abs(more).sum(axis=0)).ravel() == 0)
+        return map
+    off_diagonal = X.multiply(X) - X if is_sparse(X) else X * X - X
+    binary = np.flatnonzero(np.asarray(abs(off_diagonal).sum(axis=0)).ravel() == 0)
     if not binary.size:
-        return whole
-    return KeptProducts(whole, np.delete(np.arange(index.n_columns), index.columns(binary, binary)))
+        return map
+    return KeptProducts(map, np.delete(np.arange(index.n_columns), index.columns(binary, binary)))

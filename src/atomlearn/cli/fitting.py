@@ -35,7 +35,7 @@ from atomlearn.estimators.dependent_rows import fit_parameters
 from atomlearn.estimators.file_tables import scaled_file
 from atomlearn.estimators.generation import norm_of
 from atomlearn.estimators.survival import Baseline
-from atomlearn.estimators.units import Units, as_they_are, standardized_design, too_many
+from atomlearn.estimators.units import Units, standardized_design, too_many, unscaled_units
 from atomlearn.maps.feature_map import FeatureMap, map_of
 from atomlearn.reports.model import baseline_keys
 from atomlearn.reports.structure_displays import has_parts
@@ -106,8 +106,8 @@ class FittedSelection:
         """The selected units without covariates, or the selected groups if groups were selected."""
         roles = self.data.roles
         if roles.overlap and has_parts(self.model.parts_):
-            used = [part.group for part in self.model.parts_ if part.weights.any()]
-            return np.unique(np.array(used, dtype=np.int64))
+            selected = [part.group for part in self.model.parts_ if part.weights.any()]
+            return np.unique(np.array(selected, dtype=np.int64))
         units = np.setdiff1d(self.units, roles.covariates)
         return units if self.has_curves else roles.terms(units)
 
@@ -147,9 +147,9 @@ def fit_rows(
     stability selection if ``settings`` request error control, and fitted; the coefficients are
     returned in data units. ``roles`` holds the weights, offset, groups and covariates of all rows.
     """
-    own = roles.rows(rows)
-    units = _units(_rows_of(design, rows, settings), settings, roles.center, own.weight)
-    data = TrainingData(units.design, target, target.values[rows], own)
+    roles_of_rows = roles.rows(rows)
+    units = _units(_rows_of(design, rows, settings), settings, roles.center, roles_of_rows.weight)
+    data = TrainingData(units.design, target, target.values[rows], roles_of_rows)
     screened = None
     part = data
     with warnings.catch_warnings(action="ignore", category=UserWarning):
@@ -161,7 +161,7 @@ def fit_rows(
         model, chosen = _fit(part, settings, progress)
     settings = replace(settings, **chosen)
     columns, coefficients, intercepts = _coefficients(model, settings, units, screened)
-    used = coefficients.any(axis=0)
+    is_selected = coefficients.any(axis=0)
     described = _described(model, settings, part)
     if screened:
         described |= {"selected_by": screened.words, "method": "error control"}
@@ -169,9 +169,9 @@ def fit_rows(
     return FittedSelection(
         model=model,
         data=data,
-        columns=columns[used],
-        coefficients=coefficients[:, used],
-        considered=columns[~used],
+        columns=columns[is_selected],
+        coefficients=coefficients[:, is_selected],
+        considered=columns[~is_selected],
         intercepts=intercepts,
         map=map_of(design),
         described=described,
@@ -188,8 +188,8 @@ def _rows_of(design: Design, rows: Rows, settings: SelectionSettings) -> Design:
     """Return the design restricted to these rows, or the design itself if it has no other rows."""
     if rows.size == design.shape[0]:
         return design
-    own = design.with_rows(rows) if settings.additive or too_many(design) else None
-    return own or RowSubset(design, rows)
+    expanded = design.with_rows(rows) if settings.additive or too_many(design) else None
+    return expanded or RowSubset(design, rows)
 
 
 def _units(
@@ -203,9 +203,9 @@ def _units(
     """
     if settings.additive:
         scaled = ", of variance 1 each" if settings.standardize else ""
-        return as_they_are(design, f"a curve for each column ({settings.additive}{scaled})")
+        return unscaled_units(design, f"a curve for each column ({settings.additive}{scaled})")
     if settings.generates or not settings.standardize:
-        return as_they_are(design)
+        return unscaled_units(design)
     units = standardized_design(design, center, weight)
     return scaled_file(unwrapped(design), units) if was_encoded(design) else units
 
@@ -249,10 +249,10 @@ def _fit(
         by = "Ctrl-C, before a level was scored: the last one that was fitted"
         progress.say(f"  alpha chosen by {by}")
         alpha = progress.alpha
-        chosen: dict[str, Any] = {"norms": tuple(norms[:1]), "alpha": alpha, "chosen_by": by}
-        model, _ = _fit(data, replace(settings, **chosen), progress)
+        parameters: dict[str, Any] = {"norms": tuple(norms[:1]), "alpha": alpha, "chosen_by": by}
+        model, _ = _fit(data, replace(settings, **parameters), progress)
         model.results_[0].status = Status.INTERRUPTED
-        return model, chosen
+        return model, parameters
     if settings.generates:
         return model, _chosen_in_generation(model, settings, data)
     if not settings.cross_validates:
@@ -273,12 +273,12 @@ def _chosen_in_generation(
     if not model.C_choice_:
         return {}
     rising = model.size_choice_.chosen[1]
-    chosen = {"n_features": model.n_wanted_, "C": (rising[0], model.C_)}
+    parameters = {"n_features": model.n_wanted_, "C": (rising[0], model.C_)}
     n_folds = model.C_choice_.scores.shape[-1]
     by = f"{n_folds}-fold cross-validation on {data.y.size} rows"
     if model.C_choice_.cut:
         by += ", which ended early"
-    return chosen | {"chosen_by": by if n_folds else ""}
+    return parameters | {"chosen_by": by if n_folds else ""}
 
 
 def _announce_search(
@@ -324,18 +324,18 @@ def _coefficients(
     are divided by the scales, and the intercepts absorb the means. Some coefficients may be zero.
     """
     results = model.results_
-    own = settings.generates  # these estimators standardize internally
-    if own and np.ndim(model.intercept_) and np.size(model.intercept_) > 1:
+    generates = settings.generates  # these estimators standardize internally
+    if generates and np.ndim(model.intercept_) and np.size(model.intercept_) > 1:
         columns = model.moments_[0]
         return columns, np.asarray(model.coef_)[:, columns], model.intercept_
     selected = np.zeros(0, dtype=np.int64)
-    if own and not settings.additive:  # an additive model selects inputs, not columns
+    if generates and not settings.additive:  # an additive model selects inputs, not columns
         selected = np.sort(model.selected_)
     columns, weights = together(results, selected)
     if screened is not None:
         columns = screened.kept[columns]
     means, scales = units.of(columns)
-    if own and settings.standardize:
+    if generates and settings.standardize:
         scaled, own_means, own_scales = model.moments_
         places = np.searchsorted(columns, scaled)
         means[places] = own_means
@@ -345,33 +345,29 @@ def _coefficients(
     return columns, coefficients, intercepts
 
 
-def _described(
-    model: Any,
-    settings: SelectionSettings,
-    data: TrainingData,
-) -> dict[str, Any]:
+def _described(model: Any, settings: SelectionSettings, data: TrainingData) -> dict[str, Any]:
     """Return the method and hyperparameters of the fit, as text and numbers.
 
     ``settings`` have the values that cross-validation chose.
     """
     loss = settings.loss_for(data.target.task)
-    found: dict[str, Any]
+    entries: dict[str, Any]
     if not settings.generates:
         words = (
             in_words(settings.norms[0]).replace(", groups=None", "").replace(", weights=None", "")
         )
-        found = {"method": "atomic norm", "norm": words, "form": settings.form}
-        found |= {"alpha": settings.alpha, "loss": loss}
-        return found | ({"alpha_chosen_by": settings.chosen_by} if settings.chosen_by else {})
+        entries = {"method": "atomic norm", "norm": words, "form": settings.form}
+        entries |= {"alpha": settings.alpha, "loss": loss}
+        return entries | ({"alpha_chosen_by": settings.chosen_by} if settings.chosen_by else {})
     if settings.best_subset:
-        found = {"method": "best subset", "n_features": model.n_selected_, "l2": model.l2_}
-        found |= {"loss": loss, "branches": model.result_.nodes}
+        entries = {"method": "best subset", "n_features": model.n_selected_, "l2": model.l2_}
+        entries |= {"loss": loss, "branches": model.result_.nodes}
     else:
         batch = norm_of(model, data.design)[0].k
-        found = {"method": "feature generation", "n_features": int(model.n_wanted_)}
-        found |= {"batch": batch, "C": model.C_, "loss": loss}
-        found |= {"C_chosen_by": settings.chosen_by} if settings.chosen_by else {}
-    return found | ({"classes": "together"} if len(data.target.outputs) > 1 else {})
+        entries = {"method": "feature generation", "n_features": int(model.n_wanted_)}
+        entries |= {"batch": batch, "C": model.C_, "loss": loss}
+        entries |= {"C_chosen_by": settings.chosen_by} if settings.chosen_by else {}
+    return entries | ({"classes": "together"} if len(data.target.outputs) > 1 else {})
 
 
 def _notes(model: Any, described: dict[str, Any]) -> Sequence[str]:
@@ -380,8 +376,8 @@ def _notes(model: Any, described: dict[str, Any]) -> Sequence[str]:
         return ()
     if not model.C_choice_.cut:
         return ()
-    found = f"{model.n_wanted_} features, C = {model.C_:g}"
-    return (f"interrupted: {found}, of the values that were tried",)
+    note = f"{model.n_wanted_} features, C = {model.C_:g}"
+    return (f"interrupted: {note}, of the values that were tried",)
 
 
 def _python_code(
@@ -391,32 +387,29 @@ def _python_code(
 
     Observers and the time limit are left out. ``center`` is whether the scaler subtracts means.
     """
-    given = model.get_params(deep=False) | {"observers": None, "time_limit": None}
-    shown = in_words(type(model)(**given))
+    parameters = model.get_params(deep=False) | {"observers": None, "time_limit": None}
+    code = in_words(type(model)(**parameters))
     if screened:
-        shown = f"{screened.selector}, {shown}"
+        code = f"{screened.selector}, {code}"
     if settings.additive:
-        made = f"Additive(X, {settings.additive!r}, normalize={settings.standardize})"
-        return f"{shown}.fit(designs.{made}, y)"
+        expansion = f"Additive(X, {settings.additive!r}, normalize={settings.standardize})"
+        return f"{code}.fit(designs.{expansion}, y)"
     if settings.generates or not settings.standardize:
-        return f"make_pipeline({shown})" if screened else shown
+        return f"make_pipeline({code})" if screened else code
     scaler = "StandardScaler()" if center else "StandardScaler(with_mean=False)"
-    return f"make_pipeline({scaler}, {shown})"
+    return f"make_pipeline({scaler}, {code})"
 
 
 def with_baseline(
-    fitted: FittedSelection,
-    rows: Rows,
-    roles: DataRoles,
-    at: Sequence[float] = (),
+    fitted: FittedSelection, rows: Rows, roles: DataRoles, check_times: Sequence[float] = ()
 ) -> FittedSelection:
     """Return a survival model with Breslow's baseline hazard, and any other model unchanged.
 
     The intercept of a survival model is set to zero, so that its scores are X w. The baseline
     hazard is that of a row with the mean score, because exp(X w) may overflow if the columns are
     far from zero: the cumulative hazard of a row is baseline_hazard * exp(score - baseline_score),
-    at each of baseline_times. Each stratum has its own. ``at`` are the times whose risks are
-    predicted by default.
+    at each of baseline_times. Each stratum has its own. ``check_times`` are the times whose risks
+    are predicted by default.
     """
     target = fitted.data.target
     if not target.is_survival:
@@ -429,13 +422,13 @@ def with_baseline(
         "baseline_score": center,
         "followed_until": float(y["time"].max()),
     }
-    if at:
-        described["at"] = ",".join(f"{time:g}" for time in at)
+    if check_times:
+        described["at"] = ",".join(f"{time:g}" for time in check_times)
     if target.events is not None:
         described["other_events"] = ", ".join(target.events.others)
     for code in np.unique(y["stratum"]).tolist():
-        own = y["stratum"] == code
-        baseline = Baseline.of(y[own], risk[own] - center, weight[own])
+        is_stratum = y["stratum"] == code
+        baseline = Baseline.of(y[is_stratum], risk[is_stratum] - center, weight[is_stratum])
         if np.isfinite(baseline.cumulative).all():
             times, hazard = baseline_keys(target.strata[code] if target.strata else None)
             described[times] = baseline.times.tolist()

@@ -31,16 +31,18 @@ _CHANGES = {
 _OPPOSITE = {"A": "T", "T": "A", "C": "G", "G": "C"}
 
 
-def alleles_of(source: Dataset, used: Sequence[int]) -> tuple[Allele, ...]:
-    """Return the counted alleles of the genotype columns ``used``, () for other data.
+def alleles_of(source: Dataset, columns: Sequence[int]) -> tuple[Allele, ...]:
+    """Return the counted alleles of the genotype columns ``columns``, () for other data.
 
     Each allele includes the mean allele count, which imputes variants that new data lacks.
     """
     variants = source.variants
     if variants is None:
         return ()
-    mine = np.array([column for column in used if column < len(variants.names)], dtype=np.int64)
-    means = moments_of(source.design(), mine)[0] if mine.size else np.zeros(0)
+    of_variants = np.array(
+        [column for column in columns if column < len(variants.names)], dtype=np.int64
+    )
+    means = moments_of(source.design(), of_variants)[0] if of_variants.size else np.zeros(0)
     return tuple(
         Allele(
             source.names[column],
@@ -50,7 +52,7 @@ def alleles_of(source: Dataset, used: Sequence[int]) -> tuple[Allele, ...]:
             variants.other[column],
             float(mean),
         )
-        for column, mean in zip(mine.tolist(), means.tolist(), strict=True)
+        for column, mean in zip(of_variants.tolist(), means.tolist(), strict=True)
     )
 
 
@@ -60,13 +62,13 @@ def score_text(model: SavedModel) -> str:
     The header is ID, A1 and a name for each output; each variant with a weight has one line. The
     text is empty without genotypes, and for products of two variants, which PLINK cannot score.
     """
-    counted = {allele.name: allele.counted for allele in model.alleles}
+    counted_alleles = {allele.name: allele.counted for allele in model.alleles}
     if any(len(feature.factors) > 1 for feature in model.features):
         return ""
     lines = [
-        "\t".join([feature.name, counted[feature.name], *map(repr, weights)])
+        "\t".join([feature.name, counted_alleles[feature.name], *map(repr, weights)])
         for feature, weights in zip(model.features, model.coefficients.T.tolist(), strict=True)
-        if feature.name in counted and any(weights)
+        if feature.name in counted_alleles and any(weights)
     ]
     if not lines:
         return ""
@@ -79,24 +81,27 @@ def score_text(model: SavedModel) -> str:
 _VARIANT = ("ID", "CHR", "POS", "A1", "A2", "MEAN", "SD")
 
 
-def components_text(found: Components | None) -> str:
+def components_text(fitted: Components | None) -> str:
     """Return the text of components.tsv, "" without components.
 
     The first line has the singular values, and each other line a variant with its mean and standard
     deviation in the training data and its loadings, with seven digits.
     """
-    if found is None:
+    if fitted is None:
         return ""
-    numbers = np.column_stack([found.means, found.scales, found.loadings])
-    variants = found.variants
+    numbers = np.column_stack([fitted.means, fitted.scales, fitted.loadings])
+    variants = fitted.variants
     lines = zip(
         *(variants.names, variants.chromosomes, variants.positions.tolist()),
         *(variants.counted, variants.other, numbers.tolist()),
         strict=True,
     )
-    head = "##SIZES\t" + "\t".join(map(repr, found.sizes.tolist()))
-    rows = ["\t".join([*map(str, told), *(f"{x:.7g}" for x in own)]) for *told, own in lines]
-    return "\n".join([head, "\t".join([*_VARIANT, *found.names]), *rows]) + "\n"
+    head = "##SIZES\t" + "\t".join(map(repr, fitted.sizes.tolist()))
+    rows = [
+        "\t".join([*map(str, identity), *(f"{x:.7g}" for x in values)])
+        for *identity, values in lines
+    ]
+    return "\n".join([head, "\t".join([*_VARIANT, *fitted.names]), *rows]) + "\n"
 
 
 def read_components(path: Path) -> Components:
@@ -106,7 +111,7 @@ def read_components(path: Path) -> Components:
         sizes = np.array(head.split("\t")[1:], dtype=np.float64)
         fields = [line.split("\t") for line in lines]
         names, chromosomes, places, counted, other = (
-            [line[at] for line in fields] for at in range(5)
+            [line[position] for line in fields] for position in range(5)
         )
         numbers = np.array([line[5:] for line in fields], dtype=np.float64)
         positions = np.array(places, dtype=np.int64)
@@ -119,33 +124,33 @@ def read_components(path: Path) -> Components:
     return Components(variants, numbers[:, 0], numbers[:, 1], numbers[:, 2:], sizes)
 
 
-def projected(found: Components, new: Harmonizer, notes: list[str]) -> dict[str, Array]:
+def projected(fitted: Components, new: Harmonizer, notes: list[str]) -> dict[str, Array]:
     """Return the principal components of new samples by name, with notes on lacking variants."""
-    variants = found.variants
+    variants = fitted.variants
     alleles = [
-        Allele(*each)
-        for each in zip(
+        Allele(*fields)
+        for fields in zip(
             *(variants.names, variants.chromosomes, variants.positions.tolist()),
-            *(variants.counted, variants.other, found.means.tolist()),
+            *(variants.counted, variants.other, fitted.means.tolist()),
             strict=True,
         )
     ]
-    along = np.zeros((new.n_rows, found.sizes.size))
+    along = np.zeros((new.n_rows, fitted.sizes.size))
     squares = np.zeros(new.n_rows)
-    lost = 0
+    n_lost = 0
     block = max(1, LIMITS.piece_bytes // (8 * new.n_rows))
     for start in range(0, len(alleles), block):
-        some = slice(start, start + block)
-        X, ways = new.counts(alleles[some])
-        lost += sum(len(ways.get(way, ())) for way in ("absent", "ambiguous", "different"))
-        scaled = (X - found.means[some]) / found.scales[some]
-        along += scaled @ found.loadings[some]
+        samples = slice(start, start + block)
+        X, ways = new.counts(alleles[samples])
+        n_lost += sum(len(ways.get(way, ())) for way in ("absent", "ambiguous", "different"))
+        scaled = (X - fitted.means[samples]) / fitted.scales[samples]
+        along += scaled @ fitted.loadings[samples]
         squares += np.sum(scaled**2, axis=1)
     notes.append(
-        f"{found.sizes.size} principal components are projected from {len(alleles) - lost:,} of "
+        f"{fitted.sizes.size} principal components are projected from {len(alleles) - n_lost:,} of "
         f"their {len(alleles):,} variants"
     )
-    return dict(zip(found.names, found.projected(along, squares).T, strict=True))
+    return dict(zip(fitted.names, fitted.projected(along, squares).T, strict=True))
 
 
 def about(source: Dataset, columns: Sequence[int]) -> tuple[tuple[str, str], ...]:
@@ -156,14 +161,15 @@ def about(source: Dataset, columns: Sequence[int]) -> tuple[tuple[str, str], ...
     variants = source.variants
     if variants is None or any(column >= len(variants.names) for column in columns):
         return ()
-    told = {
+    facts = {
         "chromosome": variants.chromosomes,
         "position": variants.positions,
         "counted_allele": variants.counted,
         "other_allele": variants.other,
     }
     return tuple(
-        (head, ":".join(str(values[column]) for column in columns)) for head, values in told.items()
+        (head, ":".join(str(values[column]) for column in columns))
+        for head, values in facts.items()
     )
 
 
@@ -183,7 +189,7 @@ class Harmonizer:
         self._design = design
         self._columns = {name: column for column, name in enumerate(names)}
         places = map(_place, variants.chromosomes, variants.positions.tolist())
-        self._at = {place: column for column, place in enumerate(places)}
+        self._at = {position: column for column, position in enumerate(places)}
         self.n_rows = design.shape[0]
 
     def counts(self, alleles: Sequence[Allele]) -> tuple[Array, dict[str, list[str]]]:
@@ -200,7 +206,7 @@ class Harmonizer:
                     ways.setdefault("renamed", []).append(allele.name)
             way = "absent"
             if column is not None:
-                way = _way(allele, variants.counted[column], variants.other[column])
+                way = _relation_of_alleles(allele, variants.counted[column], variants.other[column])
             if way != "same":
                 ways.setdefault(way, []).append(allele.name)
             if column is None or way in ("ambiguous", "different"):
@@ -229,7 +235,7 @@ def notes_on(ways: Mapping[str, Sequence[str]]) -> list[str]:
     ]
 
 
-def _way(allele: Allele, counted: str, other: str) -> str:
+def _relation_of_alleles(allele: Allele, counted: str, other: str) -> str:
     """Return how the alleles of the data relate to those of the model.
 
     The result is "same" or a key of ``_CHANGES``; ``counted`` and ``other`` are the alleles of the
@@ -248,8 +254,8 @@ def _way(allele: Allele, counted: str, other: str) -> str:
     if turned == model[::-1]:
         return "flipped swapped"
     # PLINK writes 0 for an allele that was not observed in any sample.
-    known = [letter for letter in data if letter != "0"]
-    if "0" in data and known and known[0] in model:
-        swapped = data.index(known[0]) != model.index(known[0])
+    letters = [letter for letter in data if letter != "0"]
+    if "0" in data and letters and letters[0] in model:
+        swapped = data.index(letters[0]) != model.index(letters[0])
         return "ambiguous" if swapped and palindromic else "swapped" if swapped else "same"
     return "different"

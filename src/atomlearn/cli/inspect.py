@@ -36,7 +36,7 @@ MOST_LISTED = 60
 MOST_CLASSES = 40
 #: Number of different dates from which rows in their order may be a series.
 LEAST_DATES = 10
-#: What ``select`` does not take over from ``inspect``.
+#: Options of ``inspect`` that are not passed on to the ``select`` command.
 _OF_INSPECT = ("command", "data", "out", "json", "given", "began")
 _KINDS = (Reading, TextForm, TargetOptions)
 _DEFAULTS = {each.name: each.default for kind in _KINDS for each in fields(kind)}
@@ -66,16 +66,16 @@ def inspect(options: argparse.Namespace) -> int:
         n_rows = frame.n_rows
         faults = faults_of(frame, plans, reading)
         choices = [word for _, option in faults for word in shlex.split(option)]
-        # Answers to these make more cells missing.
+        # Options that turn further cells into missing values.
         reading = reading_of(_parsed(_command(options, choices, options.schema, False)))
         frame = frame.tidied(reading.text_form())
-        found = plans_of(frame, reading)
-        gaps = _gaps(found, reading)
+        proposed = plans_of(frame, reading)
+        gaps = _gaps(proposed, reading)
         choices += ["--missing", "median"] if gaps else []
         hints = [*gaps, *_hints(frame, plans, faults)]
         lines = [f"{path.name}: {n_rows:,} rows, {len(frame.header):,} columns"]
         lines += [*(f"  {note}" for note in frame.notes), *_lines(plans), "", *hints]
-        plans = found
+        plans = proposed
     text = schema_text(path.name, n_rows, plans)
     if options.out is not None:
         write_text(options.out, text)
@@ -108,20 +108,20 @@ def _command(
     ``choices`` are options that answer what was asked, ``schema`` is the schema file or None, and
     ``has_target`` is whether the file has a target that needs no name.
     """
-    given = {name: value for name, value in vars(options).items() if name not in _OF_INSPECT}
-    given["schema"] = schema
+    values = {name: value for name, value in vars(options).items() if name not in _OF_INSPECT}
+    values["schema"] = schema
     words = ["atomlearn", "select", options.data]
-    for name, value in given.items():
+    for name, value in values.items():
         option = f"--{name.replace('_', '-')}"
         if value is None or value == _DEFAULTS.get(name, False):
             continue
         if isinstance(value, bool):
             words.append(option if value else f"--no-{option[2:]}")
             continue
-        for each in value if isinstance(value, list) else [value]:
-            words += shlex.split(typed(option, [str(each)]))
-    named = {name for name, value in given.items() if value is not None}
-    if not has_target and named.isdisjoint({"target", "time", "pheno"}):
+        for entry in value if isinstance(value, list) else [value]:
+            words += shlex.split(typed(option, [str(entry)]))
+    options_set = {name for name, value in values.items() if value is not None}
+    if not has_target and options_set.isdisjoint({"target", "time", "pheno"}):
         words += ["--target", "NAME"]
     return [*words, *choices, "--out", "selected/"]
 
@@ -136,8 +136,8 @@ def _task(table: DataTable, options: argparse.Namespace) -> str:
     if target.is_survival:
         return f"task: survival, {target.name}{target.event_counts}"
     if labels is None:
-        few = np.unique(target.values).size <= INTAKE.most_values
-        other = "; --task classification takes each value for a class" if few else ""
+        is_discrete = np.unique(target.values).size <= INTAKE.most_values
+        other = "; --task classification takes each value for a class" if is_discrete else ""
         return f"task: regression{why}{other}"
     if len(labels) == 2:
         return f"task: classification, {clipped(labels[1])!r} against {clipped(labels[0])!r}"
@@ -150,15 +150,19 @@ def _matrix(form: Format, path: Path, table: DataTable) -> list[str]:
     """Return lines on the contents of a file of numbers."""
     n_rows, n_columns = table.X.shape
     names = [table.schema.name(column) for column in range(min(n_columns, 5))]
-    known = "" if table.y is None else " with a target"
-    lines = [f"{path.name}: {n_rows:,} rows{known}, {n_columns:,} columns, covariates included"]
+    target_note = "" if table.y is None else " with a target"
+    lines = [
+        f"{path.name}: {n_rows:,} rows{target_note}, {n_columns:,} columns, covariates included"
+    ]
     lines.append(f"  named {', '.join(names)}{', ...' if n_columns > 5 else ''}")
     lines += [f"  {note}" for note in table.notes]
     if table.variants is not None:
         gaps = form.table(path, Request(None, missing=True)).X.missing
         share = gaps.sum() / (n_rows * gaps.size)
-        touched = np.count_nonzero(gaps)
-        lines.append(f"  {touched:,} of {gaps.size:,} variants lack genotypes, {share:.2%} of all")
+        n_with_gaps = np.count_nonzero(gaps)
+        lines.append(
+            f"  {n_with_gaps:,} of {gaps.size:,} variants lack genotypes, {share:.2%} of all"
+        )
     elif gaps := sum(plan.missing > 0 for plan in table.schema.columns):
         lines.append(f"  {gaps:,} of them with missing values")
     if form.rows is not None:
@@ -174,10 +178,10 @@ def _observations(rows: Observations, path: Path) -> list[str]:
     width = min(max(map(len, rows.header)), 28)
     lines = ["", f"  {'column of obs':<{max(width, 13)}}  {'is':<10} {'missing':>7} {'values':>7}"]
     for plan in described(frame, rows.header[:MOST_LISTED]):
-        known = frame.columns[plan.name][~frame.missing(plan.name)]
+        cells = frame.columns[plan.name][~frame.missing(plan.name)]
         is_text = frame.is_text(plan.name)
-        tail = f"{known.min():g} to {known.max():g}" if known.size and not is_text else ""
-        counts = Counter(known.tolist()).most_common() if is_text else []
+        tail = f"{cells.min():g} to {cells.max():g}" if cells.size and not is_text else ""
+        counts = Counter(cells.tolist()).most_common() if is_text else []
         if len(counts) <= MOST_CLASSES:
             tail = tail or ", ".join(f"{label} {count:,}" for label, count in counts)
         lines.append(
@@ -189,18 +193,18 @@ def _observations(rows: Observations, path: Path) -> list[str]:
 
 def _lines(plans: Sequence[ColumnPlan]) -> list[str]:
     """Return a table of the first columns: kind, use, missing values and distinct values."""
-    shown = plans[:MOST_LISTED]
-    more = len(plans) - MOST_LISTED
-    width = min(max((len(plan.name) for plan in shown), default=6), 28)
+    listed = plans[:MOST_LISTED]
+    n_more = len(plans) - MOST_LISTED
+    width = min(max((len(plan.name) for plan in listed), default=6), 28)
     lines = [f"  {'column':<{width}}  {'is':<17} {'use':<10} {'missing':>7} {'values':>7}"]
-    for plan in shown:
+    for plan in listed:
         tail = plan.why or (", ".join(plan.values[:5]) if plan.values else "")
         lines.append(
             f"  {clipped(plan.name, width):<{width}}  {plan.kind:<17} {plan.use:<10} "
             f"{plan.missing:>7,} {plan.distinct or '':>7}  {clipped(tail, 60)}".rstrip()
         )
-    if more > 0:
-        lines.append(f"  ... and {more:,} more columns; --out FILE lists all")
+    if n_more > 0:
+        lines.append(f"  ... and {n_more:,} more columns; --out FILE lists all")
     return lines
 
 

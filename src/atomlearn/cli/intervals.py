@@ -46,16 +46,16 @@ def interval_estimates(
     target = source.target
     y = target.values
     X = as_design(source.X)
-    given: dict[str, Any] = {"sample_weight": roles.weight, "groups": roles.row_groups}
+    arguments: dict[str, Any] = {"sample_weight": roles.weight, "groups": roles.row_groups}
     if not roles.covariates:
         model = copy(fitted.model).set_params(
             observers=None, time_limit=None, standardize=settings.standardize
         )
-        found = estimates(model, X, y, how="split", **given)
-        return {"features that half of the rows select": found}
+        intervals = estimates(model, X, y, how="split", **arguments)
+        return {"features that half of the rows select": intervals}
     covariates = np.array(roles.covariates, dtype=np.int64)
     model = ESTIMATORS[target.task][0](unpenalized=covariates)
     if not target.is_survival:
         model.set_params(loss=settings.loss_for(target.task))
-    model.coef_ = np.zeros(X.shape[1])  # of no fit: only the estimates are used
-    return {"the covariates": estimates(model, X, y, covariates.tolist(), **given)}
+    model.coef_ = np.zeros(X.shape[1])  # these belong to no fit: only the estimates are used
+    return {"the covariates": estimates(model, X, y, covariates.tolist(), **arguments)}

@@ -84,8 +84,7 @@ Count = Annotated[int | None, Value(int, "a whole number of at least 1", _is_pos
 CountOrAuto = Annotated[int | str | None, _or_auto(int, "a whole number of at least 1")]
 PositiveOrAuto = Annotated[float | str | None, _or_auto(float, "a positive number, or auto")]
 Seed = Annotated[
-    int | None,
-    Value(int, "a whole number from 0 to 2**32 - 1", lambda value: 0 <= value < 2**32),
+    int | None, Value(int, "a whole number from 0 to 2**32 - 1", lambda value: 0 <= value < 2**32)
 ]
 Share = Annotated[float | None, Value(float, "a share such as 0.1", lambda value: 0 < value < 1)]
 Fraction = Annotated[float, Value(float, "a share from 0 to below 1", lambda value: 0 <= value < 1)]
@@ -97,8 +96,8 @@ def add_options(parser: Any, kind: type, names: Collection[str] = ()) -> None:
     Without ``names``, these are the fields that its docstring describes; with ``names``, the fields
     of these names, including fields of nested dataclasses.
     """
-    found = _DESCRIBED.findall(f"{inspect.getdoc(kind)}\n")
-    described = {name: (text, word) for name, word, text in found}
+    descriptions = _DESCRIBED.findall(f"{inspect.getdoc(kind)}\n")
+    described = {name: (text, word) for name, word, text in descriptions}
     hints = get_type_hints(kind, include_extras=True)
     for field in fields(kind):
         hint = hints[field.name]
@@ -129,7 +128,7 @@ def add_option(
         has_no = default is not False
         settings = {"action": argparse.BooleanOptionalAction if has_no else "store_true"}
     elif Literal in (get_origin(hint), get_origin(kinds[0])):
-        settings = {"choices": [each for each in get_args(kinds[0]) or kinds if each]}
+        settings = {"choices": [choice for choice in get_args(kinds[0]) or kinds if choice]}
     else:
         settings["type"] = converter or kinds[0]
     if required:
@@ -143,11 +142,11 @@ def add_option(
 
 def given_to(kind: type, options: argparse.Namespace) -> dict[str, Any]:
     """Return the fields of a dataclass that options set, as arguments of its constructor."""
-    found: dict[str, Any] = {}
-    given = vars(options)
+    values: dict[str, Any] = {}
+    arguments = vars(options)
     for name, hint in get_type_hints(kind).items():
         if is_dataclass(hint):
-            found[name] = hint(**given_to(hint, options))  # type: ignore[arg-type, operator]
-        elif given.get(name) is not None:
-            found[name] = given[name]
-    return found
+            values[name] = hint(**given_to(hint, options))  # type: ignore[arg-type, operator]
+        elif arguments.get(name) is not None:
+            values[name] = arguments[name]
+    return values

@@ -37,12 +37,12 @@ from atomlearn.storage.intake.registry import format_of
 
 def predict(options: argparse.Namespace) -> int:
     """Run ``atomlearn predict``: write the predictions, and explanations if requested; return 0."""
-    given = Path(options.model)
-    model = read_model(given / "model.json" if given.is_dir() else given)
+    path = Path(options.model)
+    model = read_model(path / "model.json" if path.is_dir() else path)
     inputs = read_inputs(model, Path(options.data), options)
     remarks, doubts = remarks_on(model, inputs.X, inputs.filled, inputs.ids)
-    at = options.at or times_of(model.settings)
-    if at and model.settings.get("other_events"):
+    times = options.at or times_of(model.settings)
+    if times and model.settings.get("other_events"):
         doubts.append(
             f"events {model.settings['other_events']} were censored: risks are those of a world "
             "without them; select with --competing for shares of all rows"
@@ -65,9 +65,9 @@ def predict(options: argparse.Namespace) -> int:
             raise CommandError(f"--out and --explain are two files, and both are {options.out}")
         write_text(options.explain, explanations_csv(model, inputs.X, inputs.header, inputs.ids))
         print(f"{len(scores):,} explanations written to {options.explain}", file=sys.stderr)
-    named = inputs.header, inputs.ids
-    risks = model.risks(scores, at, inputs.strata) if at else None
-    text = predictions_csv(model, scores, *named, options.interval, at, remarks, risks)
+    identifiers = inputs.header, inputs.ids
+    risks = model.risks(scores, times, inputs.strata) if times else None
+    text = predictions_csv(model, scores, *identifiers, options.interval, times, remarks, risks)
     if options.out is None:
         sys.stdout.write(text)
     else:
@@ -99,12 +99,14 @@ def explanations_csv(
     means = parts.mean(axis=0)
     scores = parts.sum(axis=1) + model.intercepts
     base = means.sum(axis=0) + model.intercepts
-    first, named = (["row"], [[row] for row in range(len(scores))]) if ids is None else (names, ids)
+    first, identifiers = (
+        (["row"], [[row] for row in range(len(scores))]) if ids is None else (names, ids)
+    )
     header = [*first, "output", "score", "base", *(feature.name for feature in model.features)]
     rows = [
-        [*name, output, *found]
-        for row, (name, score) in enumerate(zip(named, scores, strict=True))
-        for output, *found in zip(
+        [*name, output, *contribution]
+        for row, (name, score) in enumerate(zip(identifiers, scores, strict=True))
+        for output, *contribution in zip(
             outputs, score.tolist(), base.tolist(), *(parts[row] - means).tolist(), strict=True
         )
     ]
@@ -148,23 +150,23 @@ def read_inputs(model: SavedModel, path: Path, options: argparse.Namespace) -> M
         names = tuple(item.name for item in model.inputs) if model.is_named else None
         width = len(model.inputs) if model.is_named else model.n_inputs
         reading = replace(reading, layer=reading.layer or model.settings.get("layer"))
-        asked = Request(
+        request = Request(
             schema=Schema(width, names, model.first_index),
             missing=bool(model.columns),
             layer=reading.layer,
         )
-        table = replace(form.table(path, asked), source=str(path))
+        table = replace(form.table(path, request), source=str(path))
         if form.rows is not None:
             return _cell_inputs(model, path, table, form.rows(path), reading)
         given = Path(options.model)
         folder = given if given.is_dir() else given.parent
         return _matrix_inputs(model, path, table, reading, folder)
-    named = reading.id or model.settings.get("id")
-    file = form.cells(path, replace(reading, id=named).text_form(), reading.sheet)
+    id_column = reading.id or model.settings.get("id")
+    file = form.cells(path, replace(reading, id=id_column).text_form(), reading.sheet)
     frame, ids = framed(file, reading)
-    if ids is None and named is not None and (reading.id or named in frame.header):
-        frame.require([named])
-        ids = frame.cells(named).tolist()
+    if ids is None and id_column is not None and (reading.id or id_column in frame.header):
+        frame.require([id_column])
+        ids = frame.cells(id_column).tolist()
     if not model.is_named and len(frame.header) != model.n_inputs:
         raise _other_width(model, path, len(frame.header))
     return _table_inputs(model, frame, ids, reading)
@@ -179,7 +181,7 @@ def _table_inputs(
     these identifiers. Rows without a covariate are left out, filled in or refused, by --missing.
     """
     plans = [plan for plan in model.columns if plan.is_used]
-    # An input that no plan makes by encoding is a column of numbers, which is read as it is.
+    # An input that is not made by encoding is a numeric column, which is read unchanged.
     encoded_names = {name for plan in plans for name in plan.made()}
     plans += [ColumnPlan(item.name) for item in model.inputs if item.name not in encoded_names]
     notes = list[str]()
@@ -187,13 +189,13 @@ def _table_inputs(
     # Columns that must come from the file of --covar.
     from_covar = [plan for plan in plans if plan.name not in frame.header]
     if from_covar and reading.covar is not None and ids is not None:
-        columns, kept = _sample_covariates(from_covar, NamedRows(ids), reading, notes)
+        columns, rows = _sample_covariates(from_covar, NamedRows(ids), reading, notes)
         plans = [plan for plan in plans if plan not in from_covar]
-        frame, ids = frame.rows(kept), [ids[row] for row in kept.tolist()]
+        frame, ids = frame.rows(rows), [ids[row] for row in rows.tolist()]
     columns |= encoded_again(frame, plans)
     roles = reading.roles
     frame.require(list(roles.values()))
-    # Either of the two is enough: log(exposure) is an offset.
+    # One of the two suffices: log(exposure) is an offset.
     for role, neutral in (("offset", 0), ("exposure", 1)):
         if role in model.settings and not roles:
             notes.append(
@@ -242,8 +244,8 @@ def _cell_inputs(
     if fitted not in (None, values):
         notes.append(f"the model was fitted to {fitted}: give such a layer, by --layer NAME")
     known, cells = _cells(model, path, table, frame)
-    found = _table_inputs(known, cells, list(table.ids or ()), reading)
-    return replace(found, notes=[*notes, *found.notes])
+    inputs = _table_inputs(known, cells, list(table.ids or ()), reading)
+    return replace(inputs, notes=[*notes, *inputs.notes])
 
 
 def _matrix_inputs(
@@ -268,8 +270,8 @@ def _matrix_inputs(
             columns |= _components(folder / "components.tsv", harmonizer, notes)
         plans = [plan for plan in plans if plan.name not in columns]
         joined = NamedRows(samples.name, samples.family)
-        found, kept = _sample_covariates(plans, joined, reading, notes)
-        columns = {name: values[kept] for name, values in columns.items()} | found
+        covariates, kept = _sample_covariates(plans, joined, reading, notes)
+        columns = {name: values[kept] for name, values in columns.items()} | covariates
         data = ModelData(_side_by_side(model, columns, kept.size), notes=notes)
     else:
         data = _table_inputs(*_cells(model, path, table), None, reading)
@@ -312,7 +314,7 @@ def _cells(
     plans = tuple(plan for plan in model.columns if plan.name in (known | columns))
     model = replace(model, columns=plans)
     annotations = {*columns}
-    # The column that each encoded input is made of; other inputs are columns themselves.
+    # Maps each encoded input to the column that it is made of; other inputs are columns themselves.
     source_of = {name: plan.name for plan in model.columns for name in plan.made()}
     for name in dict.fromkeys(source_of.get(item.name, item.name) for item in model.inputs):
         if name in annotations:
@@ -333,10 +335,10 @@ def _other_width(model: SavedModel, path: Path, width: int) -> CommandError:
 def _side_by_side(model: SavedModel, columns: dict[str, Any], n_rows: int) -> Array:
     """Return the input columns as a matrix, shape (n_rows, n_inputs), in model order."""
     names = [item.name for item in model.inputs]
-    lost = next((name for name in names if name not in columns), None)
-    if lost is not None:  # the model file was edited or is damaged
+    missing = next((name for name in names if name not in columns), None)
+    if missing is not None:  # the model file was edited or is damaged
         raise CommandError(
-            f"the model needs {clipped(lost)!r}, and no column of these data gives it; "
+            f"the model needs {clipped(missing)!r}, and no column of these data gives it; "
             "give data of the format it was fitted to, or fit again with `atomlearn select`"
         )
     return np.column_stack([np.zeros((n_rows, 0)), *(columns[name] for name in names)])
@@ -371,22 +373,22 @@ def _sample_covariates(
     is_lacking = np.any([frame.missing(plan.name) for plan in from_file], axis=0)
     lacking = [samples.names[row] for row in np.flatnonzero(is_lacking).tolist()]
     fills = all(plan.fill is not None for plan in from_file)
-    said = f"{len(lacking)} of {all_rows.size} samples lack a covariate in {path.name}: "
-    said += listing(lacking, MANY)
+    note = f"{len(lacking)} of {all_rows.size} samples lack a covariate in {path.name}: "
+    note += listing(lacking, MANY)
     kept = all_rows
     if reading.missing == "drop":
         kept = np.flatnonzero(~is_lacking)
         if lacking:
-            notes.append(f"{said}; they have no prediction")
+            notes.append(f"{note}; they have no prediction")
         if not kept.size:
-            raise CommandError(f"{said}; nobody is left to predict")
+            raise CommandError(f"{note}; nobody is left to predict")
     elif lacking and not fills:
         raise CommandError(
-            f"{said}; type --missing drop to predict the others, or select with --missing median, "
+            f"{note}; type --missing drop to predict the others, or select with --missing median, "
             "which fills in"
         )
     elif lacking:
-        notes.append(f"{said}; filled in as when the model was fitted")
+        notes.append(f"{note}; filled in as when the model was fitted")
     columns = {name: np.zeros(kept.size) for name in components}
     return columns | encoded_again(frame.rows(kept), from_file), kept
 
@@ -397,7 +399,7 @@ def predictions_csv(
     header: Sequence[str] = (),
     ids: Sequence[Sequence[str]] | None = None,
     interval: float | None = None,
-    at: Sequence[float] = (),
+    times: Sequence[float] = (),
     remarks: Sequence[str] = (),
     risks: Array | None = None,
 ) -> str:
@@ -409,9 +411,9 @@ def predictions_csv(
     prediction intervals, such as 0.9, which are written as the columns "lower" and "upper"; for
     survival times only "lower" is written, the time after which this share of the events occurs.
     Survival models have the column "log_hazard_ratio", against a row with the mean score, and
-    ``risks``, shape (n_rows, n_times), of an event by each time of ``at``. ``remarks`` are written
-    if there are any.
-    Cells that a spreadsheet would execute as formulas are prefixed with an apostrophe.
+    ``risks``, shape (n_rows, n_times), of an event by each time of ``times``. ``remarks`` are
+    written if there are any. Cells that a spreadsheet would execute as formulas are prefixed with
+    an apostrophe.
     """
     labels = model.predict(scores)
     names = [()] * len(labels) if ids is None else ids
@@ -434,7 +436,7 @@ def predictions_csv(
             titles += [f"probability[{label}]" for label in model.classes]
             columns = np.hstack([scores, probabilities])
     if risks is not None:
-        titles += [f"risk by {time:g}" for time in at]
+        titles += [f"risk by {time:g}" for time in times]
         columns = np.hstack([columns, risks])
     texts = [[remark] for remark in remarks] if any(remarks) else [[] for _ in labels]
     titles += ["remark"] if any(remarks) else []

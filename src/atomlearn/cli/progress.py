@@ -48,10 +48,10 @@ class ProgressPrinter(RunObserver):
     @property
     def options(self) -> dict[str, Any]:
         """The parameters ``observers`` and ``time_limit`` (seconds left) of an estimator."""
-        left = self.deadline.left
+        seconds = self.deadline.left
         return {
             "observers": self.observers,
-            "time_limit": None if math.isinf(left) else max(left, sys.float_info.min),
+            "time_limit": None if math.isinf(seconds) else max(seconds, sys.float_info.min),
         }
 
     @property

@@ -12,7 +12,7 @@ from atomlearn.cli.source import Dataset
 from atomlearn.verification.answers import claimed
 from atomlearn.verification.models import proof_of_estimator
 
-#: Options of `select` that do not matter to what is read and fitted, with their arguments.
+#: Options of `select`, with their arguments, that do not change what is read and fitted.
 OUTSIDE = {"--out": 1, "--checkpoint": 1, "--quiet": 0, "--verbose": 0, "--json": 0}
 
 
@@ -21,7 +21,7 @@ def proof_of_selection(
 ) -> tuple[dict[str, object], str]:
     """Return the proof of the written model, and a sentence that says what is proved."""
     fitted = scored.fitted
-    again = {"select": options_to_repeat(options.given, options.data)}
+    command = {"select": options_to_repeat(options.given, options.data)}
     data = fitted.data
     n_rows = source.target.values.size
     n_columns = source.map.n_columns
@@ -39,7 +39,7 @@ def proof_of_selection(
     elif n_rows * n_events > LARGE:
         why = f"{n_events:,} events of {n_rows:,} rows take too long"
     if why:
-        return {"why": why, "claims": [], **again}, f"not verified: {why}"
+        return {"why": why, "claims": [], **command}, f"not verified: {why}"
     proof: dict[str, Any] = proof_of_estimator(
         fitted.model, data.design, data.y, data.roles.weight, data.roles.offset
     )
@@ -49,17 +49,17 @@ def proof_of_selection(
         "names": source.names if linear else None,
         "classes": None if target.classes is None else list(target.classes),
         "plans": [plan.portable() for plan in source.schema.columns if plan.made() != [plan.name]],
-        **again,
+        **command,
     }
     return proof, claimed(proof)
 
 
-def options_to_repeat(given: Sequence[str], data: str) -> list[str]:
+def options_to_repeat(arguments: Sequence[str], data: str) -> list[str]:
     """Return the options of a selection, without its data file and its results."""
-    kept = []
+    words = []
     skipped = 0
     seen = False
-    for word in given[1:]:
+    for word in arguments[1:]:
         name = word.partition("=")[0]
         if skipped:
             skipped -= 1
@@ -68,5 +68,5 @@ def options_to_repeat(given: Sequence[str], data: str) -> list[str]:
         elif word == data and not seen:
             seen = True
         else:
-            kept.append(word)
-    return kept
+            words.append(word)
+    return words

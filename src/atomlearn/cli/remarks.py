@@ -34,12 +34,12 @@ def remarks_on(
         """Return the words for a row: its identifier, or its number counted from 1."""
         return f"row {row + 1}" if ids is None else f"id {' '.join(map(str, ids[row]))}"
 
-    for at, item in enumerate(model.inputs):
+    for index, item in enumerate(model.inputs):
         low = item.low
         high = item.high
         if low is None or high is None:
             continue
-        values = X[:, at]
+        values = X[:, index]
         outside = np.flatnonzero((values < low) | (values > high))
         span = f"{low:g} to {high:g}"
         for row in outside.tolist():
@@ -52,14 +52,14 @@ def remarks_on(
             )
     for name, (gaps, fill) in filled.items():
         rows = np.flatnonzero(gaps)
-        shown = f"{fill:g}" if type(fill) is float else repr(fill)
+        fill_text = f"{fill:g}" if type(fill) is float else repr(fill)
         for row in rows.tolist():
-            of_rows[row].append(f"{name} is missing, filled with {shown}")
+            of_rows[row].append(f"{name} is missing, filled with {fill_text}")
         if rows.size:
             notes.append(
                 f"{name}: {rows.size:,} of {n_rows:,} values are missing, such as that of "
-                f"{place(int(rows[0]))}; filled with {shown}, as in the fit"
+                f"{place(int(rows[0]))}; filled with {fill_text}, as in the fit"
             )
-    more = len(notes) - MOST_COLUMNS
-    notes = [*notes[:MOST_COLUMNS], *([f"and {more} more columns"] if more > 0 else [])]
+    n_more = len(notes) - MOST_COLUMNS
+    notes = [*notes[:MOST_COLUMNS], *([f"and {n_more} more columns"] if n_more > 0 else [])]
     return ["; ".join(texts) for texts in of_rows], notes

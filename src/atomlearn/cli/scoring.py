@@ -48,7 +48,7 @@ from atomlearn.reports.survival_displays import CalibratedAtDisplay
 from atomlearn.reports.suspects import drifting
 from atomlearn.storage.formats.messages import listing
 
-#: Most donors, or other owners of rows, that a note names.
+#: Maximum number of groups (donors, say) that a note names.
 MOST_OWNERS = 12
 
 
@@ -122,10 +122,10 @@ def fit_and_score(
     def fit(rows: Rows, chosen: SelectionSettings, share: float) -> FittedSelection:
         """Fit to these rows in at most this share of the remaining time."""
         deadline = Deadline.after(share * whole.left)
-        own = replace(progress, deadline=deadline, checkpoint=folder, alpha=None)
+        fold_progress = replace(progress, deadline=deadline, checkpoint=folder, alpha=None)
         learned = source.learned(rows)
         design = whole_design if learned is source else design_of(learned, settings)
-        fitted = fit_rows(design, target, rows, chosen, own, roles)
+        fitted = fit_rows(design, target, rows, chosen, fold_progress, roles)
         return with_baseline(fitted, rows, roles, settings.at)
 
     if test.size == 0:
@@ -150,11 +150,11 @@ def fit_and_score(
     decisions = first.decisions(test, roles.offset)
     if interrupted or time_limit:
         trial = replace(trial, work=np.inf)
-    held_out = _held_out(source, settings, (train, test), first, final, trial, decisions)
+    held_out = _held_out_results(source, settings, (train, test), first, final, trial, decisions)
     both_baselines = "baseline_times" in first.described.keys() & final.described
     if target.task == "regression" or both_baselines:
-        errors, more = _held_out_errors(source, first, test, decisions[:, 0])
-        notes += more
+        errors, displays = _held_out_errors(source, first, test, decisions[:, 0])
+        notes += displays
         final = replace(final, described=final.described | errors)
     return ScoredSelection(final, held_out, notes, interrupted)
 
@@ -226,16 +226,16 @@ def fit_halves(source: Dataset, settings: SelectionSettings, final: FittedSelect
     def fit_half(rows: Rows) -> Half:
         """Return the selection on half of the rows."""
         design = design_of(source.learned(rows), settings)
-        found = fit_rows(design, target, rows, loose, ProgressPrinter(quiet=True), source.roles)
-        return Half(found.map, found.columns, found.coefficients)
+        fitted = fit_rows(design, target, rows, loose, ProgressPrinter(quiet=True), source.roles)
+        return Half(fitted.map, fitted.columns, fitted.coefficients)
 
     y = target.values if target.codes is None else target.codes
     entries = target.values.size * source.map.n_columns
-    more = {"fits": fits_of(final.model, searched=False), **source.roles.dependence}
-    return fitted_halves(y, entries, settings.seed, fit_half, **more)
+    arguments = {"fits": fits_of(final.model, searched=False), **source.roles.dependence}
+    return fitted_halves(y, entries, settings.seed, fit_half, **arguments)
 
 
-def _held_out(
+def _held_out_results(
     source: Dataset,
     settings: SelectionSettings,
     parts: Fold,
@@ -253,33 +253,33 @@ def _held_out(
     model of these only.
     """
     train, test = parts
-    known = trial.copies(*parts)
+    is_repeated = trial.copies(*parts)
     verdict = trial.verdict(train, test, decisions)
     scored = trial.parts(verdict, train, test)
     if verdict.n_folds:
-        rows, found = trial.decisions(scored)
+        rows, decisions_of_rows = trial.decisions(scored)
     else:
-        rows = [test[~known]]
-        found = [decisions[~known]]
-    more = dict[str, Any]()
+        rows = [test[~is_repeated]]
+        decisions_of_rows = [decisions[~is_repeated]]
+    scores = dict[str, Any]()
     if sum(part.size for part in rows):
         trained = train if len(scored) == 1 else np.arange(source.target.values.size)
-        more = _scores(source.target, trained, rows, found, first)
+        scores = _scores(source.target, trained, rows, decisions_of_rows, first)
         if trial.known is not None:
             simple = [_covariate_decisions(source, settings, *part, first) for part in scored]
             baselines = _scores(source.target, trained, rows, simple, first)["scores"]
             name = "the covariates alone, linearly"
-            more["scores"] = tuple(
+            scores["scores"] = tuple(
                 replace(score, baseline=baseline.value, baseline_name=name)
-                for score, baseline in zip(more["scores"], baselines, strict=True)
+                for score, baseline in zip(scores["scores"], baselines, strict=True)
             )
     if verdict.n_folds and "baseline_times" in first.described:
         # The folds have no model in common: the risks of the first model are checked.
-        own = source.target.values[test[~known]]
-        survival = partial(_survival, first.described, decisions[~known, 0])
-        if own["event"].any():
-            shown = CalibratedAtDisplay.of(own, survival, times_of(first.described))
-            more["displays"] = [*more.get("displays", ()), shown]
+        truth = source.target.values[test[~is_repeated]]
+        survival = partial(_survival, first.described, decisions[~is_repeated, 0])
+        if truth["event"].any():
+            display = CalibratedAtDisplay.of(truth, survival, times_of(first.described))
+            scores["displays"] = [*scores.get("displays", ()), display]
     return HeldOut.of(
         train.size,
         trial.across(train, test),
@@ -287,7 +287,7 @@ def _held_out(
         final.terms,
         refitted=final is not first,
         verdict=verdict,
-        **more,
+        **scores,
     )
 
 
@@ -300,22 +300,22 @@ def _covariate_decisions(
     shape (n_test, n_outputs). ``first`` provides the loss, and ``options`` the features.
     """
     roles = source.roles
-    free = np.array(roles.covariates, dtype=np.int64)
+    covariates = np.array(roles.covariates, dtype=np.int64)
     design = design_of(source.learned(train), options)
-    over = part_of(design, columns=free if free.size else np.arange(1))
+    over = part_of(design, columns=covariates if covariates.size else np.arange(1))
     loss = first.described["loss"]
     settings = SelectionSettings(norms=(as_norm("l1"),), alpha=1e6, loss=loss, n_features=None)
-    own = replace(roles, covariates=tuple(range(free.size)), groups=None, center=False)
-    fitted = fit_rows(over, source.target, train, settings, ProgressPrinter(quiet=True), own)
+    covariate_roles = replace(
+        roles, covariates=tuple(range(covariates.size)), groups=None, center=False
+    )
+    fitted = fit_rows(
+        over, source.target, train, settings, ProgressPrinter(quiet=True), covariate_roles
+    )
     return fitted.decisions(test, roles.offset)
 
 
 def _scores(
-    target: Target,
-    trained: Rows,
-    rows: list[Rows],
-    decisions: list[Array],
-    fitted: FittedSelection,
+    target: Target, trained: Rows, rows: list[Rows], decisions: list[Array], fitted: FittedSelection
 ) -> dict[str, Any]:
     """Return the scores of held-out rows, with predictions on the scale of the target.
 
@@ -335,9 +335,9 @@ def _scores(
     if "baseline_times" in fitted.described and len(rows) == 1:
         survival = partial(_survival, fitted.described, scores[:, 0])
     sizes = [part.size for part in rows]
-    at = times_of(fitted.described)
+    times = times_of(fitted.described)
     return held_out_scores(
-        task, *values, predicted, target.outputs, None, probabilities, survival, sizes, at
+        task, *values, predicted, target.outputs, None, probabilities, survival, sizes, times
     )
 
 
@@ -368,12 +368,12 @@ def _trial(
     inputs = as_design(X)
     loss = as_loss(fitted.described["loss"])
     loose = settings.for_refits(LOOSE_GAP)
-    free = np.array(roles.covariates, dtype=np.int64)
-    known = list[Array]()
-    if free.size:
-        known.append(dense_part(inputs, np.sort(free)))
+    covariates = np.array(roles.covariates, dtype=np.int64)
+    curves = list[Array]()
+    if covariates.size:
+        curves.append(dense_part(inputs, np.sort(covariates)))
     if roles.offset is not None:
-        known += [roles.offset[:, None], loss.mean(roles.offset[:, None])]
+        curves += [roles.offset[:, None], loss.mean(roles.offset[:, None])]
 
     def decide(train: Rows, test: Rows, values: Any, order: Rows | None) -> Array:
         """Return the decision values on ``test`` of the selection repeated on ``train``.
@@ -381,11 +381,13 @@ def _trial(
         ``values`` replaces the target values if it is not None, and ``order`` permutes the rows of
         X.
         """
-        own = target if values is None else replace(target, values=values)
+        permuted_target = target if values is None else replace(target, values=values)
         permuted = source if order is None else source.permuted(order)
         design = design_of(permuted.learned(train), loose)
-        again = fit_rows(design, own, train, loose, ProgressPrinter(quiet=True), roles)
-        return again.decisions(test, roles.offset)
+        refitted = fit_rows(
+            design, permuted_target, train, loose, ProgressPrinter(quiet=True), roles
+        )
+        return refitted.decisions(test, roles.offset)
 
     entries = X.nnz if is_sparse(X) else float(X.shape[0]) * source.map.n_columns
     return Trial(
@@ -394,7 +396,7 @@ def _trial(
         target.values,
         settings.seed,
         loss.name in LONG_TAILED,
-        np.hstack(known) if known else None,
+        np.hstack(curves) if curves else None,
         None if roles.on_disk else inputs,
         repeated=roles.repeated,
         work=np.inf if roles.on_disk else (entries + A_FIT) * fits_of(fitted.model),

@@ -72,12 +72,12 @@ def screen_columns(data: TrainingData, settings: SelectionSettings) -> ScreenedC
         X = _residuals(X[:, candidates], regressors)
         y = _residuals(y, regressors) if target.classes is None else y
     select = _select_stable if settings.stability else _select_by_knockoffs
-    found = select(X, y, data, settings)
+    selection = select(X, y, data, settings)
     return replace(
-        found,
-        words=found.words + ("; given the covariates" if covariates.size else ""),
-        selected=candidates[found.selected],
-        stability={int(candidates[at]): share for at, share in found.stability.items()},
+        selection,
+        words=selection.words + ("; given the covariates" if covariates.size else ""),
+        selected=candidates[selection.selected],
+        stability={int(candidates[at]): share for at, share in selection.stability.items()},
         covariates=data.roles.covariates,
     )
 
@@ -87,9 +87,9 @@ def _residuals(values: Array, regressors: Array) -> Array:
 
     Columns whose residuals are at the level of rounding errors are set to zero.
     """
-    rest = values - regressors @ np.linalg.lstsq(regressors, values, rcond=None)[0]
-    nothing = np.linalg.norm(rest, axis=0) <= 1e-10 * np.linalg.norm(values, axis=0)
-    return np.asarray(np.where(nothing, 0.0, rest))
+    residuals = values - regressors @ np.linalg.lstsq(regressors, values, rcond=None)[0]
+    nothing = np.linalg.norm(residuals, axis=0) <= 1e-10 * np.linalg.norm(values, axis=0)
+    return np.asarray(np.where(nothing, 0.0, residuals))
 
 
 def _select_by_knockoffs(

@@ -58,8 +58,8 @@ def select(options: argparse.Namespace) -> int:
             model = replace(saved_model(source, scored.fitted), proof=proof)
             text = model_text(model, str(folder / "model.json"))
             hashed = json.loads(text)["sha256"]
-            shown = (("Verified", verified), ("sha256 of model.json", hashed))
-            content = replace(content, details=(*content.details, *shown))
+            lines = (("Verified", verified), ("sha256 of model.json", hashed))
+            content = replace(content, details=(*content.details, *lines))
             written = _write(folder, model, content, source)
     _print_result(content, folder, written, options, verified)
     if not options.quiet:
@@ -77,11 +77,7 @@ def timed(times: dict[str, float], step: str) -> Iterator[None]:
 
 
 def _print_result(
-    content: Content,
-    folder: Path,
-    written: list[str],
-    options: argparse.Namespace,
-    verified: str,
+    content: Content, folder: Path, written: list[str], options: argparse.Namespace, verified: str
 ) -> None:
     """Print the summary and the file names to stdout, and the notes to stderr."""
     if options.json:
@@ -105,7 +101,7 @@ def output_folder(out: str) -> Iterator[Path]:
     created and are empty are removed.
     """
     folder = Path(out)
-    made = [place for place in (folder, *folder.parents) if not place.exists()]
+    missing = [folder_ for folder_ in (folder, *folder.parents) if not folder_.exists()]
     if folder.exists() and not folder.is_dir():
         raise CommandError(f"--out {out} is a file; give a folder, which is made where needed")
     files_of_run(folder)
@@ -114,8 +110,8 @@ def output_folder(out: str) -> Iterator[Path]:
         yield folder
     except BaseException:
         with suppress(OSError):  # a folder that is not empty stays
-            for place in made:
-                place.rmdir()
+            for folder_ in missing:
+                folder_.rmdir()
         raise
 
 
@@ -142,14 +138,14 @@ def _select(
         progress.stage("testing each column given all others")
         tests = _test_columns(source, settings)
         scored.notes.append(test_sentence(source, scored.fitted, tests))
-    known = dict[str, Estimates]()
+    intervals = dict[str, Estimates]()
     if settings.intervals and not scored.interrupted:
         progress.stage("estimating with intervals")
-        known = interval_estimates(source, settings, scored.fitted)
+        intervals = interval_estimates(source, settings, scored.fitted)
         scored.notes.extend(
-            f"95% intervals of {of} hold {it.condition}" for of, it in known.items()
+            f"95% intervals of {quantity} hold {it.condition}" for quantity, it in intervals.items()
         )
-    content = assemble_content(source, settings, scored, seconds, halves, tests, known.values())
+    content = assemble_content(source, settings, scored, seconds, halves, tests, intervals.values())
     return content, scored
 
 

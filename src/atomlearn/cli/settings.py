@@ -191,8 +191,10 @@ class SelectionSettings:
 
 def read_settings(options: argparse.Namespace) -> SelectionSettings:
     """Return the settings; a CommandError is raised if options contradict each other."""
-    given = vars(options)
-    _check_pairs([name for name, value in given.items() if value and (name, value) != _NO_TASK])
+    values_by_name = vars(options)
+    _check_pairs(
+        [name for name, value in values_by_name.items() if value and (name, value) != _NO_TASK]
+    )
     if options.loss is not None:
         as_loss(options.loss)
     chosen: dict[str, Any] = {}
@@ -208,26 +210,26 @@ def read_settings(options: argparse.Namespace) -> SelectionSettings:
                 "cross-validation; leave --alpha out, or give one k"
             )
         chosen = {"norms": norms, "n_features": None, "form": norms[0].usual_form}
-    values = {each.name: given.get(each.name) for each in fields(SelectionSettings)}
+    values = {field.name: values_by_name.get(field.name) for field in fields(SelectionSettings)}
     return SelectionSettings(
         **chosen | {name: value for name, value in values.items() if value is not None}
     )
 
 
-def _check_pairs(given: Sequence[str]) -> None:
+def _check_pairs(names: Sequence[str]) -> None:
     """Raise a CommandError for options that need or exclude each other.
 
-    ``given`` are the names of the options on the command line.
+    ``names`` are the names of the options on the command line.
     """
     for name, needed in NEEDED.items():
-        if name in given and needed not in given:
+        if name in names and needed not in names:
             raise CommandError(
                 f"{_option(name)} goes with {_option(needed)} NAME; give both, or leave "
                 f"{_option(name)} out"
             )
     for name, others, why in EXCLUSIVE:
         for other in others:
-            if name in given and other in given:
+            if name in names and other in names:
                 raise CommandError(
                     f"{_option(other)} does not go with {_option(name)}: {why}; leave one of the "
                     "two out"
@@ -245,7 +247,7 @@ def norms_of(text: str, groups: Any, overlap: bool = False) -> tuple[Norm, ...]:
     Several values of a parameter give several norms, the Cartesian product over the parameters.
     ``groups`` are the groups of columns or None, and ``overlap`` is whether they overlap.
     """
-    name, *rest = text.split(":")
+    name, *options = text.split(":")
     name = name.lower().replace("-", "").replace("_", "")
     candidates: list[dict[str, Any]] = [{}]
     if name in OF_GROUPS or (name == "ksupport" and groups is not None):
@@ -260,10 +262,10 @@ def norms_of(text: str, groups: Any, overlap: bool = False) -> tuple[Norm, ...]:
             )
         candidates = [{"groups": groups}]
     try:
-        for part in rest:
+        for part in options:
             key, _, values = part.partition("=")
-            given = [int(v) if v.isdecimal() else float(v) for v in values.split(",")]
-            candidates = [{**others, key: value} for others in candidates for value in given]
+            numbers = [int(v) if v.isdecimal() else float(v) for v in values.split(",")]
+            candidates = [{**others, key: value} for others in candidates for value in numbers]
         return tuple(as_norm(name, **parameters) for parameters in candidates)
     except (TypeError, ValueError) as error:
         raise CommandError(f"--norm {text!r}: {error}. Type one of {USABLE}") from error

@@ -33,13 +33,13 @@ from atomlearn.storage.intake.written import days_of
 
 
 def belonging(
-    table: DataTable, options: argparse.Namespace, held: NDArray[np.bool_] | None
+    table: DataTable, options: argparse.Namespace, test_rows: NDArray[np.bool_] | None
 ) -> tuple[Rows | None, Rows | None, list[str]]:
     """Return the group index of each row, its position in a series, and notes for the report.
 
     At most one of the two arrays, each of shape (n_rows,), is not None: the groups come from
-    --rows-of or an identifier column, the positions from --order. ``held`` is the mask of the rows
-    that --split-column holds out, or None.
+    --rows-of or an identifier column, the positions from --order. ``test_rows`` is the mask of the
+    rows that --split-column holds out, or None.
     """
     if "order" in table.extras:
         if options.rows_of:
@@ -58,14 +58,14 @@ def belonging(
         return None, None, []
     if n_groups < 2:
         raise CommandError(f"--rows-of {name} has one value only; rows of it cannot be held out")
-    said = (
+    note = (
         f"{groups.size:,} rows of {n_groups:,} different {name}: rows of one are held out, folded "
         "and halved together (--rows-of NAME or none says otherwise)"
     )
-    both = 0 if held is None else np.intersect1d(groups[held], groups[~held]).size
+    both = 0 if test_rows is None else np.intersect1d(groups[test_rows], groups[~test_rows]).size
     if both:
-        said += f"; but --split-column has rows of {both:,} {name} in both parts"
-    return groups, None, [said]
+        note += f"; but --split-column has rows of {both:,} {name} in both parts"
+    return groups, None, [note]
 
 
 def _owners(table: DataTable, options: argparse.Namespace) -> tuple[str, NDArray[Any]] | None:
@@ -143,17 +143,17 @@ class DataRoles:
             return columns
         if isinstance(groups, np.ndarray):
             return np.unique(groups[columns])
-        own = -1 - columns  # the index of a column in no group
+        group_of = -1 - columns  # group label of columns in no group
         for number, members in enumerate(groups):
-            own[np.isin(columns, members)] = number
-        return np.unique(own)
+            group_of[np.isin(columns, members)] = number
+        return np.unique(group_of)
 
     def rows(self, rows: NDArray[np.int64]) -> DataRoles:
         """Return the roles restricted to the rows with these indices."""
         of_rows = ("weight", "offset", "row_groups", "order", "repeated")
-        found = {name: vars(self)[name] for name in of_rows}
-        kept = {name: values[rows] for name, values in found.items() if values is not None}
-        return replace(self, test_rows=None, **kept)
+        roles = {name: vars(self)[name] for name in of_rows}
+        subset = {name: values[rows] for name, values in roles.items() if values is not None}
+        return replace(self, test_rows=None, **subset)
 
     @property
     def dependence(self) -> dict[str, Any]:
@@ -261,8 +261,8 @@ def read_source(
     sets = dict[str, Rows]()
     set_notes = list[str]()
     if options.enrichment is not None:
-        known = NamedColumns(names, table.variants, table.schema.symbols)
-        sets, set_notes = read_sets(options.enrichment, known)
+        columns_by_name = NamedColumns(names, table.variants, table.schema.symbols)
+        sets, set_notes = read_sets(options.enrichment, columns_by_name)
     notes = *doubts, *row_notes, *roles.notes, *_time_varying(options, row_notes), *set_notes
     return Dataset(
         path.name,
@@ -289,13 +289,13 @@ def _with_rows(
 
     Notes for the report are appended to ``row_notes``.
     """
-    groups, order, said = belonging(table, options, roles.test_rows)
-    row_notes += said
+    groups, order, note = belonging(table, options, roles.test_rows)
+    row_notes += note
     repeated = repeated_rows(table.X)
     if repeated is not None:
-        together = joined(repeated.size, groups, repeated)
-        several = together is not None and np.unique(together).size > 1
-        groups = together if order is None and several else groups
+        joined_groups = joined(repeated.size, groups, repeated)
+        has_several = joined_groups is not None and np.unique(joined_groups).size > 1
+        groups = joined_groups if order is None and has_several else groups
         row_notes.append(repeating(repeated, order is None))
     return replace(roles, row_groups=groups, order=order, repeated=repeated)
 
@@ -304,8 +304,8 @@ def _time_varying(options: argparse.Namespace, row_notes: Sequence[str]) -> list
     """Return a note if rows are time intervals (counting process), else an empty list."""
     if options.entry is None:
         return []
-    said = f"time-varying: a row is at risk after {options.entry} until {options.time}"
-    return [said + ("" if row_notes else "; if one person has several rows, give --rows-of NAME")]
+    note = f"time-varying: a row is at risk after {options.entry} until {options.time}"
+    return [note + ("" if row_notes else "; if one person has several rows, give --rows-of NAME")]
 
 
 def target_from(
@@ -319,14 +319,14 @@ def target_from(
                 f"{options.data} is none"
             )
         extras = table.extras
-        more = extras.get("entry"), extras.get("stratum")
+        entry_and_stratum = extras.get("entry"), extras.get("stratum")
         columns = extras["time"], extras["event"], options.time, options.event
-        target = survival_of(*columns, *more, options.competing)
-        last = float(target.values["time"].max())
-        if max(settings.at, default=0.0) > last:
+        target = survival_of(*columns, *entry_and_stratum, options.competing)
+        last_time = float(target.values["time"].max())
+        if max(settings.at, default=0.0) > last_time:
             raise CommandError(
-                f"--at {max(settings.at):g} is beyond the last time of {options.time}, {last:g}; "
-                "nothing is known of later risks"
+                f"--at {max(settings.at):g} is beyond the last time of {options.time}, "
+                f"{last_time:g}; nothing is known of later risks"
             )
         return target
     y = table.y
@@ -345,10 +345,7 @@ def target_from(
 
 
 def _roles(
-    table: DataTable,
-    options: argparse.Namespace,
-    target: Target,
-    names: list[str],
+    table: DataTable, options: argparse.Namespace, target: Target, names: list[str]
 ) -> DataRoles:
     """Return the sample weights, offset, groups and covariates as ``DataRoles``."""
     extras = table.extras
@@ -366,8 +363,8 @@ def _roles(
         # two columns, which no such group describes.
         groups = None
     if options.groups is not None:
-        known = NamedColumns(names, table.variants, table.schema.symbols)
-        groups, listed, notes = read_groups(options.groups, known)
+        columns_by_name = NamedColumns(names, table.variants, table.schema.symbols)
+        groups, listed, notes = read_groups(options.groups, columns_by_name)
         labels = tuple(listed)
     overlapping = isinstance(groups, list) and overlap(groups)
     return DataRoles(
@@ -389,11 +386,11 @@ def given_offset(columns: Mapping[str, NDArray[Any]]) -> Array | None:
     ``columns`` has them.
     """
     least = {"offset": -np.inf, "exposure": np.nextafter(0.0, 1.0)}
-    given = [role for role in least if role in columns]
-    found = {role: numbers_in(columns[role], f"--{role}", least[role]) for role in given}
-    if "exposure" not in found:
-        return found.get("offset")
-    return np.log(found["exposure"]) + found.get("offset", 0.0)
+    roles = [role for role in least if role in columns]
+    values = {role: numbers_in(columns[role], f"--{role}", least[role]) for role in roles}
+    if "exposure" not in values:
+        return values.get("offset")
+    return np.log(values["exposure"]) + values.get("offset", 0.0)
 
 
 def _class_weights(text: str, target: Target) -> Array:
@@ -402,20 +399,20 @@ def _class_weights(text: str, target: Target) -> Array:
     ``text`` is "balanced", for weights inversely proportional to class frequencies, or
     LABEL=WEIGHT,LABEL=WEIGHT with weight 1 for the other classes.
     """
-    shown = target.labels
-    if shown is None:
+    labels = target.labels
+    if labels is None:
         raise CommandError("--class-weight is for a classification; use --weights NAME")
     if text == "balanced":
         return np.asarray(compute_sample_weight("balanced", target.values), dtype=np.float64)
     weights: dict[int, float] = {}
     for part in text.split(","):
         label, _, value = part.partition("=")
-        if label not in shown:
+        if label not in labels:
             raise CommandError(
-                f"--class-weight: {label!r} is no class; there are {', '.join(shown[:8])}"
+                f"--class-weight: {label!r} is no class; there are {', '.join(labels[:8])}"
             )
         try:
-            weights[shown.index(label)] = float(value)
+            weights[labels.index(label)] = float(value)
         except ValueError as error:
             raise CommandError(f"--class-weight: write {label}=2.5, got {part!r}") from error
     return np.asarray(compute_sample_weight(weights, target.values), dtype=np.float64)
@@ -431,8 +428,8 @@ def _test_rows(extras: Any) -> NDArray[np.bool_] | None:
         return None
     words = [str(cell).strip().casefold() for cell in extras["split"].tolist()]
     held_out = np.array([word in _TEST for word in words])
-    known = held_out | np.array([word in _TRAIN for word in words])
-    if not held_out.any() or held_out.all() or not known.all():
+    is_valid = held_out | np.array([word in _TRAIN for word in words])
+    if not held_out.any() or held_out.all() or not is_valid.all():
         other = sorted({word for word in words if word not in _TEST | _TRAIN})
         raise CommandError(
             f"--split-column must say train, validation or test in each row, found {other[:4]} and "

@@ -103,7 +103,7 @@ def prepare_target(y: NDArray[Any], name: str, task: str, positive: str | None) 
             )
         return _one_against_rest(values, name, positive)
     if task == "auto":
-        task, guessed = _guess(values, name)
+        task, guessed = _inferred_task(values, name)
     if task == "regression":
         remedy = "; a regression needs numbers: use --task classification, or another --target"
         return Target(name, None, numbers_in(values, f"target {name!r}", remedy=remedy), guessed)
@@ -135,12 +135,12 @@ def survival_of(
     entry = None if entry is None else numbers_in(entry, "--entry")
     name, labels = event_column(event)
     modeled = competing if competing in (None, "all") else competing.split(",")
-    found = read_events(events, name, labels, modeled)
-    y = survival_records(found, numbers, entry, stratum)
+    events_read = read_events(events, name, labels, modeled)
+    y = survival_records(events_read, numbers, entry, stratum)
     if not y["event"].any():
         raise CommandError(f"--event {event} says that no row has an event; name another column")
     strata = () if stratum is None else tuple(labels_in(np.unique(stratum)))
-    return Target(f"{time} until {event}", None, y, events=found, strata=strata)
+    return Target(f"{time} until {event}", None, y, events=events_read, strata=strata)
 
 
 def labels_in(cells: NDArray[Any]) -> list[str]:
@@ -148,7 +148,7 @@ def labels_in(cells: NDArray[Any]) -> list[str]:
     return [f"{cell:.15g}" if type(cell) is float else str(cell) for cell in cells.tolist()]
 
 
-def _guess(values: NDArray[Any], name: str) -> tuple[str, str]:
+def _inferred_task(values: NDArray[Any], name: str) -> tuple[str, str]:
     """Return the task inferred from the values, and the reason in words.
 
     Text and few distinct integers are class labels, unless the integers look like counts.
@@ -156,12 +156,12 @@ def _guess(values: NDArray[Any], name: str) -> tuple[str, str]:
     if values.dtype.kind not in "iuf":
         return "classification", f"{name!r} holds labels"
     distinct = np.unique(values)
-    whole = bool(np.all(distinct == np.round(distinct)))
-    few = whole and distinct.size <= min(INTAKE.most_values, values.size // 2)
-    if few and _looks_like_counts(values, distinct):
+    is_whole = bool(np.all(distinct == np.round(distinct)))
+    is_discrete = is_whole and distinct.size <= min(INTAKE.most_values, values.size // 2)
+    if is_discrete and _looks_like_counts(values, distinct):
         span = f"from {distinct[0]:g} to {distinct[-1]:g}"
         return "regression", f"{name!r} looks like counts, {span}: --loss poisson is for those"
-    if distinct.size <= 2 or few:
+    if distinct.size <= 2 or is_discrete:
         return "classification", f"{name!r} has {distinct.size} different values"
     return "regression", f"{name!r} has {distinct.size} different numbers"
 
@@ -226,22 +226,26 @@ def _one_against_rest(values: NDArray[Any], name: str, positive: str) -> Target:
     ``positive`` is one label, or several labels separated by commas.
     """
     labels, codes = _labels(values, name)
-    shown = {str(label): code for code, label in enumerate(labels)}
+    code_of = {str(label): code for code, label in enumerate(labels)}
     # The whole text is compared first, because a label may contain a comma.
     parts = [part.strip() for part in positive.split(",")]
-    wanted = [positive] if positive in shown else parts
-    for part in wanted:
-        if part not in shown:
+    positive_labels = [positive] if positive in code_of else parts
+    for part in positive_labels:
+        if part not in code_of:
             raise CommandError(
                 f"--positive {part!r} is not a label of target {name!r}; its labels are "
-                f"{listing(list(shown))}"
+                f"{listing(list(code_of))}"
             )
-    chosen = np.isin(codes, [shown[part] for part in wanted])
-    if chosen.all():
+    is_positive = np.isin(codes, [code_of[part] for part in positive_labels])
+    if is_positive.all():
         raise CommandError(
             f"--positive {positive!r} covers every row of target {name!r}; leave a label out"
         )
-    rest = [label for label in labels if str(label) not in wanted]
-    one = labels[shown[wanted[0]]] if len(wanted) == 1 else ", ".join(wanted)
-    other = rest[0] if len(rest) == 1 else f"not {', '.join(wanted)}"
-    return Target(name, (other, one), chosen.astype(np.int64))
+    other_labels = [label for label in labels if str(label) not in positive_labels]
+    positive_name = (
+        labels[code_of[positive_labels[0]]]
+        if len(positive_labels) == 1
+        else ", ".join(positive_labels)
+    )
+    other = other_labels[0] if len(other_labels) == 1 else f"not {', '.join(positive_labels)}"
+    return Target(name, (other, positive_name), is_positive.astype(np.int64))

@@ -38,39 +38,39 @@ def verify(options: argparse.Namespace) -> int:
     """Run ``atomlearn verify``: print what is proved; return 0, or 1 if something is wrong."""
     content = model_content(options.model)
     try:
-        found = _again(content, options) if options.full else _proved(content, options)
+        verdict = _reselected(content, options) if options.full else _proved(content, options)
     except ValueError as error:
-        found = refused(str(error))
+        verdict = refused(str(error))
     if options.json:
-        gap = found.relative_gap if found.holds else None
-        answer = {"holds": found.holds, "relative_gap": gap, "explanation": found.explanation}
+        gap = verdict.relative_gap if verdict.holds else None
+        answer = {"holds": verdict.holds, "relative_gap": gap, "explanation": verdict.explanation}
         print(json.dumps(answer))
     else:
-        print(found.explanation)
+        print(verdict.explanation)
         print(f"sha256 of the model file: {content.get('sha256')}")
-    return 0 if found.holds else 1
+    return 0 if verdict.holds else 1
 
 
 def _options_of(content: Mapping[str, Any], options: argparse.Namespace) -> argparse.Namespace:
     """Return the options of the selection that wrote a model, with the data to verify it on."""
-    given = content.get("proof", {}).get("select")
-    if given is None:
+    command = content.get("proof", {}).get("select")
+    if command is None:
         raise ValueError(
             "the model file was not written by `atomlearn select`: use atomlearn.verify(file, X, y)"
         )
-    more = shlex.split(options.select_options)
-    made = build_parser().parse_args(["select", options.data, *given, "--out", ".", *more])
-    made.given = ["select", options.data, *given, *more]
-    made.began = options.began
-    return made
+    words = shlex.split(options.select_options)
+    parsed = build_parser().parse_args(["select", options.data, *command, "--out", ".", *words])
+    parsed.given = ["select", options.data, *command, *words]
+    parsed.began = options.began
+    return parsed
 
 
 def _proved(content: dict[str, Any], options: argparse.Namespace) -> Verified:
     """Return what is proved of the claims of a file on the data that the options name."""
     proof = proof_of(content)
-    made = _options_of(content, options)
-    settings = read_settings(made)
-    source = read_source(made, settings, ProgressPrinter(quiet=True))
+    select_options = _options_of(content, options)
+    settings = read_settings(select_options)
+    source = read_source(select_options, settings, ProgressPrinter(quiet=True))
     settings = settings.with_groups(source.roles.groups, source.roles.overlap)
     names = None if proof["names"] is None else source.names
     X = in_order(DesignColumns(design_of(source, settings)), names, proof)
@@ -81,34 +81,39 @@ def _proved(content: dict[str, Any], options: argparse.Namespace) -> Verified:
     return verify_file(content, X, y, source.roles.weight, source.roles.offset)
 
 
-def _again(content: dict[str, Any], options: argparse.Namespace) -> Verified:
+def _reselected(content: dict[str, Any], options: argparse.Namespace) -> Verified:
     """Select again by the options and the seed of a model file, and compare the two models."""
-    made = _options_of(content, options)
+    select_options = _options_of(content, options)
     with tempfile.TemporaryDirectory() as folder:
-        made.out = folder
-        made.quiet = True
+        select_options.out = folder
+        select_options.quiet = True
         with contextlib.redirect_stdout(io.StringIO()):
-            select(made)
+            select(select_options)
         other = json.loads((Path(folder) / "model.json").read_text(encoding="utf-8"))
     first = _coefficients(content)
     second = _coefficients(other)
     if first.keys() != second.keys():
-        lost = sorted(first.keys() ^ second.keys())
-        raise ValueError(f"expected the same selection again; received another one at {lost[:3]}")
-    size = max([float(np.abs(one).max()) for one in first.values()], default=0.0)
-    off = max([float(np.abs(one - second[name]).max()) for name, one in first.items()], default=0.0)
-    if off > SAME * size:
+        differences = sorted(first.keys() ^ second.keys())
         raise ValueError(
-            f"expected coefficients within {SAME:g} of the largest one; received {off / size:.2g}"
+            f"expected the same selection again; received another one at {differences[:3]}"
         )
-    gap = max((one["relative_gap"] for one in other["certificates"]), default=0.0)
+    size = max([float(np.abs(values).max()) for values in first.values()], default=0.0)
+    change = max(
+        [float(np.abs(values - second[name]).max()) for name, values in first.items()], default=0.0
+    )
+    if change > SAME * size:
+        ratio = change / size
+        raise ValueError(
+            f"expected coefficients within {SAME:g} of the largest one; received {ratio:.2g}"
+        )
+    gap = max((proof["relative_gap"] for proof in other["certificates"]), default=0.0)
     words = (
         f"verified: selected again by the same options and seed: the same {len(first):,} columns"
     )
-    return Verified(True, gap, f"{words}, coefficients equal within {off / (size or 1.0):.1g}")
+    return Verified(True, gap, f"{words}, coefficients equal within {change / (size or 1.0):.1g}")
 
 
 def _coefficients(content: Mapping[str, Any]) -> dict[str, Any]:
     """Return the coefficients of each feature by its name."""
     table = np.array(content["coefficients"], dtype=np.float64)
-    return {one["name"]: table[:, at] for at, one in enumerate(content["features"])}
+    return {feature["name"]: table[:, index] for index, feature in enumerate(content["features"])}

@@ -78,10 +78,7 @@ LOSSES: dict[str, tuple[type[Loss] | Place, Task]] = {
     "binomial": ("atomlearn.core.losses.binomial:Binomial", "regression"),
     "huber": ("atomlearn.core.losses.huber:Huber", "regression"),
     "logistic": ("atomlearn.core.losses.logistic:Logistic", "classification"),
-    "negative_binomial": (
-        "atomlearn.core.losses.negative_binomial:NegativeBinomial",
-        "regression",
-    ),
+    "negative_binomial": ("atomlearn.core.losses.negative_binomial:NegativeBinomial", "regression"),
     "poisson": ("atomlearn.core.losses.poisson:Poisson", "regression"),
     "quantile": ("atomlearn.core.losses.quantile:Quantile", "regression"),
     "squared": ("atomlearn.core.losses.squared:Squared", "regression"),
@@ -185,9 +182,7 @@ def register_design(kind: Kind) -> None:
     DESIGNS.append(kind)
 
 
-def register_target(
-    read: Callable[..., tuple[object, object, object, Loss, bool]] | Place,
-) -> None:
+def register_target(read: Callable[..., tuple[object, object, object, Loss, bool]] | Place) -> None:
     """Have ``solve`` read targets y (n_samples, n_targets) by this function.
 
     Parameters

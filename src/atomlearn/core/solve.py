@@ -123,7 +123,7 @@ def solve(
     weights included.
     """
     tol = positive("tol", tol, "relative duality gap to prove, for example 1e-6")
-    settings = Settings(tol, max_iter, solver, _limited(stop, time_limit), tuple(observers))
+    settings = Settings(tol, max_iter, solver, _with_time_limit(stop, time_limit), tuple(observers))
     amount, tau = _amounts(form, alpha, l1_ratio, radius)
     penalty = Regularizer(as_norm(norm), form, amount)
     with single_threaded_blas():
@@ -135,7 +135,7 @@ def solve(
         return result
 
 
-def _limited(stop: StoppingRule | None, time_limit: float | None) -> StoppingRule | None:
+def _with_time_limit(stop: StoppingRule | None, time_limit: float | None) -> StoppingRule | None:
     """Return the stopping rule, combined with the time limit in seconds if there is one."""
     if time_limit is None:
         return stop
@@ -143,17 +143,17 @@ def _limited(stop: StoppingRule | None, time_limit: float | None) -> StoppingRul
     return limit if stop is None else limit | stop
 
 
-def _start(given: Any, n_features: int) -> WarmStart | None:
+def _start(warm_start: Any, n_features: int) -> WarmStart | None:
     """Return the initial point of a solve from a result, a warm start or coefficients."""
-    if isinstance(given, Result):
-        return given.warm_start()
-    if given is None or isinstance(given, WarmStart):
-        return given
-    coef = np.asarray(given)
+    if isinstance(warm_start, Result):
+        return warm_start.warm_start()
+    if warm_start is None or isinstance(warm_start, WarmStart):
+        return warm_start
+    coef = np.asarray(warm_start)
     if coef.dtype.kind not in "iuf" or coef.size != n_features:
         raise TypeError(
             f"warm_start must be a Result, a WarmStart, or {n_features} coefficients, got "
-            f"{type(given).__name__} of shape {coef.shape}"
+            f"{type(warm_start).__name__} of shape {coef.shape}"
         )
     weights = coef.astype(np.float64).ravel()
     columns = np.flatnonzero(weights)

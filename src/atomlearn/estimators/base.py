@@ -263,7 +263,7 @@ class AtomicModel(FitParameters):
 
     def _expanded(self, design: Design) -> Design:
         """Return the design of new rows, with the columns that the model was fitted to."""
-        # For a design that the user made, the new rows are expanded already.
+        # If the user made the design, the new rows are expanded already.
         return design if self.features == "linear" else self.feature_map_.apply(design)
 
     def _linear(self, X: Any, offset: Any = None) -> NDArray[Any]:
@@ -304,8 +304,8 @@ class AtomicModel(FitParameters):
         if loss.task != "classification":
             means = loss.mean(values)
             return means if np.ndim(self.intercept_) else means[:, 0]
-        several = values.shape[1] > 1
-        codes = np.argmax(values, axis=1) if several else (values[:, 0] > 0).astype(np.int64)
+        has_outputs = values.shape[1] > 1
+        codes = np.argmax(values, axis=1) if has_outputs else (values[:, 0] > 0).astype(np.int64)
         labels: NDArray[Any] = self.classes_[codes]
         return labels
 

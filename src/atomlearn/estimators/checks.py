@@ -89,8 +89,8 @@ def checked_design(estimator: Any, X: Any, *, reset: bool) -> Design:
     """
     if reset:
         vars(estimator).pop("encoding_", None)
-    known = table_encoding(estimator)
-    # An array that needs no conversion: only its entries are checked.
+    encoding = table_encoding(estimator)
+    # An array that needs no conversion, so only its entries are checked.
     is_plain = (
         type(X) is np.ndarray
         and X.ndim == 2
@@ -106,7 +106,7 @@ def checked_design(estimator: Any, X: Any, *, reset: bool) -> Design:
         return design
     X = as_table(X)
     learns = reset and estimator.encode and is_table(X)
-    if known is not None or was_encoded(X) or (learns and not holds_numbers(X)):
+    if encoding is not None or was_encoded(X) or (learns and not holds_numbers(X)):
         return _encoded(estimator, X, reset)
     if is_opened(X):
         design = as_design(X)
@@ -140,10 +140,10 @@ def _encoded(estimator: Any, X: Any, reset: bool) -> Design:
     # Imported here because tables of numbers do not need the readers of words and dates.
     from atomlearn.estimators import tables
 
-    known = table_encoding(estimator)
+    encoding = table_encoding(estimator)
     if was_encoded(X):
         design: Any = unwrapped(X)
-        design = design.learned_from() if reset else design.filled_by(known or design.encoding)
+        design = design.learned_from() if reset else design.filled_by(encoding or design.encoding)
         names = [plan.name for plan in design.encoding.columns]
         _take_shape(estimator, np.empty((1, len(names))), names, reset)
     elif reset:
@@ -158,7 +158,7 @@ def _encoded(estimator: Any, X: Any, reset: bool) -> Design:
         if not is_table(X):
             _check_feature_names(estimator, X, reset=False)  # warns that X has no names
         _take_shape(estimator, X, feature_names(X), reset)
-        design = tables.encoded_as_before(known, X)
+        design = tables.encoded_as_before(encoding, X)
     if reset:
         estimator.encoding_ = design.encoding
     encoded: Design = design
@@ -215,10 +215,7 @@ def _take_shape(estimator: Any, X: Any, names: list[str] | None, reset: bool) ->
 
 
 def expanded(
-    design: Design,
-    features: Any,
-    weight: Any = None,
-    scales: tuple[float, float] = (1.0, 1.0),
+    design: Design, features: Any, weight: Any = None, scales: tuple[float, float] = (1.0, 1.0)
 ) -> Design:
     """Return the design expanded by ``features``: columns, products, curves or surfaces.
 

@@ -45,7 +45,7 @@ def nonzero_coefficients(coef: Any) -> tuple[Columns, Array]:
         columns = (coef if coef.ndim == 1 else coef.any(axis=0)).nonzero()[0]
         return columns, np.atleast_2d(coef)[:, columns].astype(np.float64)
     table = coef.tocoo()
-    # Not by slicing: that takes memory for all columns.
+    # Slicing is avoided, because it takes memory for all columns.
     entries = np.asarray(table.data, dtype=np.float64)
     is_nonzero = table.data != 0
     columns, positions = np.unique(table.col[is_nonzero].astype(np.int64), return_inverse=True)
@@ -56,7 +56,7 @@ def nonzero_coefficients(coef: Any) -> tuple[Columns, Array]:
 
 def coefficient_matrix(columns: Columns, weights: Array, shape: tuple[int, int]) -> Any:
     """Return a csr_array of this shape from the row-major positions of its entries."""
-    # scikit-learn takes indices of 32 bits only.
+    # scikit-learn only accepts indices of 32 bits.
     rows, cols = (part.astype(np.int32) for part in np.divmod(columns, shape[1]))
     return sp.csr_array(sp.coo_array((weights, (rows, cols)), shape=shape))
 

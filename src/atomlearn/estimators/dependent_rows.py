@@ -12,12 +12,7 @@ from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
-from sklearn.model_selection import (
-    KFold,
-    StratifiedKFold,
-    TimeSeriesSplit,
-    check_cv,
-)
+from sklearn.model_selection import KFold, StratifiedKFold, TimeSeriesSplit, check_cv
 from sklearn.utils.validation import has_fit_parameter
 
 from atomlearn.core import Fold, Rows, is_number
@@ -79,23 +74,23 @@ def held_out(
     if order is not None:
         ends = np.cumsum(np.bincount(units))[:-1]  # rows before each cut between two positions
         first = 1 + int(np.argmin(np.abs(ends - (1.0 - fraction) * n_rows)))
-        last = np.sort(units)[int(0.9 * ends[first - 1])]
-        return np.flatnonzero(units <= last), np.flatnonzero(units >= first)
+        last_unit = np.sort(units)[int(0.9 * ends[first - 1])]
+        return np.flatnonzero(units <= last_unit), np.flatnonzero(units >= first)
     generator = np.random.default_rng(rng)
     labels = _rarest(units, codes)
     sizes = np.bincount(units)
-    chosen = np.zeros(sizes.size, dtype=bool)
+    is_held_out = np.zeros(sizes.size, dtype=bool)
     for label in np.unique(labels):
         members = generator.permutation(np.flatnonzero(labels == label))
-        before = np.cumsum(sizes[members]) - sizes[members]
+        rows_before = np.cumsum(sizes[members]) - sizes[members]
         n_wanted = round(fraction * int(sizes[members].sum()))
-        taken = members[before + sizes[members] / 2 <= n_wanted]
-        chosen[taken[: members.size - 1]] = True
+        taken = members[rows_before + sizes[members] / 2 <= n_wanted]
+        is_held_out[taken[: members.size - 1]] = True
     for code in np.unique(codes if codes is not None else np.zeros(0)):
         rows = np.flatnonzero(np.asarray(codes) == code)
-        if chosen[units[rows]].all():  # all its groups are held out with rarer classes
-            chosen[units[rows[0]]] = False
-    test = chosen[units]
+        if is_held_out[units[rows]].all():  # all its groups are held out with rarer classes
+            is_held_out[units[rows[0]]] = False
+    test = is_held_out[units]
     return np.flatnonzero(~test), np.flatnonzero(test)
 
 
@@ -117,11 +112,11 @@ def folds(
         cuts: Any = [([0], [1])]
         if n_units > 2:
             cuts = TimeSeriesSplit(min(n_folds, n_units - 1)).split(np.arange(n_units))
-        found: list[Any] = [[np.flatnonzero(np.isin(units, part)) for part in cut] for cut in cuts]
+        folds: list[Any] = [[np.flatnonzero(np.isin(units, part)) for part in cut] for cut in cuts]
     elif groups is not None:
         of_units = _folds_of_units(units, labels, min(n_folds, n_units), rng)[units]
         parts = [of_units == fold for fold in range(min(n_folds, n_units))]
-        found = [(np.flatnonzero(~part), np.flatnonzero(part)) for part in parts]
+        folds = [(np.flatnonzero(~part), np.flatnonzero(part)) for part in parts]
     else:
         kind = KFold if codes is None else StratifiedKFold
         rarest = np.unique(labels, return_counts=True)[1].min()
@@ -130,11 +125,11 @@ def folds(
             raise ValueError(
                 f"{cause} {rarest} rows for {n_folds} folds; give more rows or fewer folds"
             )
-        found = list(kind(n_folds, shuffle=True, random_state=rng).split(rows, labels))
+        folds = list(kind(n_folds, shuffle=True, random_state=rng).split(rows, labels))
     n_classes = np.unique(labels).size
     usable = [
         (train, test)
-        for train, test in found
+        for train, test in folds
         if test.size and np.unique(labels[train]).size == n_classes
     ]
     if len(usable) < (1 if order is not None else 2):
@@ -156,7 +151,7 @@ def _folds_of_units(units: Rows, labels: Any, n_folds: int, rng: int) -> Rows:
     np.add.at(counts, (units, codes), 1.0)
     sizes = counts.sum(axis=1)
     dealt = np.random.default_rng(rng).permutation(sizes.size)
-    found = np.zeros(sizes.size, dtype=np.int64)
+    fold_of_unit = np.zeros(sizes.size, dtype=np.int64)
     of_folds = np.zeros((n_folds, totals.size))
     shares = counts / totals**2.0
     for unit in dealt[np.argsort(-sizes[dealt], kind="stable")].tolist():
@@ -164,8 +159,8 @@ def _folds_of_units(units: Rows, labels: Any, n_folds: int, rng: int) -> Rows:
         equal = np.flatnonzero(added <= added.min() * (1.0 + 1e-9))
         fold = equal[np.argmin(of_folds[equal].sum(axis=1))]
         of_folds[fold] += counts[unit]
-        found[unit] = fold
-    return found
+        fold_of_unit[unit] = fold
+    return fold_of_unit
 
 
 def splits(
@@ -208,11 +203,11 @@ def halves(
     generator = np.random.default_rng(rng)
     dealt = generator.permutation(labels.size)
     if codes is None and groups is None and order is None:
-        half = n_rows // 2
-        return np.sort(dealt[:half]), np.sort(dealt[half : 2 * half])
+        size = n_rows // 2
+        return np.sort(dealt[:size]), np.sort(dealt[size : 2 * size])
     dealt = dealt[np.argsort(labels[dealt], kind="stable")]
-    one = np.isin(units, dealt[::2])
-    return np.flatnonzero(one), np.flatnonzero(~one)
+    first_half = np.isin(units, dealt[::2])
+    return np.flatnonzero(first_half), np.flatnonzero(~first_half)
 
 
 def permuted_rows(n_rows: int, rng: Seed, groups: Any = None, order: Any = None) -> Rows:

@@ -86,11 +86,11 @@ def _one_against_rest(coef: Array, intercepts: Array, classes: NDArray[Any]) -> 
     model = OneVsRestClassifier(LogisticRegression())
     model.estimators_ = []
     for row, intercept in zip(coef, intercepts, strict=True):
-        one = LogisticRegression()
-        one.coef_, one.intercept_ = row[None], np.array([intercept])
-        one.classes_ = np.array([0, 1])
-        one.n_features_in_ = coef.shape[1]
-        model.estimators_.append(one)
+        binary_model = LogisticRegression()
+        binary_model.coef_, binary_model.intercept_ = row[None], np.array([intercept])
+        binary_model.classes_ = np.array([0, 1])
+        binary_model.n_features_in_ = coef.shape[1]
+        model.estimators_.append(binary_model)
     model.classes_ = classes
     model.label_binarizer_ = LabelBinarizer(sparse_output=True).fit(classes)
     return model

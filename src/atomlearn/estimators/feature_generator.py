@@ -31,22 +31,10 @@ from atomlearn.core import (
     has_probabilities,
     positive,
 )
-from atomlearn.estimators.checks import (
-    checked_design,
-    expanded,
-    input_names,
-    loss_task,
-    whole,
-)
+from atomlearn.estimators.checks import checked_design, expanded, input_names, loss_task, whole
 from atomlearn.estimators.coefficients import coefficient_rows, single_row
 from atomlearn.estimators.generation import ScaledModel, Selected, Selections, debiased, problem_of
-from atomlearn.estimators.generation_trials import (
-    RISING,
-    STRENGTHS,
-    Choice,
-    Trials,
-    sizes_of,
-)
+from atomlearn.estimators.generation_trials import RISING, STRENGTHS, Choice, Trials, sizes_of
 from atomlearn.estimators.parameters import keeps_blas_single
 from atomlearn.estimators.targets import checked_targets
 from atomlearn.estimators.units import units_of
@@ -258,7 +246,7 @@ class FeatureGenerator(ScaledModel):
 
     #: Several classes are one problem.
     multi_class = "multinomial"
-    #: None if C, or the number of features, was given.
+    #: None if C, or the number of features, was passed by the user.
     C_choice_: Choice | None = None
     size_choice_: Choice | None = None
 
@@ -374,7 +362,7 @@ class FeatureGenerator(ScaledModel):
         # If all may be selected there is no limit, and the run ends at the optimum.
         limit = n_wanted if n_wanted < n_units else None
         observers = (*settings.observers, *((PrintProgress(every=1),) if self.verbose else ()))
-        # With the stops of the paper, the run also starts at zero like the paper.
+        # With the stopping rules of the paper, the run also starts at zero, as in the paper.
         paper_stops = self.outer_tol is not None or self.max_blocks is not None
         solver = FeatureGeneration(
             outer_tol=self.outer_tol, max_blocks=self.max_blocks, from_zero=paper_stops
@@ -446,8 +434,8 @@ class FeatureGenerator(ScaledModel):
         if self.C_choice_ and self.C_choice_.cut:
             result.status = self.C_choice_.cut
             cut = True
-        chosen = n_found.converged or n_found.status is Status.SELECTED
-        self._report([result], complete=(self.n_selected_ >= n_wanted and not cut) or chosen)
+        is_complete = n_found.converged or n_found.status is Status.SELECTED
+        self._report([result], complete=(self.n_selected_ >= n_wanted and not cut) or is_complete)
         if not n_wanted:
             warnings.warn(
                 "no number of features predicts held-out rows better than no features, so none is "

@@ -74,9 +74,9 @@ def _overlap(groups: Any) -> bool:
     """Return whether ``groups`` is a list of index lists of which two share a column."""
     if not isinstance(groups, list | tuple):
         return False
-    lists = [one for one in groups if np.ndim(one) == 1]
+    lists = [group for group in groups if np.ndim(group) == 1]
     members = np.concatenate(lists) if lists and len(lists) == len(groups) else np.zeros(0)
-    distinct = sum(np.unique(one).size for one in lists)
+    distinct = sum(np.unique(group).size for group in lists)
     return members.dtype.kind in "iu" and np.unique(members).size < distinct
 
 
@@ -105,10 +105,10 @@ def problem_of(estimator: Any, data: Checked) -> tuple[Problem, int]:
     if n_outputs > 1:
         norm = _row_norm(norm, design, n_outputs)
         y = np.column_stack(data.targets).reshape(-1)
-        together = for_classes(loss, n_outputs)
-        if together is not None:
+        joint_loss = for_classes(loss, n_outputs)
+        if joint_loss is not None:
             y = np.maximum(y, 0.0)
-            loss = together
+            loss = joint_loss
         if intercept:  # one for each class, minimized inside the loss
             loss = FreeColumns.of_tasks(loss, weight.size, n_outputs)
             intercept = False
@@ -334,7 +334,7 @@ class Selections:
         runs = list[Result]()
         for C in rising:
             if C not in self.runs:
-                self.runs[C] = selection = self.generate(self._at(C))
+                self.runs[C] = selection = self.generate(self._problem_at(C))
                 selection.state.block = None  # it would keep a copy of the selected columns
             runs.append(self.runs[C])
             if runs[-1].state.units >= self.wanted or not runs[-1].converged:
@@ -343,21 +343,21 @@ class Selections:
         seconds = sum(run.seconds for run in runs)
         return C, replace(runs[-1], passes=passes, seconds=seconds)
 
-    def fitted(self, C: float, strength: float, found: Result) -> Result:
+    def fitted(self, C: float, strength: float, selection: Result) -> Result:
         """Return the fit of the features that were selected at ``C``, at another C, ``strength``.
 
-        ``found`` is the selection. The fit starts at the known fit of the same features whose own C
+        The fit starts at the known fit of the same features whose own C
         is nearest to ``strength``.
         """
-        fits = self.starts.setdefault(C, {C: found.state.weighted()})
+        fits = self.starts.setdefault(C, {C: selection.state.weighted()})
         if strength == C:
-            return found
+            return selection
         nearest = min(fits, key=lambda one: abs(np.log(one / strength)))
-        result = weighed(self._at(strength), found, fits[nearest], self.ends)
+        result = weighed(self._problem_at(strength), selection, fits[nearest], self.ends)
         fits[strength] = result.state.weighted()
         return result
 
-    def _at(self, C: float) -> Problem:
+    def _problem_at(self, C: float) -> Problem:
         """Return the problem of the solver at this C; raise ValueError if C is too large."""
         lifted = self.lifted
         weight = C * lifted.weight
@@ -366,23 +366,23 @@ class Selections:
 
 
 def weighed(
-    problem: Problem, found: Result, blocks: WeightedBlocks, ends: tuple[float, float | None]
+    problem: Problem, selection: Result, blocks: WeightedBlocks, ends: tuple[float, float | None]
 ) -> Result:
     """Fit the coefficients of the selected features, at the C of ``problem``.
 
-    The fit starts at the weights of ``blocks``, which are the blocks of the selection ``found``.
+    The fit starts at the weights of ``blocks``, which are the blocks of ``selection``.
     ``ends`` are two relative duality gaps at which it ends: over all features, and over the
     selected ones.
     """
     solver = FeatureGeneration(blocks=blocks, tol=ends[1])
     result = run(problem, solver, RelativeGap(ends[0]))
-    result.state.found = found.state.found
-    ended = result.converged or found.converged
+    result.state.found = selection.state.found
+    ended = result.converged or selection.converged
     return replace(
         result,
-        status=result.status if ended else found.status,
-        history=found.history,
-        iterations=found.iterations,
-        passes=found.passes + result.passes,
-        seconds=found.seconds + result.seconds,
+        status=result.status if ended else selection.status,
+        history=selection.history,
+        iterations=selection.iterations,
+        passes=selection.passes + result.passes,
+        seconds=selection.seconds + result.seconds,
     )

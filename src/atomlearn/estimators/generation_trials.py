@@ -146,11 +146,11 @@ class Trials:
         if n_folds > 1:
             self.folds += folds(y.size, n_folds, 0, classes, groups, order)
 
-    def score(self, tried: dict[str, Any]) -> list[float]:
-        """Return the held-out score of the parameters ``tried`` in each fold."""
+    def score(self, parameters: dict[str, Any]) -> list[float]:
+        """Return the held-out score of these parameters in each fold."""
         scores = list[float]()
         for fold in self.folds:
-            model, rows = self.model(tried), self.rows(fold)
+            model, rows = self.model(parameters), self.rows(fold)
             if self.settings is not None:
                 seconds = self.settings.deadline.left
                 model.set_params(time_limit=max(seconds, 1e-3) if seconds < np.inf else None)
@@ -159,16 +159,16 @@ class Trials:
                 scores.append(self.held_out(model, rows))
         return scores
 
-    def model(self, tried: dict[str, Any]) -> Any:
-        """Return an unfitted copy of the estimator with the parameters ``tried``."""
+    def model(self, parameters: dict[str, Any]) -> Any:
+        """Return an unfitted copy of the estimator with these parameters."""
         # copy keeps the feature names of the estimator; sklearn.clone would drop them.
-        return copy(self.estimator).set_params(**tried, verbose=0, observers=None)
+        return copy(self.estimator).set_params(**parameters, verbose=0, observers=None)
 
     def rows(self, fold: Fold) -> FoldRows:
         """Return the rows of a fold that are fitted to and those that are held out."""
-        given = self.weight, self.offset
+        arrays = self.weight, self.offset
         (weight, offset), (tested, moved) = (
-            [None if values is None else np.asarray(values)[part] for values in given]
+            [None if values is None else np.asarray(values)[part] for values in arrays]
             for part in fold
         )
         train, test = fold
@@ -178,7 +178,7 @@ class Trials:
     def held_out(self, model: Any, rows: FoldRows) -> float:
         """Return the score of a fitted model; raise KeyboardInterrupt if its fit ended early."""
         seen, y, tested, moved = rows.held_out
-        if model.results_[0].status is Status.INTERRUPTED or self._late():
+        if model.results_[0].status is Status.INTERRUPTED or self._is_too_late():
             raise KeyboardInterrupt
         if self.loss.task == "survival":
             weight = np.ones(y.size) if tested is None else tested
@@ -191,15 +191,12 @@ class Trials:
         likely = np.maximum(probability[np.arange(y.size), true_class], EPS)
         return float(np.average(np.log(likely), weights=tested))
 
-    def _late(self) -> bool:
+    def _is_too_late(self) -> bool:
         """Return whether the deadline has passed."""
         return self.settings is not None and self.settings.deadline.passed
 
     def choose(
-        self,
-        tried: Sequence[Tried],
-        strengths: Sequence[float],
-        usual: float,
+        self, tried: Sequence[Tried], strengths: Sequence[float], usual: float
     ) -> tuple[Choice, Choice]:
         """Choose a number of features with its selection values of C, and C of the final fit.
 
@@ -228,85 +225,87 @@ class Trials:
         sizes, strength : Choice
             The choice among ``tried``, and the choice among ``strengths``.
         """
-        several = self.estimator.n_features == "auto"
-        if several and not self.folds:
+        is_auto = self.estimator.n_features == "auto"
+        if is_auto and not self.folds:
             raise ValueError(
                 "n_features='auto' needs at least two rows of each class, to hold some out; give a "
                 "number of features"
             )
-        errors = 0.0 if several else 1.0
+        errors = 0.0 if is_auto else 1.0
         judged = dict[Tried, Scored]()
         chosen = tried[0]
         cut = None
         try:
-            for one in tried if self.folds else ():
-                judged[one] = self._judged(one, strengths, judged)
-                chosen = self._chosen(judged, several)
+            for parameters in tried if self.folds else ():
+                judged[parameters] = self._scores_by_C(parameters, strengths, judged)
+                chosen = self._best_candidate(judged, is_auto)
                 best_rows = [_best_row(scores) for (size, _), scores in judged.items() if size]
-                if several and best_rows and self._behind(best_rows, 2.0)[-2:].sum() == 2:
+                if is_auto and best_rows and self._is_clearly_worse(best_rows, 2.0)[-2:].sum() == 2:
                     break
-                if not several and self._falls(_best_row(judged[chosen]) - best_rows[-1]):
+                if not is_auto and self._falls_clearly(_best_row(judged[chosen]) - best_rows[-1]):
                     break
-            if several:
-                for smaller in self._smaller(chosen, judged, strengths):
+            if is_auto:
+                for smaller in self._smaller_candidates(chosen, judged, strengths):
                     chosen = smaller
             elif judged:
                 self._extend(chosen, strengths[::-1], judged[chosen], errors)
         except KeyboardInterrupt:
-            cut = Status.TIME_LIMIT if self._late() else Status.INTERRUPTED
+            cut = Status.TIME_LIMIT if self._is_too_late() else Status.INTERRUPTED
         if not judged:
             return Choice((), np.zeros(0), chosen, cut), Choice((), np.zeros(0), usual, cut)
         values = tuple(sorted(judged, key=lambda one: one[0]))
         fitted = tuple(sorted(judged[chosen]))
         scores = np.array([judged[chosen][C] for C in fitted])
-        C = fitted[int(self._behind(scores, errors).argmin())]
-        best = np.array([_best_row(judged[one]) for one in values])
+        C = fitted[int(self._is_clearly_worse(scores, errors).argmin())]
+        best = np.array([_best_row(judged[parameters]) for parameters in values])
         return Choice(values, best, chosen, cut), Choice(fitted, scores, C, cut)
 
-    def _judged(
-        self, one: Tried, strengths: Sequence[float], judged: dict[Tried, Scored]
+    def _scores_by_C(
+        self, candidate: Tried, strengths: Sequence[float], known_scores: dict[Tried, Scored]
     ) -> Scored:
         """Return the held-out scores of a candidate by C: the best one and those next to it.
 
-        The first C is the best one of the previous candidate of ``judged``, or that of the
+        The first C is the best one of the previous candidate of ``known_scores``, or that of the
         selection.
         """
-        first = min(strengths, key=lambda C: abs(np.log(C / one[1][0])))
-        for scores in judged.values():
+        first = min(strengths, key=lambda C: abs(np.log(C / candidate[1][0])))
+        for scores in known_scores.values():
             first = max(scores, key=lambda C: float(np.mean(scores[C])))
-        score_of = {first: self._scores(one, first)}
-        self._extend(one, strengths, score_of, 0.0)
-        self._extend(one, strengths[::-1], score_of, 0.0)
+        score_of = {first: self._scores(candidate, first)}
+        self._extend(candidate, strengths, score_of, 0.0)
+        self._extend(candidate, strengths[::-1], score_of, 0.0)
         return score_of
 
-    def _extend(self, one: Tried, strengths: Sequence[float], found: Scored, errors: float) -> None:
+    def _extend(
+        self, candidate: Tried, strengths: Sequence[float], scores: Scored, errors: float
+    ) -> None:
         """Score further values of C, in the order of ``strengths``, until one is behind.
 
         It is behind if its mean is below the best by more than ``errors`` standard errors.
         """
-        last = max(found, key=strengths.index)
-        for C in strengths[strengths.index(last) + 1 :]:
-            if self._behind(list(found.values()), errors)[list(found).index(last)]:
+        best = max(scores, key=strengths.index)
+        for C in strengths[strengths.index(best) + 1 :]:
+            if self._is_clearly_worse(list(scores.values()), errors)[list(scores).index(best)]:
                 return
-            found[C] = self._scores(one, C)
-            last = C
+            scores[C] = self._scores(candidate, C)
+            best = C
 
-    def _scores(self, one: Tried, C: float) -> Array:
+    def _scores(self, candidate: Tried, C: float) -> Array:
         """Return the score of a candidate in each fold, with this C of the coefficients."""
-        size, selection_C = one
+        size, selection_C = candidate
         if size != self._size:
             self._size = size
             self._fits = [FoldFits(self, fold, size) for fold in self.folds]
         return np.array([fits.score(selection_C, C) for fits in self._fits])
 
-    def _chosen(self, judged: dict[Tried, Scored], several: bool) -> Tried:
-        """Return the best candidate, or with ``several`` the smallest that is as good as it."""
-        best = np.array([_best_row(scores) for scores in judged.values()])
-        best_row = self._smallest(best) if several else int(np.mean(best, axis=1).argmax())
-        return list(judged)[best_row]
+    def _best_candidate(self, known_scores: dict[Tried, Scored], prefers_small: bool) -> Tried:
+        """Return the best candidate; with ``prefers_small``, the smallest one that is as good."""
+        best = np.array([_best_row(scores) for scores in known_scores.values()])
+        best_row = self._smallest(best) if prefers_small else int(np.mean(best, axis=1).argmax())
+        return list(known_scores)[best_row]
 
-    def _smaller(
-        self, chosen: Tried, judged: dict[Tried, Scored], strengths: Sequence[float]
+    def _smaller_candidates(
+        self, chosen: Tried, known_scores: dict[Tried, Scored], strengths: Sequence[float]
     ) -> Iterator[Tried]:
         """Search smaller numbers of features by bisection; yield each one that is no worse.
 
@@ -314,16 +313,18 @@ class Trials:
         number is no worse if its mean score is lower by at most SHARE_OF_GAIN of the gain of the
         chosen number over no features.
         """
-        sizes = [size for size, _ in judged]
+        sizes = [size for size, _ in known_scores]
         upper, rising = chosen
         lower = max((size for size in sizes if size < upper), default=upper)
-        mean = float(np.mean(_best_row(judged[chosen])))
-        none = next((scores for (size, _), scores in judged.items() if not size), None)
-        gain = 0.0 if none is None else mean - float(np.mean(_best_row(none)))
+        mean = float(np.mean(_best_row(known_scores[chosen])))
+        empty_scores = next(
+            (scores for (size, _), scores in known_scores.items() if not size), None
+        )
+        gain = 0.0 if empty_scores is None else mean - float(np.mean(_best_row(empty_scores)))
         while upper - lower > max(1, upper // 10):
             middle = (lower + upper) // 2, rising
-            judged[middle] = self._judged(middle, strengths, judged)
-            if np.mean(_best_row(judged[middle])) >= mean - SHARE_OF_GAIN * gain:
+            known_scores[middle] = self._scores_by_C(middle, strengths, known_scores)
+            if np.mean(_best_row(known_scores[middle])) >= mean - SHARE_OF_GAIN * gain:
                 upper = middle[0]
                 yield middle
             else:
@@ -346,12 +347,12 @@ class Trials:
         as_good = means <= np.maximum(AS_GOOD * errors, SHARE_OF_GAIN * means[0])
         return int(as_good[1:].argmax()) + 1 if gains else 0
 
-    def _falls(self, behind: Array) -> bool:
+    def _falls_clearly(self, losses: Array) -> bool:
         """Return whether scores (n_folds,) fall by more than one standard error of their mean."""
-        error = np.std(behind, ddof=1) / np.sqrt(behind.size) if behind.size > 1 else 0.0
-        return bool(np.mean(behind) > max(error, EPS))
+        error = np.std(losses, ddof=1) / np.sqrt(losses.size) if losses.size > 1 else 0.0
+        return bool(np.mean(losses) > max(error, EPS))
 
-    def _behind(self, scores: Any, errors: float) -> NDArray[np.bool_]:
+    def _is_clearly_worse(self, scores: Any, errors: float) -> NDArray[np.bool_]:
         """Return a mask of the rows whose mean is below the best by more than ``errors`` SE.
 
         ``scores`` is (n_values, n_folds). SE is the standard error of the mean of the best row.

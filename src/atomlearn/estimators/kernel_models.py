@@ -61,6 +61,7 @@ class _KernelModel(AtomicModel):
         return design
 
     def _expanded(self, design: Design) -> Design:
+        """Return the design of the kernels at new rows."""
         return Kernels.from_map(_array(design), self.maps_)
 
     def _take_coefficients(self, data: Checked, coef: Any, intercept: Any) -> None:

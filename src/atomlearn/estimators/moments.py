@@ -67,10 +67,12 @@ class Moments:
         for piece in LIMITS.pieces(y.size, self.means.size):
             rows = np.arange(piece.start, piece.stop)
             block = part_of(design, rows=rows).gather(every).dense()
-            total = total._with(np.column_stack([block, y[rows]]).astype(np.float64), weight[rows])
+            total = total._with_rows(
+                np.column_stack([block, y[rows]]).astype(np.float64), weight[rows]
+            )
         return total
 
-    def _with(self, Z: Array, weight: Array) -> Self:
+    def _with_rows(self, Z: Array, weight: Array) -> Self:
         """Return the moments with the rows Z (m, n_columns + 1) and their weights added."""
         added = float(weight.sum())
         if not added:
@@ -100,10 +102,12 @@ class Moments:
         constant = 0.5 * max(float(sums[-1, -1] - np.mean(target**2)), 0.0) / self.weight
         return problem, constant, growth(target.size) * float(sums[-1, -1]) / self.weight
 
-    def completed(self, result: Result, rest: float, lost: float, fit_intercept: bool) -> Result:
+    def completed(
+        self, result: Result, constant: float, rounding: float, fit_intercept: bool
+    ) -> Result:
         """Return the result with the constant and the intercept; the gap includes the rounding."""
-        objective = result.objective + rest
-        gap = result.gap + lost
+        objective = result.objective + constant
+        gap = result.gap + rounding
         status = result.status
         if status is Status.CONVERGED and not gap <= result.tol * objective:
             status = Status.STALLED

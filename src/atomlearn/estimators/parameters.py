@@ -137,9 +137,9 @@ def entries_of(result: Result) -> tuple[Columns, Array]:
     """Return the columns with a coefficient and their weights, also for norms of matrices."""
     if result.matrix_parts is None:
         return result.columns, result.weights
-    whole = result.coef.ravel()
-    columns = np.flatnonzero(whole)
-    return columns, whole[columns]
+    entries = result.coef.ravel()
+    columns = np.flatnonzero(entries)
+    return columns, entries[columns]
 
 
 @dataclass(eq=False, repr=False, kw_only=True)

@@ -58,7 +58,7 @@ class OutOfFold:
         Share of each row in the quantiles; before ``counted``, the number of rows that it
         represents.
     clock : (2, m) float64 or None
-        Times and cumulative hazards, for survival: see ``_timed``.
+        Times and cumulative hazards, for survival: see ``_survival_errors``.
     drift : float
         Probability that errors grow as much along a series by chance; 1 without an order of rows.
     """
@@ -88,7 +88,7 @@ class OutOfFold:
         ``of_folds`` has the problems of each fold, if it has a design of its own.
         """
         loss = bare_loss(problems[0].loss)
-        found = []
+        results = []
         target: Any = problems[0].y
         is_timed = loss.task == "survival"
         if is_timed and not is_plain(target):
@@ -102,29 +102,33 @@ class OutOfFold:
                 if result is None or result.matrix_parts is not None:
                     return None
                 training = training_part(problem, train) if share else problem
-                found.append(relaxed(training, result, share))
+                results.append(relaxed(training, result, share))
         shape = len(folds), len(problems)
-        columns, weights = together(found)
-        intercepts = np.array([result.intercept for result in found]).reshape(shape)
+        columns, weights = together(results)
+        intercepts = np.array([result.intercept for result in results]).reshape(shape)
         tests = [test[problems[0].weight[test] > 0] for _, test in folds]
-        at = np.concatenate(tests)
+        rows = np.concatenate(tests)
         fold_of = np.repeat(np.arange(len(folds)), [t.size for t in tests])
         parts = loss, columns, weights.reshape(*shape, -1), intercepts
-        fits = cls(*parts, at, fold_of, *np.ones((2, at.size)))
+        fits = cls(*parts, rows, fold_of, *np.ones((2, rows.size)))
         linear = fits.decisions(problems[0].design)
         for number, of_fold in enumerate(of_folds):
             if of_fold[0].design is not problems[0].design:
                 linear[:, number] = fits.decisions(of_fold[0].design)[:, number]
-        if is_timed:  # each fold has another constant in its risks, so subtract their mean
+        if is_timed:  # the risks of each fold have a different constant, so subtract their mean
             fits = replace(fits, intercepts=-linear.mean(axis=0))
             linear += fits.intercepts
-        each = zip(problems, linear[at, fold_of].T, strict=True)
-        decisions = np.stack([decisions_at(p, z, at) for p, z in each], axis=1)
+        problems_and_predictions = zip(problems, linear[rows, fold_of].T, strict=True)
+        decisions = np.stack(
+            [decisions_at(p, z, rows) for p, z in problems_and_predictions], axis=1
+        )
         if is_timed:
-            early, mass, clock = _timed(loss, target[at], decisions[:, 0], problems[0].weight[at])
+            early, mass, clock = _survival_errors(
+                loss, target[rows], decisions[:, 0], problems[0].weight[rows]
+            )
             return replace(fits, scores=early[:, None], mass=mass, clock=clock)
-        y = np.stack([problem.y[at] for problem in problems], axis=1)
-        return replace(fits, scores=fits.score(decisions, y, drawn(linear)[at]))
+        y = np.stack([problem.y[rows] for problem in problems], axis=1)
+        return replace(fits, scores=fits.score(decisions, y, drawn(linear)[rows]))
 
     def counted(self, n_rows: int, groups: Any, order: Any = None) -> Self:
         """Return the same with equal mass for each group of rows, and for one new group."""
@@ -146,7 +150,7 @@ class OutOfFold:
     def among(self, chosen: Mask) -> Self:
         """Return the same with mass only for the chosen rows, among which a new row is."""
         sums = self.mass[chosen].sum()
-        # All rows have units / (units + 1) of the mass.
+        # All rows together have the mass units / (units + 1).
         every = self.mass.sum() / max(1.0 - self.mass.sum(), TINY)
         units = every * sums / max(self.mass.sum(), TINY)
         mass = np.where(chosen, self.mass, 0.0) / max(sums, TINY) * units / (units + 1.0)
@@ -159,7 +163,7 @@ class OutOfFold:
         return np.asarray(values if offset is None else values + offset[:, None])
 
     def score(self, decisions: Array, y: Array, u: Array) -> Array:
-        """Return the errors of decisions (n, n_outputs) at targets in the form of the loss."""
+        """Return the errors of decisions (n, n_outputs) at targets; u (n,) is random in [0, 1)."""
         if self.loss.task == "classification":
             codes = np.argmax(y, axis=1) if y.shape[1] > 1 else (y[:, 0] > 0).astype(np.int64)
             return np.take_along_axis(self.ranked(decisions, u), codes[:, None], axis=1)[:, 0]
@@ -233,7 +237,7 @@ def is_plain(y: Any) -> bool:
     return not (np.ptp(y["stratum"]) or late.any())
 
 
-def _timed(loss: Loss, y: Any, risk: Array, weight: Array) -> tuple[Array, Array, Array]:
+def _survival_errors(loss: Loss, y: Any, risk: Array, weight: Array) -> tuple[Array, Array, Array]:
     """Return errors of early events, the number of rows for each, and (times, hazards), (2, m).
 
     Times are measured by the cumulative baseline hazard H, so that log H(T) is about -risk with
@@ -277,16 +281,16 @@ def thinned(errors: Array, counts: Array | None = None) -> list[float]:
     n_kept = min(errors.size, MOST_KEPT)
     sums = np.cumsum(np.ones(errors.size) if counts is None else counts[order]) / (errors.size + 1)
     shares = np.arange(1, n_kept + 1) / (n_kept + 1)
-    at = np.minimum(np.searchsorted(sums, shares - 1e-12), errors.size - 1)
-    found: list[float] = errors[order][at].tolist()
-    return found
+    positions = np.minimum(np.searchsorted(sums, shares - 1e-12), errors.size - 1)
+    quantiles: list[float] = errors[order][positions].tolist()
+    return quantiles
 
 
 def held_out_errors(loss: Loss, y: Any, decisions: Array, weight: Array) -> dict[str, list[float]]:
     """Return the errors at held-out rows for a model file; {} if there are no intervals.
 
-    For survival times without strata and late entries they are the errors of ``_timed`` and its
-    clock; the constant of ``decisions`` does not matter then.
+    For survival times without strata and late entries they are the errors of
+    ``_survival_errors`` and its clock; the constant of ``decisions`` does not matter then.
     """
     if loss.task == "regression":
         return {"held_out_errors": thinned(score_of(loss, loss.mean(decisions), y))}
@@ -295,7 +299,7 @@ def held_out_errors(loss: Loss, y: Any, decisions: Array, weight: Array) -> dict
     weight = weight[weight > 0]
     if not is_plain(y) or not y["event"].any():
         return {}
-    early, counts, clock = _timed(loss, y, decisions, weight)
+    early, counts, clock = _survival_errors(loss, y, decisions, weight)
     parts = thinned(early, counts), *clock.tolist()
     return dict(zip(("held_out_errors", "held_out_times", "held_out_hazard"), parts, strict=True))
 

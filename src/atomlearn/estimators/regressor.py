@@ -210,8 +210,8 @@ class AtomicRegressor(OneLevel, LinearRegressor):
         design = checked_design(self, X, reset=earlier is None)
         target = as_loss("squared").check_target(checked_target(self, y, design.shape[0]))
         weight = check_weight(sample_weight, design.shape[0])
-        before = Moments.none(design.shape[1]) if earlier is None else earlier
-        moments = before.joined(design, target, weight)
+        so_far = Moments.none(design.shape[1]) if earlier is None else earlier
+        moments = so_far.joined(design, target, weight)
         norm, amount, l1_ratio = self._regularized_by()
         norm = norm_on(norm_for(self, norm, design), design)
         penalty, tau = penalty_of(norm, self._form_of(norm), amount, l1_ratio)

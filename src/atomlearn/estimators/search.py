@@ -151,6 +151,7 @@ class CrossValidatedModel(AtomicModel):
         return routed.splitter.split, routed.scorer.score if self._scorer() is not None else {}
 
     def _regularized_by(self) -> tuple[str | Norm, float, float]:
+        """Return the norm, its amount and l1_ratio that the search chose."""
         return self.norm_, self.alpha_, self.l1_ratio_
 
     def _score_by(self, data: Checked, params: dict[str, Any]) -> Score:
@@ -340,7 +341,10 @@ class CrossValidatedModel(AtomicModel):
         for norm in norms[1:]:
             norm.on(data.design.shape[1])
         score = score or held_out_loss(problems)
-        of_folds = [self._problems(each, norms[0], 1.0, 1.0) for each in filled_for(data, folds)]
+        of_folds = [
+            self._problems(data_of_fold, norms[0], 1.0, 1.0)
+            for data_of_fold in filled_for(data, folds)
+        ]
         search = problems, norms, folds, score, settings, is_open[0], of_folds
         chosen, starts = self._choose(*search)
         if self._out_of_fold is not None and data.units is not None:
@@ -370,8 +374,8 @@ class CrossValidatedModel(AtomicModel):
 
         Return the number of the norm, and the warm starts of the final fits.
         """
-        # One row of the grid for each l1_ratio and norm. A level is alpha * l1_ratio: the factor
-        # of the norm.
+        # One row of the grid for each l1_ratio and norm. A level is alpha * l1_ratio: the weight of
+        # the norm.
         shares = checked_shares(self.relax)
         trial_settings = settings.within(0.5)
         ratios = self._l1_ratios()

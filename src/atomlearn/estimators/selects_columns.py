@@ -11,12 +11,7 @@ from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from atomlearn.core import LIMITS, Columns, Mask, is_opened
-from atomlearn.estimators.checks import (
-    available_if,
-    checked_design,
-    input_names,
-    table_encoding,
-)
+from atomlearn.estimators.checks import available_if, checked_design, input_names, table_encoding
 from atomlearn.maps.feature_map import FeatureMap, Inputs
 from atomlearn.maps.features import features_named
 
@@ -40,6 +35,7 @@ class SelectsColumns(SelectorMixin):
     selected_: Columns
 
     def _get_support_mask(self) -> Mask:
+        """Return the mask of the selected features."""
         check_is_fitted(self)
         n_columns = self._selectable.n_columns
         if n_columns > LIMITS.most_dense:

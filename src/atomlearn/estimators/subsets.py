@@ -34,17 +34,11 @@ from atomlearn.estimators.units import units_of
 from atomlearn.maps.feature_map import map_of
 from atomlearn.subsets.hunt import GAP
 from atomlearn.subsets.result import SubsetRecord, SubsetResult
-from atomlearn.subsets.solve import (
-    MOST_NEAR,
-    best_subset,
-    checked_ridge,
-    usual_ridge,
-    wanted_of,
-)
+from atomlearn.subsets.solve import MOST_NEAR, best_subset, checked_ridge, usual_ridge, wanted_of
 
-#: Values of l2 that ``l2="cv"`` tries, in units of the default one.
+#: Values of l2 that ``l2="cv"`` tries, as multiples of the default value.
 FACTORS = (0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
-#: Seconds to prove that a model is the best.
+#: Time limit, in seconds, to prove that a model is the best.
 SECONDS = 60.0
 #: Share of the objective within which all subsets are listed.
 NEAR = 0.01
@@ -146,8 +140,8 @@ class SubsetModel(ScaledModel):
         In the folds subsets are improved by exchanges, without a proof.
         """
         model = clone(self).skip_proof()
-        half = Settings(deadline=deadline).within(0.5)
-        trials = Trials(model, design, rows, self.cv, half)
+        settings = Settings(deadline=deadline).within(0.5)
+        trials = Trials(model, design, rows, self.cv, settings)
         if not trials.folds:
             raise ValueError(
                 f"{type(self).__name__} chooses by cross-validation, which needs at least two "
@@ -206,7 +200,8 @@ class SubsetModel(ScaledModel):
             )
         labels = np.arange(size) if norm.groups is None else norm.partition(size).labels
         units_of_columns = labels[:: len(data.targets)]
-        # Differences from the column numbers: zeros without groups, which take no space in a file.
+        # Differences between group labels and column numbers: without groups they are zeros, which
+        # take no space in a file.
         self._units = units_of_columns - np.arange(units_of_columns.size)
         return problem, n_units, units
 

@@ -71,10 +71,10 @@ class TableEncoding:
         """The share of imputed values of each column that had gaps."""
         return {plan.name: plan.missing / self.n_rows for plan in self.columns if plan.missing}
 
-    def columns_of(self, given: Any, owner: str) -> Columns:
+    def columns_of(self, columns: Any, owner: str) -> Columns:
         """Return the encoded columns that are made of some columns of the table."""
         names = [plan.name for plan in self.columns]
-        numbers = check_free(named_columns(given, names, owner), len(names))
+        numbers = check_free(named_columns(columns, names, owner), len(names))
         return np.flatnonzero(np.isin(self.sources, numbers))
 
     def described(self, column: int) -> str:
@@ -93,7 +93,7 @@ class TableEncoding:
         if not gaps.any():
             return raw
         values = raw.copy(order="K")
-        for plan, places in self._each():
+        for plan, places in self._plans_and_columns():
             for position, name in zip(places, plan.made(), strict=True):
                 values[gaps[:, position], position] = _encoded_fill(plan, name)
         return values
@@ -101,7 +101,7 @@ class TableEncoding:
     def learned(self, raw: NDArray[Any]) -> TableEncoding:
         """Return the same encoding, whose imputed values are those of these encoded rows."""
         plans = list(self.columns)
-        for number, (plan, places) in enumerate(self._each()):
+        for number, (plan, places) in enumerate(self._plans_and_columns()):
             if not places.size:
                 continue
             plan_columns = raw[:, places]
@@ -111,7 +111,7 @@ class TableEncoding:
                 plans[number] = replace(plan, fill=_fill(plan, observed), missing=gaps)
         return replace(self, columns=tuple(plans), n_rows=len(raw))
 
-    def _each(self) -> list[tuple[ColumnPlan, Columns]]:
+    def _plans_and_columns(self) -> list[tuple[ColumnPlan, Columns]]:
         """Return the plans, each with the numbers of its encoded columns."""
         sources = self.sources
         return [(plan, np.flatnonzero(sources == k)) for k, plan in enumerate(self.columns)]
@@ -186,8 +186,8 @@ def learned_design(X: Any) -> TableDesign:
     frame = frame_of(X, as_days=True)
     check_shape((frame.n_rows, len(frame.header)), X)
     types = number_types(table)
-    named = zip(frame.header, table.iter_columns(), strict=True)
-    plans = [_plan(frame, name, column) for name, column in named]
+    columns = zip(frame.header, table.iter_columns(), strict=True)
+    plans = [_plan(frame, name, column) for name, column in columns]
     _refuse(frame, plans)
     doubtful = [plan.name for plan in plans if DOUBT in plan.why]
     if doubtful:
@@ -218,15 +218,15 @@ def encoded_as_before(encoding: TableEncoding, X: Any) -> TableDesign:
         rows = np.asarray(X)
         X = {plan.name: rows[:, k] for k, plan in enumerate(encoding.columns)}
     frame = frame_of(X, as_days=True)
-    used = [plan for plan in encoding.columns if plan.is_used]
-    _refuse_infinite(frame, used)
-    new = [plan.name for plan in used if not plan.missing and frame.missing(plan.name).any()]
+    plans = [plan for plan in encoding.columns if plan.is_used]
+    _refuse_infinite(frame, plans)
+    new = [plan.name for plan in plans if not plan.missing and frame.missing(plan.name).any()]
     if new:
         message = f"{listing(new)}: values are missing that were not in the fit; they are imputed"
         warnings.warn(message, UserWarning, stacklevel=5)
-    labels = {plan.name: _known_labels(frame, plan) for plan in used if plan.use == "category"}
+    labels = {plan.name: _known_labels(frame, plan) for plan in plans if plan.use == "category"}
     frame = replace(frame, columns=frame.columns | labels)
-    encoded = encode_columns(frame, [replace(plan, fill=None) for plan in used])
+    encoded = encode_columns(frame, [replace(plan, fill=None) for plan in plans])
     return TableDesign(encoded.X.astype(encoding.dtype, copy=False), encoding)
 
 

@@ -78,10 +78,10 @@ class Checked:
 
     def counted(self) -> tuple[Checked, Counted]:
         """Return the data with a design that counts its passes, and this design."""
-        counted = Counted(self.fitted_design)
+        counter = Counted(self.fitted_design)
         if self.units is None:
-            return replace(self, design=counted), counted
-        return replace(self, units=replace(self.units, design=counted)), counted
+            return replace(self, design=counter), counter
+        return replace(self, units=replace(self.units, design=counter)), counter
 
 
 def filled_for(data: Checked, folds: Sequence[Fold]) -> Iterator[Checked]:
@@ -141,13 +141,13 @@ def joint_loss(multi_class: Any, data: Checked) -> Loss | None:
         raise ValueError(f"multi_class must be 'ovr' or 'multinomial', got {multi_class!r}")
     if multi_class == "ovr":
         return None
-    together = for_classes(data.loss, data.classes.size)
-    if together is None:
+    joint_loss = for_classes(data.loss, data.classes.size)
+    if joint_loss is None:
         raise ValueError(
             f"multi_class='multinomial' is the logistic loss of several classes, and loss is "
             f"{data.loss.name!r}; use loss='logistic', or multi_class='ovr'"
         )
-    return together if data.classes.size > 2 else None
+    return joint_loss if data.classes.size > 2 else None
 
 
 def offset_of(offset: Any, shape: tuple[int, int]) -> Array:
@@ -174,7 +174,8 @@ def checked_labels(
     kind = classes.dtype.kind
     if (kind == "O" and not all_text(classes)) or (kind == "f" and not are_whole(finite(target))):
         remedy = "bin it for classes, or use AtomicRegressor"
-        if estimator.task != "classification":  # the loss decides if it is a classifier
+        # The loss determines whether the estimator is a classifier.
+        if estimator.task != "classification":
             remedy = f"use {type(estimator).__name__}(loss='squared')"
         raise ValueError(
             "Unknown label type: y has continuous numbers, or objects other than texts, and the "
@@ -222,8 +223,8 @@ def target_of(estimator: Any, y: Any, n_samples: int, loss: Loss) -> NDArray[Any
     # Some array-like objects have no np.shape.
     shape = np.asarray(y).shape if estimator.several_targets else ()
     if len(shape) == 2 and (shape[1] > 1 or estimator.has_matrix_norm):
-        several = check_array(_real(y), dtype=np.float64, input_name="y", ensure_min_samples=0)
-        return of_samples(several, n_samples)
+        values = check_array(_real(y), dtype=np.float64, input_name="y", ensure_min_samples=0)
+        return of_samples(values, n_samples)
     return loss.check_target(checked_target(estimator, y, n_samples))
 
 

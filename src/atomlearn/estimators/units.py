@@ -49,7 +49,7 @@ def too_many(design: Design) -> bool:
     return map_of(design).implicit and design.shape[1] > MOST_LISTED
 
 
-def as_they_are(design: Design, words: str = "as they are") -> Units:
+def unscaled_units(design: Design, words: str = "as they are") -> Units:
     """Return the units of features that are not scaled."""
 
     def unchanged(columns: Columns) -> tuple[Array, Array]:
@@ -67,12 +67,13 @@ def standardized_design(design: Design, center: bool, weight: Array | None = Non
     centered.
     """
     if map_of(design).unit is not None:
-        return as_they_are(design, "of variance 1 each, as their map makes them")
+        return unscaled_units(design, "of variance 1 each, as their map makes them")
     if too_many(design):
         return _product_units(design)
     standard = Standardized(design, center=center, weight=weight)
 
     def divided(columns: Columns) -> tuple[Array, Array]:
+        """Return offsets 0 and the scales of these columns."""
         return standard.means[columns], standard.scales[columns]
 
     def around(other: Design) -> Design:
@@ -84,7 +85,7 @@ def standardized_design(design: Design, center: bool, weight: Array | None = Non
 def units_of(estimator: Any, design: Design, weight: Array) -> Units:
     """Return the features in the units of the fit of an estimator."""
     if not estimator.standardize:
-        return as_they_are(design)
+        return unscaled_units(design)
     center = estimator.fit_intercept and not design.traits.is_sparse
     return standardized_design(design, center, weight)
 

@@ -51,19 +51,19 @@ def carved(
     others = np.flatnonzero(signs)
     others = others[others != j]
     inverse = la.pinvh(V_d[np.ix_(others, others)])
-    # If b_j increases by x, d of the other coefficients decreases by x * along, so that their sums
-    # are unchanged.
+    # If b_j increases by x, each other coefficient decreases by x times its entry in ``along``, so
+    # that their sums are unchanged.
     along = V[others, j] / V[j, j]
     log_weight = x * (d[others] @ inverse @ along) - 0.5 * x**2 * (along @ inverse @ along)
     if signs[j]:
         slopes = inverse @ V_d[others, j]
         slack = b[j] - c[j] + slopes @ d[others] + x * (1.0 - slopes @ along)
-        left = float(V_d[j, j] - V_d[j, others] @ slopes)
-        log_weight += log_ndtr(signs[j] * slack / np.sqrt(max(left, TINY)))
-    return _from_density(b[j], error, x / error, log_weight, confidence)
+        variance = float(V_d[j, j] - V_d[j, others] @ slopes)
+        log_weight += log_ndtr(signs[j] * slack / np.sqrt(max(variance, TINY)))
+    return _inference_from_density(b[j], error, x / error, log_weight, confidence)
 
 
-def _from_density(
+def _inference_from_density(
     b: float, error: float, steps: Array, log_weight: Array, confidence: float
 ) -> Found:
     """Return estimate, interval and p-value of a normal mean from a reweighted normal density.
@@ -71,13 +71,13 @@ def _from_density(
     b : observed value with standard error ``error``; steps : grid of values, in standard errors
     from b; log_weight : log of the factor of the density at each grid value.
     """
-    half = np.where(steps < 0, 1.0, np.where(steps > 0, 0.0, 0.5))
+    weights = np.where(steps < 0, 1.0, np.where(steps > 0, 0.0, 0.5))
 
     def below(shifts: Array) -> Array:
         """Return P(b_j <= the estimate) for each shift of its mean, in standard errors."""
         logs = log_weight - 0.5 * (steps - shifts[..., None]) ** 2
         parts = np.exp(logs - logs.max(axis=-1, keepdims=True))
-        return np.asarray(parts @ half / parts.sum(axis=-1))
+        return np.asarray(parts @ weights / parts.sum(axis=-1))
 
     shares = np.array([0.5, (1 + confidence) / 2, (1 - confidence) / 2])
     value, low, high = (b + error * inverted(below, shares, 2 * REACH)).tolist()
@@ -129,8 +129,8 @@ def truncated(b: float, error: float, known: Array, unknown: Array, confidence: 
         return np.asarray(below - above)
 
     shares = np.array([0.5, (1 + confidence) / 2, (1 - confidence) / 2])
-    found = inverted(lambda shifts: expit(odds(shifts)), shares, FARTHEST)
-    value, low, high = (b + error * found).tolist()
+    quantiles = inverted(lambda shifts: expit(odds(shifts)), shares, FARTHEST)
+    value, low, high = (b + error * quantiles).tolist()
     _, least, most = odds(np.full(3, -b / error))
     return value, low, high, float(min(2 * min(expit(most), expit(-least)), 1.0))
 
@@ -148,8 +148,8 @@ def _log_masses(ends: Array, shifts: Array) -> Array:
     with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
         drop = np.where(np.isinf(b), np.inf, 0.5 * (b - a) * (b + a))
         tail = erfcx(a / root) - erfcx(b / root) * np.exp(-drop)
-        # For a narrow interval the difference would be rounding only; density times width is
-        # accurate.
+        # For a narrow interval, the difference of probabilities is only rounding error; density
+        # times width is accurate.
         tail = np.where(drop < 1e-6, 2.0 * (b - a) / np.sqrt(2.0 * np.pi), tail)
         across = erf(high / root) - erf(low / root)
         logs = np.where(a > 0, np.log(tail) - 0.5 * a**2, np.log(across)) - np.log(2.0)

@@ -146,16 +146,16 @@ class TestedUnits:
         names = feature_names(X)
         n_columns = design.shape[1]
         every = np.arange(n_columns)
-        standard, _, scales, found = grouped(dense_part(design, every), groups, names)
-        labels = every if found is None else found
+        standard, _, scales, groups_found = grouped(dense_part(design, every), groups, names)
+        labels = every if groups_found is None else groups_found
         members = members_of(labels)
         joint = standard.shape[1] == n_columns
         places = members if joint else list(np.arange(len(members))[:, None])
-        asked = every if columns is None else columns_named(columns, names, n_columns)
-        chosen = np.unique(labels[asked])
-        made = knockoffs_of(standard, rescaled(covariance, scales))
-        pick = [tuple(part[at] for at in chosen.tolist()) for part in (places, members)]
-        return cls(standard, made.own, pick[0], pick[1], made.words)
+        requested = every if columns is None else columns_named(columns, names, n_columns)
+        chosen = np.unique(labels[requested])
+        knockoffs = knockoffs_of(standard, rescaled(covariance, scales))
+        pick = [tuple(part[index] for index in chosen.tolist()) for part in (places, members)]
+        return cls(standard, knockoffs.own, pick[0], pick[1], knockoffs.words)
 
 
 def p_values(
@@ -229,19 +229,19 @@ def p_values(
         X = dense_part(encoded, np.arange(len(names)))
     target = targets_of_rows(X, y)
     units = TestedUnits.of(X, columns, groups, covariance)
-    found = loss_for(target, loss)
-    # The fits read whole columns of X: in column-major order each is contiguous in memory.
+    inferred_loss = loss_for(target, loss)
+    # The fits read whole columns of X, so column-major order makes each column contiguous.
     table = np.asfortranarray(units.X)
-    level = coefficients(table, target, L1(), found, n_alphas, cv, rng)[1] * len(target)
+    level = coefficients(table, target, L1(), inferred_loss, n_alphas, cv, rng)[1] * len(target)
     targets = [target]
-    if found.task == "classification":
+    if inferred_loss.task == "classification":
         codes = class_codes(target)[1]
-        targets = list(2.0 * numbers_of(found.task, codes).T - 1.0)
+        targets = list(2.0 * numbers_of(inferred_loss.task, codes).T - 1.0)
     squares, rank = np.zeros((2, len(units.places)))
-    residuals = [_residuals(table, one, found, level) for one in targets]
-    for at, unit in enumerate(units.places):
-        left = np.column_stack([without(unit) for without in residuals])
-        squares[at], rank[at] = _length(units.own[:, unit], left)
+    residuals = [_residuals(table, column, inferred_loss, level) for column in targets]
+    for index, unit in enumerate(units.places):
+        residuals_of_unit = np.column_stack([without(unit) for without in residuals])
+        squares[index], rank[index] = _length(units.own[:, unit], residuals_of_unit)
     tested = rank > 0
     values = np.ones(rank.size)
     values[tested] = chi2.sf(squares[tested], rank[tested])
@@ -250,24 +250,24 @@ def p_values(
     return FeatureTests(units.members, values, np.sqrt(squares), units.law, condition, column_names)
 
 
-def _length(own: Array, left: Array) -> tuple[float, int]:
+def _length(own: Array, residuals: Array) -> tuple[float, int]:
     """Return the chi-squared statistic of own'left, and its degrees of freedom.
 
-    own : (n, k) residuals of the k columns of a unit given all other columns; left : (n, q)
+    own : (n, k) residuals of the k columns of a unit given all other columns; residuals : (n, q)
     residuals of the q targets. own'left is whitened by its covariance under permutations of the
     rows. Along each eigenvector of the robust covariance the variance is the larger one of the
     permutation variance and the robust variance. If few rows dominate, the robust variance is
     unreliable (far too small if no case is a carrier) and is not used; the statistic is then
     reduced to that with the p-value of the saddlepoint approximation.
     """
-    left = left - left.mean(axis=0)
-    sums = (own[:, :, None] * left[:, None, :]).reshape(len(left), -1)
-    drawn = np.kron(own.T @ own, left.T @ left) / len(left)
-    values, vectors = la.eigh(drawn)
+    residuals = residuals - residuals.mean(axis=0)
+    sums = (own[:, :, None] * residuals[:, None, :]).reshape(len(residuals), -1)
+    covariance = np.kron(own.T @ own, residuals.T @ residuals) / len(residuals)
+    values, vectors = la.eigh(covariance)
     is_positive = values > RANK * max(values[-1], TINY)
     whiten = vectors[:, is_positive] / np.sqrt(values[is_positive])
     robust, vectors_of_sums = la.eigh(whiten.T @ (sums.T @ sums) @ whiten)
-    pairs = [SumOfProducts(e, r) for e in own.T for r in left.T if e.any() and r.any()]
+    pairs = [SumOfProducts(e, r) for e in own.T for r in residuals.T if e.any() and r.any()]
     tells = all(pair.noise <= MOST_NOISE for pair in pairs)
     total = vectors_of_sums.T @ whiten.T @ sums.sum(axis=0)
     square = float(np.sum(total**2 / np.maximum(robust if tells else 1.0, 1.0)))
@@ -282,8 +282,8 @@ def _residuals(X: Array, y: Any, loss: Loss, level: float) -> Callable[[Columns]
     is warm-started from the lasso on all columns.
     """
     penalty = Regularizer(L1(), "penalized", level)
-    free = loss.task != "survival"  # a hazard has no intercept
-    problem = Problem.build(as_design(X), y, loss, penalty, fit_intercept=free)
+    has_intercept = loss.task != "survival"  # a hazard has no intercept
+    problem = Problem.build(as_design(X), y, loss, penalty, fit_intercept=has_intercept)
 
     def left(problem: Problem, start: WarmStart | None = None) -> tuple[Array, WarmStart]:
         """Return the residuals of the fit to this problem, and its warm start."""
@@ -373,14 +373,17 @@ def conditional_importance(
         n_draws = min(max(10 * len(units.places), 199), 4999)
     n_draws = whole_number("conditional_importance", "n_draws", n_draws)
     values, sizes = np.ones((2, len(units.places)))
-    for at, (places, members) in enumerate(zip(units.places, units.members, strict=True)):
-        own = units.own[:, places]
+    for index, (places, members) in enumerate(zip(units.places, units.members, strict=True)):
+        contributions = units.own[:, places]
         unit_table = table[:, members]
         # ``own`` is known up to a factor per column: least squares of the raw columns on it gives
         # their residual given all other columns, in their own units.
-        explained = own @ np.linalg.lstsq(own, unit_table - unit_table.mean(axis=0), rcond=None)[0]
+        explained = (
+            contributions
+            @ np.linalg.lstsq(contributions, unit_table - unit_table.mean(axis=0), rcond=None)[0]
+        )
         draws = _permuted(losses, table[test], members, explained[test], n_draws, random)
-        values[at], sizes[at] = draws
+        values[index], sizes[index] = draws
     condition = "the model was fitted to other rows"
     return FeatureTests(units.members, values, sizes, units.law, condition)
 
@@ -411,15 +414,15 @@ def _permuted(
     part : (n, k) residuals of the k columns in ``columns`` given the others; their rows are
     permuted jointly in each draw. The test is the sequential one of Besag and Clifford.
     """
-    before = loss(X)
-    drawn = list[float]()
+    loss_before = loss(X)
+    losses = list[float]()
     changed = X.copy()
     as_well = 0
-    while len(drawn) < n_draws and as_well < ENOUGH:
+    while len(losses) < n_draws and as_well < ENOUGH:
         changed[:, columns] = X[:, columns] - part + rng.permutation(part)
-        drawn.append(loss(changed))
-        as_well += drawn[-1] <= before
+        losses.append(loss(changed))
+        as_well += losses[-1] <= loss_before
     # After early stopping the share h / l is a valid p-value (Besag and Clifford); otherwise the
     # data count as one more draw.
-    share = as_well / len(drawn) if as_well == ENOUGH else (1 + as_well) / (1 + len(drawn))
-    return share, float(np.mean(drawn)) - before
+    share = as_well / len(losses) if as_well == ENOUGH else (1 + as_well) / (1 + len(losses))
+    return share, float(np.mean(losses)) - loss_before

@@ -95,21 +95,21 @@ def full_conformal(
     rows = as_design(stacked([as_compressed(readable(augmented)) for augmented in parts], "csr"))
     move = np.append(0.0 * y, 1.0)
     price = old.price * (1 + 1 / y.size)
-    found = []
+    intervals = []
     for new, guess in enumerate(estimator.predict(X_new), y.size):
         augmented = part_of(rows, rows=np.append(every, new))
         augmented_data = replace(
             data, design=augmented, y=np.append(y, guess), weight=np.ones(y.size + 1)
         )
         line = LassoLine(augmented_data, price, old.first.used, old.first.signs)
-        lower_reach = _farthest(line, -move, needed, guess - y.min() + width)
-        upper_reach = _farthest(line, move, needed, y.max() + width - guess)
-        found.append((guess - lower_reach, guess + upper_reach))
-    lower, upper = np.reshape(found, (-1, 2)).T
+        lower_reach = _largest_step(line, -move, needed, guess - y.min() + width)
+        upper_reach = _largest_step(line, move, needed, y.max() + width - guess)
+        intervals.append((guess - lower_reach, guess + upper_reach))
+    lower, upper = np.reshape(intervals, (-1, 2)).T
     return lower, upper
 
 
-def _farthest(line: LassoLine, move: Array, needed: int, reach: float) -> float:
+def _largest_step(line: LassoLine, move: Array, needed: int, reach: float) -> float:
     """Return the largest t >= 0 at which the new row's target is in the conformal set, or infinity.
 
     line : the lasso of all rows and the new one, the last; move : (n + 1,) direction of the
@@ -120,7 +120,7 @@ def _farthest(line: LassoLine, move: Array, needed: int, reach: float) -> float:
         low = piece.ends[0]
         high = min(piece.ends[1], reach)
         if low < high:
-            values, slopes = line.left(piece, move).T
+            values, slopes = line.residual_line(piece, move).T
             # The set is closed, and its ends are where the new residual equals another one in size.
             with np.errstate(divide="ignore", invalid="ignore"):
                 t = np.ravel(

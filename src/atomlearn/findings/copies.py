@@ -29,15 +29,16 @@ from atomlearn.findings.ranking import MOST_DRAWN
 #: Distance, relative to the median distance, below which rows may be near-duplicates: rows of one
 #: subject with a tenth of the variance within the subject differ by 0.3.
 NEAR = 0.35
-#: ... and in large tables, in which only neighbors along single keys are compared.
+#: ... and the distance in large tables, in which only neighbors along single keys are compared.
 NEARER = 0.02
 #: Number of neighbors that are compared: up to this number of rows of one subject are recognized.
 MOST_ALIKE = 32
-#: A gap between neighbors is significant if log(1 / p) exceeds log(n k) by this.
+#: A gap between neighbors is significant if log(1 / p) exceeds log(n k) by at least this.
 SURE = 4.0
 #: ... and if d_{k+1} / d_k - 1 is at least this, because the density varies.
 GAP = 0.25
-#: If simulated tables have at least this share of the duplicates of the data, they are chance.
+#: If simulated tables have at least this share of the duplicates of the data, the duplicates are
+#: chance.
 BY_CHANCE = 0.25
 #: Minimum number of columns for near-duplicates: points in a plane always have near neighbors.
 LEAST_COLUMNS = 4
@@ -78,19 +79,19 @@ def repeated_rows(X: Any) -> Rows | None:
     keys = _centered(design.product(rng.standard_normal((n_columns, count)) * scale[:, None]))
     if not varying.size or not np.ptp(keys, axis=0).all():
         return None
-    drawn = np.sort(rng.permutation(n_rows)[:MOST_ROWS])
+    sample = np.sort(rng.permutation(n_rows)[:MOST_ROWS])
     columns = np.sort(rng.permutation(varying)[:MOST_COLUMNS])
-    exact = _same(keys)
+    exact = _exact_labels(keys)
     labels_of = np.arange(n_rows)
     if _share(exact):
-        if _is_chance(design, drawn, columns, _share(_same(keys[drawn])), _same):
+        if _is_chance(design, sample, columns, _share(_exact_labels(keys[sample])), _exact_labels):
             return None
         labels_of = exact
     first = np.unique(labels_of, return_index=True)[1]
-    drawn_first = drawn[np.isin(drawn, first)]
-    nearby = _near(keys[first]) if varying.size >= LEAST_COLUMNS else np.arange(first.size)
+    drawn_first = sample[np.isin(sample, first)]
+    nearby = _near_labels(keys[first]) if varying.size >= LEAST_COLUMNS else np.arange(first.size)
     if _share(nearby) and not _is_chance(
-        design, drawn_first, columns, _share(_near(keys[drawn_first])), _near
+        design, drawn_first, columns, _share(_near_labels(keys[drawn_first])), _near_labels
     ):
         labels_of = nearby[labels_of]
     return labels_of if _share(labels_of) else None
@@ -112,7 +113,7 @@ def numbers_of_table(X: Any) -> Design:
         return as_design(X)
     except (TypeError, ValueError):
         table = np.asarray(X)
-        if table.dtype.kind == "c" or not table.size:  # it has neither strings nor gaps
+        if table.dtype.kind == "c" or not table.size:  # the frame has neither strings nor gaps
             raise
     rng = np.random.default_rng(2)
     columns = list[Array]()
@@ -131,7 +132,7 @@ def numbers_of_table(X: Any) -> Design:
 
 
 def _centered(keys: Array) -> Array:
-    """Return the keys with mean 0 over the rows."""
+    """Return the keys minus their means over the rows."""
     return np.asarray(keys - keys.mean(axis=0))
 
 
@@ -140,22 +141,24 @@ def _share(labels: Rows) -> float:
     return float(np.mean(np.bincount(labels)[labels] > 1))
 
 
-def _same(keys: Array) -> Rows:
+def _exact_labels(keys: Array) -> Rows:
     """Return labels (n_rows,) that are equal for rows with equal keys."""
     rounded = np.round(keys[:, :2] / np.abs(keys[:, :2]).max(axis=0) / 1e-6)
     return np.unique(rounded, axis=0, return_inverse=True)[1].ravel()
 
 
-def _near(keys: Array) -> Rows:
-    """Return labels (n_rows,) that are equal for near-duplicates, connected through others."""
+def _near_labels(keys: Array) -> Rows:
+    """Return labels (n_rows,) that are equal for rows connected by a chain of near-duplicates."""
     rng = np.random.default_rng(3)
     n_rows = len(keys)
     if n_rows < 4:
         return np.arange(n_rows)
-    drawn = rng.permutation(n_rows)[:MOST_ROWS]
-    median = float(np.median(cdist(keys[drawn[:500]], keys[drawn])))
+    sample = rng.permutation(n_rows)[:MOST_ROWS]
+    median = float(np.median(cdist(keys[sample[:500]], keys[sample])))
     links = (
-        _neighbors(keys, NEAR * median) if n_rows <= MOST_ROWS else _along(keys, NEARER * median)
+        _neighbors(keys, NEAR * median)
+        if n_rows <= MOST_ROWS
+        else _pairs_in_order(keys, NEARER * median)
     )
     return connected_parts(*links, n_rows)
 
@@ -163,46 +166,46 @@ def _near(keys: Array) -> Rows:
 def _neighbors(keys: Array, radius: float) -> tuple[Rows, Rows]:
     """Return pairs of rows and near neighbors that a gap separates from other neighbors."""
     n_rows = len(keys)
-    most = max(1, min(MOST_ALIKE, n_rows // 4))
-    order, near = np.empty((2, n_rows, most + 1))
+    n_neighbors = max(1, min(MOST_ALIKE, n_rows // 4))
+    order, sorted_distances = np.empty((2, n_rows, n_neighbors + 1))
     for start in range(0, n_rows, 500):
-        apart = cdist(keys[start : start + 500], keys)
-        apart[np.arange(len(apart)), start + np.arange(len(apart))] = np.inf
-        part = np.argpartition(apart, most, axis=1)[:, : most + 1]
-        values = np.take_along_axis(apart, part, axis=1)
+        distances = cdist(keys[start : start + 500], keys)
+        distances[np.arange(len(distances)), start + np.arange(len(distances))] = np.inf
+        part = np.argpartition(distances, n_neighbors, axis=1)[:, : n_neighbors + 1]
+        values = np.take_along_axis(distances, part, axis=1)
         by = np.argsort(values, axis=1)
         order[start : start + 500] = np.take_along_axis(part, by, axis=1)
-        near[start : start + 500] = np.take_along_axis(values, by, axis=1)
-    gaps = np.diff(np.log(np.maximum(near, TINY)), axis=1)
-    steps = gaps * np.arange(1, most + 1)
+        sorted_distances[start : start + 500] = np.take_along_axis(values, by, axis=1)
+    gaps = np.diff(np.log(np.maximum(sorted_distances, TINY)), axis=1)
+    steps = gaps * np.arange(1, n_neighbors + 1)
     dimension = float(np.median(np.log(2) / np.maximum(np.median(steps, axis=0), 1e-9)))
-    apart = steps * dimension > np.log(n_rows * most) + SURE
-    apart &= (near[:, :-1] < radius) & (gaps > np.log1p(GAP))
-    count = np.where(apart.any(axis=1), most - np.argmax(apart[:, ::-1], axis=1), 0)
-    linked = np.arange(most) < count[:, None]
+    is_gap = steps * dimension > np.log(n_rows * n_neighbors) + SURE
+    is_gap &= (sorted_distances[:, :-1] < radius) & (gaps > np.log1p(GAP))
+    count = np.where(is_gap.any(axis=1), n_neighbors - np.argmax(is_gap[:, ::-1], axis=1), 0)
+    linked = np.arange(n_neighbors) < count[:, None]
     return np.nonzero(linked)[0], order[:, :-1][linked].astype(np.int64)
 
 
-def _along(keys: Array, radius: float, reach: int = 8) -> tuple[Rows, Rows]:
-    """Return pairs within ``radius`` among the ``reach`` next rows in the order of one key."""
+def _pairs_in_order(keys: Array, radius: float, reach: int = 8) -> tuple[Rows, Rows]:
+    """Return pairs within ``radius`` of rows at most ``reach`` apart in the order of one key."""
     links = list[NDArray[np.int64]]()
     for sums in keys.T[:FEW_SUMS]:
         order = np.argsort(sums, kind="stable")
         for step in range(1, reach + 1):
             pairs = np.stack([order[:-step], order[step:]])
-            apart = np.linalg.norm(keys[pairs[0]] - keys[pairs[1]], axis=1)
-            links.append(pairs[:, apart < radius])
+            distances = np.linalg.norm(keys[pairs[0]] - keys[pairs[1]], axis=1)
+            links.append(pairs[:, distances < radius])
     rows, others = np.hstack(links)
     return rows, others
 
 
-def _is_chance(design: Design, rows: Rows, columns: Rows, share: float, alike: Any) -> bool:
+def _is_chance(design: Design, rows: Rows, columns: Rows, share: float, labels_of: Any) -> bool:
     """Return whether simulated tables of independent rows have a similar share of duplicates."""
     rng = np.random.default_rng(4)
     block = dense_part(design, columns)[rows]
     weights = rng.standard_normal((columns.size, SUMS)) / standardized(block)[2][:, None]
     chance = [
-        _share(alike(_centered(table(block, rng) @ weights))) for table in (surrogate, crossed)
+        _share(labels_of(_centered(table(block, rng) @ weights))) for table in (surrogate, crossed)
     ]
     return max(chance) >= BY_CHANCE * max(share, 1e-9)
 

@@ -147,37 +147,37 @@ def estimates(
     if columns is not None:
         if how != "auto":
             raise ValueError(f"how={how!r} is for selected columns; leave columns= or how= out")
-        return _named(estimator, X, y, data, columns, confidence)
+        return _debiased_estimates(estimator, X, y, data, columns, confidence)
     if how == "exact":
         return _exact(estimator, X, y, data, confidence, sigma)
     return _selected(estimator, X, y, data, how, confidence, fraction, rng)
 
 
-def _named(
+def _debiased_estimates(
     estimator: Any, X: Any, y: Any, data: Given, columns: Any, confidence: float
 ) -> Estimates:
-    """Return estimates of columns that were named beforehand, by the debiased lasso."""
+    """Return debiased lasso estimates of columns that were chosen without looking at y."""
     n_columns = data.design.shape[1]
     units = _units(estimator, columns, n_columns)
     is_timed = data.loss.task == "survival"
     n_events = np.sum(data.y["event"]) if is_timed else 0  # type: ignore[call-overload]
     if data.free.size == n_columns or n_events >= EVENTS_PER_COLUMN * n_columns:
         return _unpenalized(estimator, data, units, confidence)
-    fit, prediction, used = _searched(X, y, data)
+    fit, prediction, n_coefficients = _searched(X, y, data)
     # Rows of a group have correlated errors, so no degrees-of-freedom correction undoes overfitting
     # to them: residuals come from the cross-validation fits without the fold of the group.
     left_out = None if data.units is None or is_timed else _left_out(fit, data)
     if is_timed:
-        found = hazard_directions(data, prediction, units)
+        instruments = hazard_directions(data, prediction, units)
     else:
         W = data.loss.curvature(data.y, prediction, data.weight)
-        found = directions(data.design, W, units, data.lengths(W), data.free)
+        instruments = directions(data.design, W, units, data.lengths(W), data.free)
     steps = []
-    for unit, Z in zip(units, found, strict=True):
+    for unit, Z in zip(units, instruments, strict=True):
         b = _coefficients(fit, unit)
-        step = Step.of(data, prediction, Z, data.columns_of(unit), b, used, left_out)
-        steps.append((step.values, _chosen(data, step)))
-    return _unit_estimates(estimator, data, units, steps, step.left, confidence, "named")
+        step = Step.of(data, prediction, Z, data.columns_of(unit), b, n_coefficients, left_out)
+        steps.append((step.values, _robust_covariance(data, step)))
+    return _unit_estimates(estimator, data, units, steps, step.degrees, confidence, "named")
 
 
 def _unpenalized(
@@ -185,9 +185,9 @@ def _unpenalized(
 ) -> Estimates:
     """Return the estimates of a model in which no column is penalized."""
     step = unpenalized_fit(data, np.arange(data.design.shape[1]))
-    covariance = _chosen(data, step)[1:, 1:]
+    covariance = _robust_covariance(data, step)[1:, 1:]
     steps = [(step.values[1 + unit], covariance[np.ix_(unit, unit)]) for unit in units]
-    return _unit_estimates(estimator, data, units, steps, step.left, confidence, "unpenalized")
+    return _unit_estimates(estimator, data, units, steps, step.degrees, confidence, "unpenalized")
 
 
 def _unit_estimates(
@@ -195,23 +195,23 @@ def _unit_estimates(
     data: Given,
     units: Sequence[Columns],
     steps: Sequence[tuple[Array, Array]],
-    left: float,
+    degrees: float,
     confidence: float,
     how: str,
 ) -> Estimates:
     """Return ``Estimates`` from the values and covariance matrix of each unit of columns.
 
-    left : degrees of freedom, infinite for normal intervals.
+    degrees : degrees of freedom, infinite for normal intervals.
     """
     tests = []
     for values, covariance in steps:
         square = float(values @ la.pinvh(covariance) @ values)
         rank = np.linalg.matrix_rank(covariance)
         p = chi2.sf(square, rank)
-        tests.append(float(p if np.isinf(left) else f.sf(square / max(rank, 1), rank, left)))
+        tests.append(float(p if np.isinf(degrees) else f.sf(square / max(rank, 1), rank, degrees)))
     values = np.concatenate([values for values, _ in steps])
     errors = np.concatenate([np.sqrt(np.diag(covariance)) for _, covariance in steps])
-    rows = _student(values, errors, left, confidence)
+    rows = _student(values, errors, degrees, confidence)
     every = np.concatenate(units)
     p_values = np.array(tests)
     return _estimates(estimator, data, every, rows, confidence, how, tuple(units), p_values)
@@ -237,7 +237,7 @@ def _searched(X: Any, y: Any, data: Given) -> tuple[Any, Array, int]:
 
 
 def _left_out(fit: Any, data: Given) -> Array | None:
-    """Return the cross-validated prediction (n,): each row by the fit without its fold, or None."""
+    """Return the predictions (n,) of each row by the fit without its fold, or None."""
     out_of_fold = fit._out_of_fold
     if out_of_fold is None:
         return None
@@ -257,7 +257,7 @@ def _units(estimator: Any, columns: Any, n_columns: int) -> list[Columns]:
     return [columns_named(entry, names, n_columns) for entry in entries]
 
 
-def _chosen(data: Given, step: Step) -> Array:
+def _robust_covariance(data: Given, step: Step) -> Array:
     """Return the robust covariance of a Newton step, inflated unless the loss is quadratic.
 
     For survival times it is that of the partial likelihood, or the robust one for groups of rows.
@@ -274,13 +274,13 @@ def _chosen(data: Given, step: Step) -> Array:
     return np.asarray(factors[:, None] * step.robust * factors)
 
 
-def _student(values: Array, errors: Array, left: float, confidence: float) -> Array:
+def _student(values: Array, errors: Array, degrees: float, confidence: float) -> Array:
     """Return (m, 4): values, lower and upper ends of Student t intervals, two-sided p-values.
 
-    errors : (m,) standard errors; left : degrees of freedom.
+    errors : (m,) standard errors; degrees : degrees of freedom.
     """
-    width = float(student.isf((1 - confidence) / 2, left)) * errors
-    p_values = 2 * student.sf(np.abs(values) / errors, left)
+    width = float(student.isf((1 - confidence) / 2, degrees)) * errors
+    p_values = 2 * student.sf(np.abs(values) / errors, degrees)
     return np.column_stack([values, values - width, values + width, p_values])
 
 
@@ -303,23 +303,23 @@ def _selected(
     fraction: float,
     rng: int,
 ) -> Estimates:
-    """Return estimates of the columns that a part of the rows selects, from the other rows."""
+    """Return estimates, from one part of the rows, of columns that the other part selects."""
     n_rows = data.y.size
     is_timed = data.loss.task == "survival"
     target = data.y if is_timed else np.asarray(y)
     codes: Any = target["event"] if is_timed else None  # type: ignore[call-overload]
     if data.loss.task == "classification":
         codes = data.y > 0
-    train, rest = held_out(n_rows, 1 - fraction, rng, codes, groups=data.units)
+    train, inference_rows = held_out(n_rows, 1 - fraction, rng, codes, groups=data.units)
     train_rows = rows_of(as_design(X) if is_opened(X) else X, train)
     parameters = fit_parameters(estimator, train, data.units)
     if np.ptp(data.weight):
         parameters["sample_weight"] = data.weight[train]
     fitted = clone(estimator).fit(train_rows, target[train], **parameters)
     columns, weights = nonzero_coefficients(fitted.coef_)
-    n_freedom = int(codes[rest].sum()) if is_timed else rest.size - 1
+    n_freedom = int(codes[inference_rows].sum()) if is_timed else inference_rows.size - 1
     if columns.size >= n_freedom:
-        unit = f"{n_freedom} events" if is_timed else f"{rest.size} rows"
+        unit = f"{n_freedom} events" if is_timed else f"{inference_rows.size} rows"
         raise ValueError(
             f"{columns.size} features are selected from {train.size} rows, and the {unit} of the "
             "other rows are too few to estimate them; select fewer (a larger alpha)"
@@ -330,22 +330,24 @@ def _selected(
             'how="carved" is of AtomicRegressor with the squared loss and the l1 norm at one '
             'alpha, for rows that do not belong together; use how="split"'
         )
-    other = unpenalized_fit(data.rows(rest), columns)
+    other = unpenalized_fit(data.rows(inference_rows), columns)
     if how == "split" or not can:
-        errors = np.sqrt(np.diag(_chosen(data, other))[1:])
-        rows = _student(other.values[1:], errors, other.left, confidence)
+        errors = np.sqrt(np.diag(_robust_covariance(data, other))[1:])
+        rows = _student(other.values[1:], errors, other.degrees, confidence)
         return _estimates(estimator, data, columns, rows, confidence, "split")
-    carved_estimates = _carved(data, train, columns, weights[0], fitted, other, confidence)
+    carved_estimates = _carved_estimates(
+        data, train, columns, weights[0], fitted, other, confidence
+    )
     return _estimates(estimator, data, columns, carved_estimates, confidence, "carved")
 
 
-def _widened(spread: Any, left: float, confidence: float) -> Any:
+def _widened(variance: Any, degrees: float, confidence: float) -> Any:
     """Return a variance scaled so that normal intervals have the width of Student t intervals.
 
-    spread : the estimated variance; left : its degrees of freedom.
+    variance : the estimated variance; degrees : its degrees of freedom.
     """
     side = (1 - confidence) / 2
-    return spread * float(student.isf(side, left) / normal.isf(side)) ** 2
+    return variance * float(student.isf(side, degrees) / normal.isf(side)) ** 2
 
 
 def _prices(fitted: Any, X: Any, y: Any, data: Given) -> Array | None:
@@ -359,7 +361,7 @@ def _prices(fitted: Any, X: Any, y: Any, data: Given) -> Array | None:
         or problem.regularizer.form != "penalized"
         or problem.tau
         or data.units is not None
-        or not fitted.fit_intercept  # which the refit has
+        or not fitted.fit_intercept  # the refit has an intercept
     ):
         return None
     n_columns = problem.design.shape[1]
@@ -381,17 +383,17 @@ def _exact(
     The estimates are truncated normal: along each direction the set of targets with the same
     selection is found by following the solution path.
     """
-    spread = 1.0 if sigma is None else sigma**2
-    left = np.inf
+    variance_factor = 1.0 if sigma is None else sigma**2
+    degrees = np.inf
     if sigma is None and data.loss.dispersed:
         _, prediction, n_used = _searched(X, y, data)
         ones = np.ones((data.y.size, 1))
         step = Step.of(data, prediction, ones, ones, np.zeros(1), n_used)
-        spread = step.spread
-        left = step.left
-    line = exact_line(estimator, X, y, data, spread)
+        variance_factor = step.spread
+        degrees = step.degrees
+    line = exact_line(estimator, X, y, data, variance_factor)
     full_fit = unpenalized_fit(data, line.columns)
-    found = []
+    intervals = []
     inverse = la.pinvh(full_fit.information)
     # Directions in target space along which one coefficient of the refit changes by 1 and all
     # others stay constant, in the weighted least-squares problem of the line.
@@ -400,18 +402,18 @@ def _exact(
     for value, variance, move in list(zip(full_fit.values, np.diag(inverse), moves.T, strict=True))[
         1:
     ]:
-        error = float(np.sqrt(float(_widened(spread, left, confidence)) * variance))
-        found.append(truncated(value, error, *line.kept(move, REACH * error), confidence))
+        error = float(np.sqrt(float(_widened(variance_factor, degrees, confidence)) * variance))
+        intervals.append(truncated(value, error, *line.kept(move, REACH * error), confidence))
     method = "exact" if is_quadratic(data.loss) else "quadratic"
-    return _estimates(estimator, data, line.columns, found, confidence, method)
+    return _estimates(estimator, data, line.columns, intervals, confidence, method)
 
 
 def exact_line(
-    estimator: Any, X: Any, y: Any, data: Given, spread: float
+    estimator: Any, X: Any, y: Any, data: Given, dispersion: float
 ) -> LassoLine | SubsetLine:
     """Return the solution path along lines of targets: of a best subset, else of a lasso."""
     if isinstance(estimator, SubsetRegressor) and is_quadratic(data.loss) and data.units is None:
-        line = subset_line(estimator, X, y, data, spread)
+        line = subset_line(estimator, X, y, data, dispersion)
         if line is not None:
             return line
     return line_of_lasso(estimator, X, y, data)
@@ -456,7 +458,7 @@ def _estimates(
     return Estimates(*fields, confidence, how, groups, p_values, data.units is not None, scale)
 
 
-def _carved(
+def _carved_estimates(
     data: Given,
     train: Columns,
     columns: Columns,
@@ -482,16 +484,23 @@ def _carved(
     # The dispersion for each coefficient at which the model-based standard error equals the robust
     # standard error from the held-out rows.
     model = np.diag(other.covariance)
-    chosen = np.diag(_chosen(data, other))
-    ratio = np.divide(chosen, model, out=np.zeros(model.size), where=model > 0)
-    spreads = _widened(other.spread * ratio, other.left, confidence)
-    one = la.pinvh(full_fit.information)
+    choice = np.diag(_robust_covariance(data, other))
+    ratio = np.divide(choice, model, out=np.zeros(model.size), where=model > 0)
+    spreads = _widened(other.spread * ratio, other.degrees, confidence)
+    inverse = la.pinvh(full_fit.information)
     selecting = la.pinvh(step.information)
     d = step.values - full_fit.values
     c = step.values - b
     return [
         carved(
-            full_fit.values, spread * one, d, spread * (selecting - one), signs, c, j, confidence
+            full_fit.values,
+            spread * inverse,
+            d,
+            spread * (selecting - inverse),
+            signs,
+            c,
+            j,
+            confidence,
         )
         for j, spread in enumerate(spreads[1:], 1)
     ]

@@ -69,20 +69,24 @@ def enrichment(
     [('cycle', 3, ('a', 'b'), 0.0667)]
     """
     background = {*universe}
-    chosen = list(dict.fromkeys(selected))
-    if strange := [feature for feature in chosen if feature not in background]:
+    selected_units = list(dict.fromkeys(selected))
+    if strange := [feature for feature in selected_units if feature not in background]:
         raise ValueError(
             f"{strange[0]!r} is selected and not in the universe; give all features that could "
             "have been selected"
         )
     inside = {name: background.intersection(members) for name, members in sets.items()}
     inside = {name: members for name, members in inside.items() if members}
-    found = {
-        name: tuple(one for one in chosen if one in inside_set)
+    overlaps = {
+        name: tuple(unit for unit in selected_units if unit in inside_set)
         for name, inside_set in inside.items()
     }
     tails = [
-        float(hypergeom.sf(len(found[name]) - 1, len(background), len(inside_set), len(chosen)))
+        float(
+            hypergeom.sf(
+                len(overlaps[name]) - 1, len(background), len(inside_set), len(selected_units)
+            )
+        )
         for name, inside_set in inside.items()
     ]
     rates = false_discovery_control(tails).tolist() if tails else []
@@ -90,11 +94,13 @@ def enrichment(
         EnrichedSet(
             name,
             len(inside_set),
-            found[name],
-            len(inside_set) * len(chosen) / len(background),
+            overlaps[name],
+            len(inside_set) * len(selected_units) / len(background),
             tail,
             float(rate),
         )
         for (name, inside_set), tail, rate in zip(inside.items(), tails, rates, strict=True)
     ]
-    return sorted((one for one in enriched if one.members), key=lambda one: (one.p_value, one.name))
+    return sorted(
+        (unit for unit in enriched if unit.members), key=lambda one: (one.p_value, one.name)
+    )

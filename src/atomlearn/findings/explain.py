@@ -114,9 +114,9 @@ def _shares(centered: Array, product: Array, x: Array, m: Array) -> list[Array]:
     """Return the Shapley values (n,) of two inputs for their product; they sum to ``centered``.
 
     Input i receives its main effect factor (x_i - m_i) m_j and half of the interaction, which is
-    ``centered`` less both main effects.
+    ``centered`` minus both main effects.
 
-    centered : (n,) ``product`` less its mean over the reference rows; product : (n,) the column of
+    centered : (n,) ``product`` minus its mean over the reference rows; product : (n,) the column of
     the expanded table, factor x_i x_j; x : (n, 2) both inputs; m : (2,) their means over the
     reference rows. The number ``factor``, by which a feature map scales products, is found by
     least squares.
@@ -125,7 +125,7 @@ def _shares(centered: Array, product: Array, x: Array, m: Array) -> list[Array]:
     # A feature map may scale its product columns by a factor that is the same in every row.
     size = float(raw_product @ raw_product)
     factor = float(product @ raw_product) / size if size > 0 else 0.0
-    one = factor * (x[:, 0] - m[0]) * m[1]
+    shares_of_pair = factor * (x[:, 0] - m[0]) * m[1]
     two = factor * (x[:, 1] - m[1]) * m[0]
-    half_rest = 0.5 * (centered - one - two)
-    return [one + half_rest, two + half_rest]
+    half_rest = 0.5 * (centered - shares_of_pair - two)
+    return [shares_of_pair + half_rest, two + half_rest]

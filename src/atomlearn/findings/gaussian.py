@@ -67,9 +67,7 @@ class Knockoffs:
 
 
 def gaussian_knockoffs(
-    X: ArrayLike,
-    covariance: str | ArrayLike = "auto",
-    rng: int | np.random.Generator | None = None,
+    X: ArrayLike, covariance: str | ArrayLike = "auto", rng: int | np.random.Generator | None = None
 ) -> Array:
     """Return Gaussian model-X knockoffs (n, p) of the columns of X, drawn without y.
 
@@ -97,15 +95,15 @@ def gaussian_knockoffs(
     design = as_design(X)
     array = dense_part(design, np.arange(design.shape[1]))
     standard, means, scales = standardized(array)
-    made = knockoffs_of(standard, rescaled(covariance, scales))
-    return means + scales * made.draw(generator(rng))
+    knockoffs = knockoffs_of(standard, rescaled(covariance, scales))
+    return means + scales * knockoffs.draw(generator(rng))
 
 
-def rescaled(covariance: Any, scales: Array, turned: Array | None = None) -> Any:
+def rescaled(covariance: Any, scales: Array, transform: Array | None = None) -> Any:
     """Return a given covariance (p, p) in units of the standardized columns; a string unchanged.
 
-    scales : (p,) standard deviations; turned : (p, k) matrix by which the standardized columns are
-    multiplied, or None.
+    scales : (p,) standard deviations; transform : (p, k) matrix by which the standardized columns
+    are multiplied, or None.
     """
     if isinstance(covariance, str):
         return covariance
@@ -117,7 +115,7 @@ def rescaled(covariance: Any, scales: Array, turned: Array | None = None) -> Any
             f"X, got shape {values.shape}" + (" with NaN" if values.shape == (p, p) else "")
         )
     values = values / scales / scales[:, None]
-    return values if turned is None else turned.T @ values @ turned
+    return values if transform is None else transform.T @ values @ transform
 
 
 def generator(rng: Any) -> np.random.Generator:
@@ -136,24 +134,24 @@ def knockoffs_of(X: Array, covariance: str | Array = "auto") -> Knockoffs:
     varies = np.flatnonzero(X.any(axis=0))
     varying = X[:, varies]
     if not varies.size:
-        made = Knockoffs(
+        knockoffs = Knockoffs(
             lambda rng: varying, "none", "all columns are constant", 0.0, varying, varying[:, :0]
         )
     elif isinstance(covariance, str):
-        made = _estimated(varying, covariance)
+        knockoffs = _estimated(varying, covariance)
     else:
         precision = inverse_of(covariance[np.ix_(varies, varies)])
-        made = _from_precision(varying, precision, "known", "covariance as given")
+        knockoffs = _from_precision(varying, precision, "known", "covariance as given")
 
     def draw(rng: np.random.Generator) -> Array:
         """Return knockoffs of all columns; constant columns are their own knockoffs."""
-        whole = X.copy()
-        whole[:, varies] = made.draw(rng)
-        return whole
+        copies = X.copy()
+        copies[:, varies] = knockoffs.draw(rng)
+        return copies
 
     fixed = np.zeros_like(X)
-    fixed[:, varies] = made.own
-    return replace(made, draw=draw, own=fixed)
+    fixed[:, varies] = knockoffs.own
+    return replace(knockoffs, draw=draw, own=fixed)
 
 
 def _estimated(X: Array, covariance: str) -> Knockoffs:
@@ -267,13 +265,18 @@ def _root_times(times: Callable[[Array], Array], V: Array) -> Array:
     random noise it is applied to.
     """
     middle = 2.0 - SHARE
-    half = SHARE
-    coefficients = Chebyshev.interpolate(np.sqrt, 8, [middle - half, middle + half]).coef
-    before = V
-    current = (times(V) - middle * V) / half
-    total = coefficients[0] * before + coefficients[1] * current
+    half_width = SHARE
+    coefficients = Chebyshev.interpolate(
+        np.sqrt, 8, [middle - half_width, middle + half_width]
+    ).coef
+    previous = V
+    current = (times(V) - middle * V) / half_width
+    total = coefficients[0] * previous + coefficients[1] * current
     for coefficient in coefficients[2:]:
-        before, current = current, 2.0 * (times(current) - middle * current) / half - before
+        previous, current = (
+            current,
+            2.0 * (times(current) - middle * current) / half_width - previous,
+        )
         total += coefficient * current
     return np.asarray(total)
 

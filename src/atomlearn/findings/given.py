@@ -98,6 +98,7 @@ class Given:
         return np.asarray(np.sqrt(weight.sum()) * np.where(deviations > 0, deviations, 1.0))
 
     def columns_of(self, columns: Columns) -> Array:
+        """Return these columns of X as an array (n, k)."""
         return dense_part(self.design, columns)
 
     def weighed(self, prediction: Array, V: Array) -> Array:
@@ -120,12 +121,12 @@ class Given:
 class Step:
     """A one-step estimator b + A^-1 Z'r with A = Z'W X, and its sandwich covariance A^-1 M A^-T.
 
-    W are the curvatures of the loss at a prediction and r its negative gradients, (n,) each; X
-    (n, k) are the columns to estimate and Z (n, k) the instruments. values : (k,) the estimates;
-    left : residual degrees of freedom, at most the number of groups less one; spread : dispersion,
-    the variance of r_i / sqrt(W_i); weighed : W X; information : A; covariance : model-based, for a
-    constant dispersion; robust : the jackknife covariance over rows (HC3) or groups of rows, valid
-    under heteroskedasticity.
+    W are the curvatures of the loss at a prediction and r its negative gradients, (n,) each; X (n,
+    k) are the columns to estimate and Z (n, k) the instruments. values : (k,) the estimates;
+    degrees : residual degrees of freedom, at most the number of groups less one; spread :
+    dispersion, the variance of r_i / sqrt(W_i); weighed : W X; information : A; covariance :
+    model-based, for a constant dispersion; robust : the jackknife covariance over rows (HC3) or
+    groups of rows, valid under heteroskedasticity.
 
     References
     ----------
@@ -136,7 +137,7 @@ class Step:
     """
 
     values: Array
-    left: float
+    degrees: float
     spread: float
     weighed: Array
     information: Array
@@ -151,12 +152,12 @@ class Step:
         Z: Array,
         X: Array,
         b: Array,
-        used: int,
+        n_used: int,
         left_out: Array | None = None,
     ) -> Step:
         """Return the one-step estimator of the coefficients of X with instruments Z.
 
-        prediction : (n,) linear predictor of an initial fit with ``used`` coefficients; b : (k,)
+        prediction : (n,) linear predictor of an initial fit with ``n_used`` coefficients; b : (k,)
         its coefficients of X; left_out : (n,) cross-validated predictions, each row predicted
         without its group, from which the robust covariance is then computed.
         """
@@ -165,29 +166,29 @@ class Step:
         W = data.loss.curvature(data.y, prediction, data.weight)
         r = -data.loss.gradient(data.y, prediction, data.weight)
         rows = int(np.count_nonzero(data.weight))
-        left = max(rows - used, 1)
+        degrees = max(rows - n_used, 1)
         positive = W > 0
         # For losses with a dispersion parameter, it is estimated from residuals.
-        spread = (
-            float(np.sum(r[positive] ** 2 / W[positive])) / left if data.loss.dispersed else 1.0
+        dispersion = (
+            float(np.sum(r[positive] ** 2 / W[positive])) / degrees if data.loss.dispersed else 1.0
         )
         weighed = W[:, None] * X
         A = Z.T @ weighed
         inverse = np.asarray(la.pinv(A), dtype=np.float64)
         values = b + inverse @ Z.T @ r
-        model = spread * inverse @ (Z.T @ (W[:, None] * Z)) @ inverse.T
+        model = dispersion * inverse @ (Z.T @ (W[:, None] * Z)) @ inverse.T
         # Coefficients other than b do not contribute to the leverage.
-        factor = rows / max(rows - max(used - b.size, 0), 1)
+        factor = rows / max(rows - max(n_used - b.size, 0), 1)
         leverage = inverse
         if left_out is not None:  # the part of each row that the fit explains
             r = -data.loss.gradient(data.y, left_out, data.weight)
             factor = 1.0
             leverage = 0.0 * inverse
-        scores = _without_each(data.units, Z, weighed, leverage, r)
+        scores = _jackknife_changes(data.units, Z, weighed, leverage, r)
         robust = factor * inverse @ (scores.T @ scores) @ inverse.T
         if data.units is not None:
-            left = min(left, max(len(scores) - 1, 1))
-        return cls(values, left, spread, weighed, A, model, robust)
+            degrees = min(degrees, max(len(scores) - 1, 1))
+        return cls(values, degrees, dispersion, weighed, A, model, robust)
 
     @classmethod
     def _of_hazards(cls, data: Given, prediction: Array, Z: Array, X: Array, b: Array) -> Step:
@@ -202,29 +203,31 @@ class Step:
         inverse = np.asarray(la.pinv(A), dtype=np.float64)
         values = b + inverse @ scores.sum(axis=0)
         model = inverse @ (Z.T @ data.weighed(prediction, Z)) @ inverse.T
-        left = np.inf
+        degrees = np.inf
         if data.units is not None:
             parts = members_of(np.unique(data.units, return_inverse=True)[1])
             scores = np.array([scores[rows].sum(axis=0) for rows in parts])
-            left = max(len(scores) - 1, 1)
+            degrees = max(len(scores) - 1, 1)
         robust = inverse @ (scores.T @ scores) @ inverse.T
-        return cls(values, left, 1.0, weighed, A, model, robust)
+        return cls(values, degrees, 1.0, weighed, A, model, robust)
 
 
-def _without_each(
+def _jackknife_changes(
     units: Columns | None, Z: Array, weighed: Array, inverse: Array, r: Array
 ) -> Array:
     """Return (m, k): A times the jackknife change of b when each row, or group, is left out."""
     if units is None:  # the residual over one less the leverage
         one_less_leverage = 1.0 - np.einsum("ij,jk,ik->i", weighed, inverse, Z)
-        left = np.divide(r, one_less_leverage, out=np.zeros_like(r), where=one_less_leverage > EPS)
-        return np.asarray(Z * left[:, None])
+        adjusted = np.divide(
+            r, one_less_leverage, out=np.zeros_like(r), where=one_less_leverage > EPS
+        )
+        return np.asarray(Z * adjusted[:, None])
     size = np.eye(Z.shape[1])
-    found = []
+    residuals = []
     for rows in members_of(np.unique(units, return_inverse=True)[1]):
         one_less_leverage = size - Z[rows].T @ weighed[rows] @ inverse
-        found.append(la.lstsq(one_less_leverage, Z[rows].T @ r[rows])[0])
-    return np.array(found)
+        residuals.append(la.lstsq(one_less_leverage, Z[rows].T @ r[rows])[0])
+    return np.array(residuals)
 
 
 def unpenalized_fit(data: Given, columns: Columns) -> Step:
@@ -265,10 +268,10 @@ def _hazard_fit(data: Given, columns: Columns) -> Step:
     Raises ValueError if there is no maximum, because a combination of columns orders all events.
     """
     loss = data.loss
-    chosen = data.columns_of(columns)
-    chosen = np.column_stack([np.zeros(data.y.size), chosen - chosen.mean(axis=0)])
-    scale = np.maximum(chosen.std(axis=0), TINY)
-    X = chosen / scale
+    selected = data.columns_of(columns)
+    selected = np.column_stack([np.zeros(data.y.size), selected - selected.mean(axis=0)])
+    scale = np.maximum(selected.std(axis=0), TINY)
+    X = selected / scale
     b = np.zeros(scale.size)
     ridge = EPS * data.y.size * np.eye(b.size)
     at_zero = X.T @ data.weighed(X @ b, X) + ridge
@@ -276,7 +279,7 @@ def _hazard_fit(data: Given, columns: Columns) -> Step:
         z = X @ b
         information = X.T @ data.weighed(z, X)
         if la.eigvalsh(information + ridge, at_zero)[0] < EPS**0.5:
-            break  # in some direction the likelihood is flat far out
+            break  # in some direction, the likelihood hardly changes far from the optimum
         change = -la.pinvh(information) @ (X.T @ loss.gradient(data.y, z, data.weight))
         step = 1.0
         most = loss.value(data.y, z, data.weight) * (1.0 + EPS) + EPS
@@ -285,7 +288,7 @@ def _hazard_fit(data: Given, columns: Columns) -> Step:
         b = b + step * change
         if np.max(np.abs(change)) < 1e-9:
             b /= scale
-            return replace(Step.of(data, chosen @ b, chosen, chosen, b, b.size), values=b)
+            return replace(Step.of(data, selected @ b, selected, selected, b, b.size), values=b)
     target: Any = data.y
     worst = int(np.argmax(np.abs(b))) - 1
     raise ValueError(

@@ -55,13 +55,13 @@ def own_problem(model: Any, X: Any, y: NDArray[Any]) -> Problem | None:
     return problem
 
 
-def automatic_alphas(model: Any, X: Any, y: Any, asked: Any) -> Array:
+def automatic_alphas(model: Any, X: Any, y: Any, alphas: Any) -> Array:
     """Return ten values of alpha, from 0.9 to 0.1 of the smallest alpha without selection."""
     ours = type(model) in (AtomicRegressor, AtomicClassifier) and model.form != "constrained"
-    if asked not in (None, "auto") or not ours:
+    if alphas not in (None, "auto") or not ours:
         raise ValueError(
             f"alphas must be an array, or 'auto' for AtomicRegressor or AtomicClassifier with a "
-            f"penalty; got alphas={asked!r} for {type(model).__name__}"
+            f"penalty; got alphas={alphas!r} for {type(model).__name__}"
         )
     model = clone(model)
     problems = model._problems(model._checked(X, y, None), model.norm, 1.0, model.l1_ratio)
@@ -70,7 +70,7 @@ def automatic_alphas(model: Any, X: Any, y: Any, asked: Any) -> Array:
 
 
 def masks_of_parts(
-    model: Any, X: Any, y: NDArray[Any], parts: Sequence[Rows], levels: Array, most: int | None
+    model: Any, X: Any, y: NDArray[Any], parts: Sequence[Rows], levels: Array, limit: int | None
 ) -> list[Mask] | None:
     """Return the columns that each part of the rows selects at any of the levels.
 
@@ -80,7 +80,7 @@ def masks_of_parts(
     ----------
     model : estimator, X, y : its data, parts : rows of each part.
     levels : weights of the penalty, falling.
-    most : the maximum number of first columns of each path.
+    limit : the maximum number of first columns of each path.
     """
     model = clone(model)
     problem = own_problem(model, X, y)
@@ -88,7 +88,7 @@ def masks_of_parts(
         return None
     n_columns = problem.design.shape[1]
     if isinstance(X, np.ndarray) and n_columns <= FEW_COLUMNS and _is_lasso(problem):
-        # In column-major order, as the solver reads it, in one copy.
+        # Column-major order, which the solver reads, is made by a single copy.
         columns = np.ascontiguousarray(X.T, dtype=np.float64)
         paths: Iterable[Iterable[Array]] = (
             _lasso_sizes(
@@ -102,9 +102,9 @@ def masks_of_parts(
         )
     else:
         levels = levels * model.l1_ratio
-        together = _together(problem, parts, levels, most, model._settings())
-        paths = ((np.abs(result.coef) for result in results) for results in together)
-    return [first_columns(sizes, most) for sizes in paths]
+        masks = _joint_paths(problem, parts, levels, limit, model._settings())
+        paths = ((np.abs(result.coef) for result in results) for results in masks)
+    return [first_columns(sizes, limit) for sizes in paths]
 
 
 def _is_lasso(problem: Problem) -> bool:
@@ -117,15 +117,15 @@ def _is_lasso(problem: Problem) -> bool:
     return has_equal_weights and equal and unscaled and has_no_offset
 
 
-def _together(
-    problem: Problem, parts: Sequence[Rows], levels: Array, most: int | None, settings: Settings
+def _joint_paths(
+    problem: Problem, parts: Sequence[Rows], levels: Array, limit: int | None, settings: Settings
 ) -> list[list[Result]]:
-    """Return the paths of all parts, which share passes, each ended at ``most`` columns."""
-    end = None if most is None else NumberOfFeatures(most)
+    """Return the paths of all parts, which share passes, each ended at ``limit`` columns."""
+    end = None if limit is None else NumberOfFeatures(limit)
     waiting = []
     for rows, pool in zip(parts, Pool(problem).of_each(len(parts)), strict=True):
-        reached = None if end is None else end.begin()
-        waiting.append(settings.task(training_part(problem, rows), levels, pool, reached=reached))
+        resumed = None if end is None else end.begin()
+        waiting.append(settings.task(training_part(problem, rows), levels, pool, reached=resumed))
     if drive(problem.design, waiting):
         raise KeyboardInterrupt("stability selection was interrupted")
     return [task.results for task in waiting]
@@ -134,7 +134,7 @@ def _together(
 def _lasso_sizes(
     X: Array, y: Array, centered: bool, levels: Array, tolerance: float
 ) -> Iterator[Array]:
-    """Yield the absolute coefficients of a lasso at one level after another; modifies X."""
+    """Yield the absolute coefficients of a lasso at each level in turn; X is modified."""
     weights = None
     if centered:
         X -= X.mean(axis=0)
@@ -146,8 +146,8 @@ def _lasso_sizes(
         yield np.abs(weights)
 
 
-def first_columns(sizes: Iterable[Array], most: int | None) -> Mask:
-    """Return a mask of the columns that are nonzero at any level, at most ``most`` of them.
+def first_columns(sizes: Iterable[Array], limit: int | None) -> Mask:
+    """Return a mask of the columns that are nonzero at any level, at most ``limit`` of them.
 
     sizes : absolute coefficients (p,) per level, in decreasing order of alpha. Columns that enter
     earlier come first; among those that enter at one level, the largest.
@@ -156,8 +156,8 @@ def first_columns(sizes: Iterable[Array], most: int | None) -> Mask:
     for of_level in sizes:
         selected = selected if selected.size else np.zeros(of_level.size, dtype=bool)
         new = np.flatnonzero((of_level > 0) & ~selected)
-        n_left = new.size if most is None else most - int(selected.sum())
+        n_left = new.size if limit is None else limit - int(selected.sum())
         selected[new[np.argsort(-of_level[new], kind="stable")[:n_left]]] = True
-        if most is not None and selected.sum() >= most:
+        if limit is not None and selected.sum() >= limit:
             break
     return selected

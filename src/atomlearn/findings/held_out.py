@@ -32,7 +32,7 @@ from atomlearn.findings.copies import joined, numbers_of_table, repeated_rows
 from atomlearn.findings.trials import A_FIT, LOOSE_GAP, Trial
 from atomlearn.findings.verdict import LONG_TAILED, Verdict, no_verdict
 
-#: Number of fits that a first best-subset search counts for: it takes 13 to 28 ms, a lasso 5 (60 x
+#: Cost of the first best-subset search, in fits: it takes 13 to 28 ms, a lasso takes 5 ms (60 x
 #: 80).
 SUBSET_FITS = 4
 
@@ -152,7 +152,7 @@ def trial_of(
     repeated: Rows | None = None,
 ) -> Trial:
     """Return the ``Trial`` of a fitted estimator on the rows of X (n, p) and y (n,)."""
-    task, values, known, ranks = _asked_of(fitted, X, y)
+    task, values, known, ranks = _trial_inputs(fitted, X, y)
     model = clone(fitted)
     for part in models_of(model):  # a test that fits many times needs no smaller gap
         part.set_params(tol=max(part.tol, LOOSE_GAP))
@@ -171,8 +171,8 @@ def trial_of(
 
     inputs = numbers_of_table(X)
     work = (float(inputs.shape[0]) * inputs.shape[1] + A_FIT) * fits_of(fitted)
-    more = inputs if inputs.listable else None, groups, order, repeated, work
-    return Trial(decide, task, values, rng, ranks, known, *more)
+    arguments = inputs if inputs.listable else None, groups, order, repeated, work
+    return Trial(decide, task, values, rng, ranks, known, *arguments)
 
 
 def fits_of(fitted: Any, searched: bool = True) -> int:
@@ -225,10 +225,10 @@ def unproved(estimator: Any) -> Any:
 
 def at_choices(fitted: Any) -> Any:
     """Return an unfitted estimator, or pipeline, with the parameters that its searches chose."""
-    model = unsearched(fitted)
+    model = best_of_search(fitted)
     if isinstance(model, Pipeline):
-        name, last = model.steps[-1]
-        return Pipeline([*clone(model).steps[:-1], (name, at_choices(last))])
+        name, estimator = model.steps[-1]
+        return Pipeline([*clone(model).steps[:-1], (name, at_choices(estimator))])
     return model.without_search() if isinstance(model, AtomicModel) else clone(model)
 
 
@@ -239,13 +239,13 @@ def judged_rows(fitted: Any, X: Any, y: NDArray[Any], rng: int = 0) -> Verdict:
         all_rows = np.flatnonzero(np.isin(y, fitted.classes_))
     X = rows_of(X, all_rows)
     y = y[all_rows]
-    task, values, known, ranks = _asked_of(fitted, X, y)
+    task, values, known, ranks = _trial_inputs(fitted, X, y)
     decisions = decisions_of(fitted, X, known is not None)
     trial = Trial(lambda *given: decisions, task, values, rng, ranks, known)
     return trial.of_rows(np.arange(len(y)), decisions)
 
 
-def _asked_of(
+def _trial_inputs(
     fitted: Any, X: Any, y: NDArray[Any]
 ) -> tuple[Task, NDArray[Any], Array | None, bool]:
     """Return (task, values, known, ranks) as in ``Trial``.
@@ -271,15 +271,15 @@ def covariates_of(fitted: Any, X: Any) -> Rows | None:
 
 
 def _model_and_table(fitted: Any, X: Any) -> tuple[Any, Any]:
-    """Return the model that a search found or a pipeline ends with, and the table it sees."""
-    model = unsearched(fitted)
+    """Return the best model of a search, or the last step of a pipeline, and its input table."""
+    model = best_of_search(fitted)
     if isinstance(model, Pipeline):
         X = model[:-1].transform(X) if len(model) > 1 else X
         model = model[-1]
     return model, encoded_rows(model, X)
 
 
-def unsearched(estimator: Any) -> Any:
+def best_of_search(estimator: Any) -> Any:
     """Return the best estimator of a search of scikit-learn, or the estimator itself."""
     return getattr(estimator, "best_estimator_", estimator)
 

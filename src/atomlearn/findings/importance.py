@@ -45,10 +45,7 @@ from atomlearn.core import (
     mean_loss,
     path_of,
 )
-from atomlearn.estimators.cross_validated import (
-    AtomicClassifierCV,
-    AtomicRegressorCV,
-)
+from atomlearn.estimators.cross_validated import AtomicClassifierCV, AtomicRegressorCV
 from atomlearn.estimators.cross_validated_survival import AtomicSurvivalCV
 from atomlearn.estimators.dependent_rows import folds
 from atomlearn.estimators.targets import are_whole
@@ -63,8 +60,8 @@ SEARCHES = {
 }
 #: The last level of the search, as a share of the first.
 RATIO = 0.05
-#: Ratio of the left-out loss to its minimum above which no further level is tried: it wavers by
-#: less before it falls again.
+#: The search over levels ends when the left-out loss exceeds its minimum by this ratio: smaller
+#: increases may be followed by a new minimum.
 RISEN = 1.05
 #: The leave-one-out formula is not used if a leverage exceeds both this multiple of the mean
 #: leverage and HIGH. For normal columns large leverages are at most twice the mean.
@@ -73,7 +70,7 @@ HIGH = 0.25
 
 
 def loss_for(y: NDArray[Any], loss: str | Loss) -> Loss:
-    """Return the loss; for "auto" the default for this kind of target."""
+    """Return the loss, or the default for this kind of target if ``loss`` is "auto"."""
     if loss != "auto":
         return as_loss(loss)
     if y.dtype.names is not None:
@@ -106,29 +103,29 @@ def coefficients(
     levels are shared by all columns: exchanging two columns exchanges their sizes, and nothing
     else.
     """
-    found = loss_for(y, loss)
+    inferred_loss = loss_for(y, loss)
     if (y == y[:1]).all():
         raise ValueError(f"y holds one value only, {y[:1].tolist()}, which no feature can tell")
     codes = None
     n_classes = 0
     rarest = len(y)
-    if found.task == "classification":
+    if inferred_loss.task == "classification":
         classes, codes, counts = np.unique(y, return_inverse=True, return_counts=True)
         n_classes = classes.size
         rarest = int(counts.min())
     one_by_one = n_classes <= 2 and cv == "auto" and groups is None and order is None
     free = np.arange(X.shape[1])[X.shape[1] - n_free :]
     n_own = X.shape[1] - n_free
-    if one_by_one and of_single_rows(found) and l1_weights(norm, X.shape[1]) is not None:
+    if one_by_one and of_single_rows(inferred_loss) and l1_weights(norm, X.shape[1]) is not None:
         target: Any = y if codes is None else 2.0 * codes - 1.0
-        path = path_with_scores(X, target, found, norm, n_alphas, RATIO, free)
+        path = path_with_scores(X, target, inferred_loss, norm, n_alphas, RATIO, free)
         best = int(np.argmin(path.scores))
         if not path.stands_out:
             sizes = np.abs(path.results[best].coef[:n_own])
             return sizes, float(path.levels[best]) / len(y)
     n_folds = max(2, min(5 if cv == "auto" else cv, rarest))
     cut = folds(len(y), n_folds, seed, codes, groups, order)
-    sizes, level = _cross_validated(X, y, norm, found, n_alphas, cut, free)
+    sizes, level = _cross_validated(X, y, norm, inferred_loss, n_alphas, cut, free)
     return sizes[:n_own], level
 
 
@@ -138,7 +135,7 @@ def _cross_validated(
     norm: Norm,
     loss: Loss,
     n_alphas: int,
-    cut: Sequence[Fold],
+    folds: Sequence[Fold],
     free: Columns,
 ) -> tuple[Array, float]:
     """Return absolute coefficients (p,) at the alpha chosen by cross-validation, and that alpha."""
@@ -150,14 +147,14 @@ def _cross_validated(
         norm,
         n_alphas=2 * n_alphas,
         alpha_ratio=ratio,
-        cv=cut,
+        cv=folds,
         form=norm.usual_form,
         until=NoImprovement(),
         unpenalized=free if free.size else None,
         **loss_options,
     )
     with warnings.catch_warnings(action="ignore", category=UserWarning):
-        # A gap above the tolerance is still small compared with the difference of two columns.
+        # A gap above the tolerance is still small compared with the difference between two columns.
         search.fit(X, y)
     sizes = np.linalg.norm(np.atleast_2d(search.coef_).astype(np.float64), axis=0)
     return sizes, float(search.alpha_)

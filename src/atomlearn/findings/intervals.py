@@ -99,7 +99,7 @@ class Estimates:
     def sentences(self, names: Sequence[str] | None = None) -> tuple[str, ...]:
         """Return a sentence for each column that holds estimate, interval, and condition.
 
-        The last one is of all signs together.
+        The last sentence is about all signs together.
         """
         numbers = np.column_stack([self.values, self.intervals])
         quantity = "effect"

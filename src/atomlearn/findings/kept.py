@@ -76,7 +76,7 @@ def linear_at(design: Design, point: Point) -> Array:
     return np.asarray(design.gather(columns).predict(weights) + intercept, dtype=np.float64)
 
 
-def rows_that_stand(problem: Problem, point: Point) -> tuple[Array, float, float]:
+def row_summary(problem: Problem, point: Point) -> tuple[Array, float, float]:
     """Return the fields ``rows``, ``conjugate`` and ``rounding`` of ``Kept``."""
     linear = linear_at(problem.design, point)
     certificate = prove(problem, point[0], point[1], linear).certificate
@@ -107,7 +107,7 @@ def _projected(problem: Problem, columns: Columns, v: Array) -> Array:
     length = float(np.linalg.norm(residual))
     if length > 0:
         Q = np.column_stack([Q, residual / length])
-    scores = [one.full() for one in problem.design.scores_many(Q)]
+    scores = [scores_of_vector.full() for scores_of_vector in problem.design.scores_many(Q)]
     return np.column_stack([np.array(scores), Q.T @ problem.y, Q.T @ ones]).astype(np.float64)
 
 
@@ -134,7 +134,8 @@ def _bound_by_rows(problem: Problem, kept: Kept, linear: Array, new: float) -> f
     table, target, constant = np.split(np.vstack([kept.rows, new_rows]), [-2, -1], axis=1)
     target = target[:, 0]
     constant = constant[:, 0]
-    if problem.fit_intercept:  # the optimal intercept at every u is projected out
+    # The component along the optimal intercept is projected out for each u.
+    if problem.fit_intercept:
         share = constant / float(constant @ constant)
         table -= np.outer(constant, share @ table)
         target = target - constant * float(share @ target)

@@ -214,24 +214,24 @@ class KnockoffSelector(OwnParameters, SelectorMixin, BaseEstimator):
         requested = self.groups if labels is None else labels
         standard, means, scales, labels = grouped(array, requested, input_names(self))
         turned = None
-        of = None
+        group_labels = None
         if labels is not None and labels.size == standard.shape[1]:  # groups are not clusters
-            turned, of = independent(standard, labels)
+            turned, group_labels = independent(standard, labels)
         draws, shared, self.covariance_ = self._draws(standard, means, scales, rng, turned)
         standard = standard if turned is None else standard @ turned
         seed = int(rng.integers(2**31))
-        found = []
+        selections = []
         self.alphas_ = []
         for knockoffs in draws:
             # Columns are contiguous. Factors shared by a column and its knockoff are unpenalized.
             columns = np.vstack([standard.T, knockoffs.T, shared.T]).T
-            norm = self._norm(of, shared.shape[1])
+            norm = self._norm(group_labels, shared.shape[1])
             n_free = shared.shape[1]
             arguments = (norm, self.loss, self.n_alphas, self.cv, seed, groups, order, n_free)
             sizes, alpha = coefficients(columns, target, *arguments)
-            found.append(_unit_norms(sizes, of))
+            selections.append(_unit_norms(sizes, group_labels))
             self.alphas_.append(alpha)
-        self.coefficients_ = np.array(found)
+        self.coefficients_ = np.array(selections)
         self._record()
         self._labels = labels if self.groups is not None else None
         return self
@@ -247,35 +247,36 @@ class KnockoffSelector(OwnParameters, SelectorMixin, BaseEstimator):
 
     def _record(self) -> None:
         """Set statistics, threshold and selection from the coefficients of all draws."""
-        each = self.coefficients_[:, :, 0] - self.coefficients_[:, :, 1]
-        self.statistics_ = each.mean(axis=0)
+        differences = self.coefficients_[:, :, 0] - self.coefficients_[:, :, 1]
+        self.statistics_ = differences.mean(axis=0)
         self.e_values_ = None
-        if len(each) == 1:
+        if len(differences) == 1:
             self.threshold_ = knockoff_threshold(self.statistics_, self.fdr)
             self._chosen = self.statistics_ >= self.threshold_
             return
         # Each draw uses fdr / 2: at fdr itself, mean e-values hardly ever reach the e-BH threshold.
-        self.e_values_ = np.mean([e_values(W, self.fdr / 2) for W in each], axis=0)
+        self.e_values_ = np.mean([e_values(W, self.fdr / 2) for W in differences], axis=0)
         self.threshold_ = e_threshold(self.e_values_, self.fdr)
         self._chosen = self.e_values_ >= self.threshold_
 
     def _draws(
-        self, X: Array, means: Array, scales: Array, rng: np.random.Generator, turned: Any
+        self, X: Array, means: Array, scales: Array, rng: np.random.Generator, transform: Any
     ) -> tuple[list[Array], Array, str]:
         """Return the knockoff matrices, the shared factors (n, q), and the method in words.
 
         X : (n, p) standardized columns; means, scales : (p,) those removed by standardization;
-        turned : (p, k) matrix by which X is multiplied first (see ``independent``), or None.
+        transform : (p, k) matrix by which X is multiplied first (see ``independent``), or None.
         """
 
         def turn(columns: Array) -> Array:
-            return columns if turned is None else np.asarray(columns @ turned)
+            """Return the columns multiplied by the transform, if there is one."""
+            return columns if transform is None else np.asarray(columns @ transform)
 
         source = self.knockoffs
         if isinstance(source, str):
             if source != "gaussian":
                 raise ValueError(f"knockoffs must be 'gaussian' or an array, got {source!r}")
-            covariance = rescaled(self.covariance, scales, turned)
+            covariance = rescaled(self.covariance, scales, transform)
             sampler: Knockoffs = knockoffs_of(turn(X), covariance)
             n_wanted = (10 if sampler.unsure else 1) if self.n_draws is None else self.n_draws
             n_draws = whole_number("KnockoffSelector", "n_draws", n_wanted)
@@ -292,22 +293,23 @@ class KnockoffSelector(OwnParameters, SelectorMixin, BaseEstimator):
             draws.append(turn((values - means) / scales))
         return draws, X[:, :0], "knockoffs as given"
 
-    def _norm(self, of: Columns | None, n_free: int) -> Norm:
+    def _norm(self, group_labels: Columns | None, n_free: int) -> Norm:
         """Return the norm over columns, knockoffs and ``n_free`` unpenalized columns, in order.
 
-        of : (p,) group labels of the columns, or None. The group of a knockoff differs from that of
-        its column, and each unpenalized column is its own group.
+        group_labels : (p,) group labels of the columns, or None. The group of a knockoff differs
+        from that of its column, and each unpenalized column is its own group.
         """
         norm = as_norm(self.norm)
-        if of is None:
+        if group_labels is None:
             return norm
-        free_labels = 2 * (of.max() + 1) + np.arange(n_free)
-        labels = np.concatenate([of, of + of.max() + 1, free_labels])
+        free_labels = 2 * (group_labels.max() + 1) + np.arange(n_free)
+        labels = np.concatenate([group_labels, group_labels + group_labels.max() + 1, free_labels])
         if isinstance(norm, KSupport):
             return KSupport(norm.k, labels)
         return Groups(labels)
 
     def _get_support_mask(self) -> Mask:
+        """Return the mask of the selected features."""
         check_is_fitted(self)
         if self._labels is None:
             return np.asarray(self._chosen)
@@ -321,15 +323,16 @@ class KnockoffSelector(OwnParameters, SelectorMixin, BaseEstimator):
         return chosen[np.argsort(-self.statistics_[chosen], kind="stable")]
 
 
-def _unit_norms(sizes: Array, of: Columns | None) -> Array:
+def _unit_norms(sizes: Array, labels: Columns | None) -> Array:
     """Return (n_units, 2): coefficient norms of each column, or group, and of its knockoff.
 
-    sizes : (2 p,) absolute coefficients of columns, then knockoffs; of : (p,) group labels or None.
+    sizes : (2 p,) absolute coefficients of columns, then knockoffs; labels : (p,) group labels or
+    None.
     """
     pairs = sizes.reshape(2, -1)
-    if of is None:
+    if labels is None:
         return pairs.T
-    squares = [np.bincount(of, row**2) for row in pairs]
+    squares = [np.bincount(labels, row**2) for row in pairs]
     return np.sqrt(np.array(squares)).T
 
 

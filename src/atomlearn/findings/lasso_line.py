@@ -40,14 +40,14 @@ class Stretch:
     forms: Array
     ends: tuple[float, float]
 
-    def following(self, at: float) -> tuple[float, Columns, Array]:
-        """Return the t > ``at`` where the piece ends, and active columns and signs beyond it."""
+    def following(self, start: float) -> tuple[float, Columns, Array]:
+        """Return the t > ``start`` where the piece ends, and active columns and signs beyond it."""
         value, slope = self.forms
         with np.errstate(divide="ignore", invalid="ignore"):
-            reached = np.maximum(np.where(slope < 0, -value / slope, np.inf), at)
-        first = int(np.argmin(reached))
+            crossings = np.maximum(np.where(slope < 0, -value / slope, np.inf), start)
+        first = int(np.argmin(crossings))
         size = self.used.size
-        end = float(reached[first])
+        end = float(crossings[first])
         if first < size:
             return end, np.delete(self.used, first), np.delete(self.signs, first)
         low, column = divmod(first - size, (value.size - size) // 2)
@@ -85,10 +85,10 @@ class LassoLine:
     @property
     def prediction(self) -> Array:
         """The predictions of the lasso, (n,)."""
-        left = self.left(self.first, np.zeros(self.data.y.size))[:, 0]
-        return np.asarray(self.data.y - left / np.sqrt(self.data.weight))
+        prediction = self.residual_line(self.first, np.zeros(self.data.y.size))[:, 0]
+        return np.asarray(self.data.y - prediction / np.sqrt(self.data.weight))
 
-    def left(self, piece: Stretch, move: Array) -> Array:
+    def residual_line(self, piece: Stretch, move: Array) -> Array:
         """Return W^(1/2) times the residuals, (n, 2): at t = 0, and slopes in t."""
         targets = np.column_stack([self.data.y, move])
         return self.data.projected(targets - self.data.columns_of(piece.used) @ piece.weights.T)
@@ -98,7 +98,7 @@ class LassoLine:
         scores = self.data.design.scores_many(
             np.sqrt(self.data.weight)[:, None] * self.data.projected(V)
         )
-        return np.stack([one.full() for one in scores])
+        return np.stack([scores_of_vector.full() for scores_of_vector in scores])
 
     def _positions(self, columns: Columns) -> Columns:
         """Return the rows of these columns in the stored part of K; compute those that are new."""
@@ -108,32 +108,32 @@ class LassoLine:
             self._rows = np.concatenate([self._rows, self._scores(self.data.columns_of(new))])
         return self._place[columns]
 
-    def _piece(self, used: Columns, signs: Array, rate: Array, pace: float) -> Stretch:
+    def _piece(self, active: Columns, signs: Array, rate: Array, pace: float) -> Stretch:
         """Return the piece with these active columns and signs, for X'W y = q + t rate.
 
         ``pace`` : the norm of ``move``, the change of the targets per unit of t.
         """
-        positions = self._positions(used)
-        inverse = self._inverse(self._rows[positions][:, used], used)
-        b = np.stack([self.q[used] - self.price[used] * signs, rate[used]]) @ inverse
-        spread = np.zeros((2, len(self._rows)))
-        spread[:, positions] = b
-        z = np.stack([self.q, rate]) - spread @ self._rows
-        z[:, used] = 0.0
+        positions = self._positions(active)
+        inverse = self._inverse(self._rows[positions][:, active], active)
+        b = np.stack([self.q[active] - self.price[active] * signs, rate[active]]) @ inverse
+        padded = np.zeros((2, len(self._rows)))
+        padded[:, positions] = b
+        z = np.stack([self.q, rate]) - padded @ self._rows
+        z[:, active] = 0.0
         slacks = np.stack([self.price, np.zeros(self.price.size)])
         forms = np.concatenate([signs * b, slacks - z, slacks + z], axis=1)
         # The bound on rounding grows with t as the targets do.
-        size = [self._size, pace] + np.abs(b) @ self._lengths[used]
-        errors = np.abs(inverse) @ self._lengths[used]
-        each = (1.0 + np.sqrt(errors @ self._lengths[used])) * self._lengths
-        unit = 2.0 * growth(self.data.y.size) * np.concatenate([errors, each, each])
+        size = [self._size, pace] + np.abs(b) @ self._lengths[active]
+        errors = np.abs(inverse) @ self._lengths[active]
+        error_bounds = (1.0 + np.sqrt(errors @ self._lengths[active])) * self._lengths
+        unit = 2.0 * growth(self.data.y.size) * np.concatenate([errors, error_bounds, error_bounds])
         value, slope = forms - np.outer(size, unit)
         with np.errstate(divide="ignore", invalid="ignore"):
             ends = -value / slope
         low = float(np.max(ends[slope > 0], initial=0.0))
         high = float(np.min(ends[slope < 0], initial=np.inf))
         never = (value <= 0)[slope == 0].any()
-        return Stretch(used, signs, b, forms, (0.0, 0.0) if never else (low, high))
+        return Stretch(active, signs, b, forms, (0.0, 0.0) if never else (low, high))
 
     def _inverse(self, K: Array, columns: Columns) -> Array:
         """Return K^-1 of these columns; raise LinAlgError, naming them, if K is singular."""
@@ -148,20 +148,21 @@ class LassoLine:
             raise la.LinAlgError(f"columns {alike} depend on each other; leave one of them out")
         return np.asarray(la.inv(scaled) / lengths / lengths[:, None])
 
-    def _solved(self, used: Columns, signs: Array) -> Stretch:
-        """Return the piece at t = 0, by pivoting from these columns in use and their signs."""
+    def _solved(self, active: Columns, signs: Array) -> Stretch:
+        """Return the piece at t = 0, by pivoting from these active columns and their signs."""
         for _ in range(MOST_PIECES):
             try:
-                piece = self._piece(used, signs, np.zeros(self.price.size), 0.0)
+                piece = self._piece(active, signs, np.zeros(self.price.size), 0.0)
             except la.LinAlgError as error:
                 raise ValueError(f"the lasso has no single solution: {error}") from None
-            # First remove columns of the wrong sign, then add those whose score exceeds its price.
+            # Columns of the wrong sign are removed first; then columns whose scores exceed their
+            # prices are added.
             has_sign = signs * piece.weights[0] > 0
-            sides = piece.forms[0, used.size :].reshape(2, -1)
-            new = np.flatnonzero(sides.min(axis=0) < 0) if has_sign.all() else used[:0]
+            sides = piece.forms[0, active.size :].reshape(2, -1)
+            new = np.flatnonzero(sides.min(axis=0) < 0) if has_sign.all() else active[:0]
             if has_sign.all() and not new.size:
                 return piece
-            used = np.append(used[has_sign], new)
+            active = np.append(active[has_sign], new)
             signs = np.append(signs[has_sign], np.where(sides[0, new] < 0, 1.0, -1.0))
         raise ValueError("the lasso could not be solved exactly; fit it to a smaller tol")
 
@@ -172,16 +173,16 @@ class LassoLine:
         """
         rate = self._scores(move[:, None])[0]
         pace = float(np.linalg.norm(self.data.projected(move[:, None])))
-        used = self.first.used
+        support = self.first.used
         signs = self.first.signs
         position = 0.0
         for _ in range(MOST_PIECES):
             try:
-                piece = self._piece(used, signs, rate, pace)
+                piece = self._piece(support, signs, rate, pace)
             except la.LinAlgError:
                 break
             yield piece
-            position, used, signs = piece.following(position)
+            position, support, signs = piece.following(position)
             if position >= reach:
                 break
 
@@ -202,12 +203,12 @@ class LassoLine:
                 selected.append(sorted(side * end for end in piece.ends))
                 same.append(np.array_equal(np.sort(piece.used), np.sort(self.first.used)))
         intervals = np.array(selected)
-        return np.unique(intervals[np.array(same)], axis=0), _between(
+        return np.unique(intervals[np.array(same)], axis=0), _complement(
             intervals[intervals[:, 0] < intervals[:, 1]]
         )
 
 
-def _between(known: Array) -> Array:
+def _complement(known: Array) -> Array:
     """Return the complement (k, 2) of a union of intervals (m, 2) on the real line."""
     known = known[np.argsort(known[:, 0], kind="stable")]
     low = np.append(-np.inf, np.maximum.accumulate(known[:, 1]))
@@ -229,8 +230,8 @@ def lasso_line(data: Given, price: Array, columns: Columns, signs: Array, z: Arr
         line = LassoLine(replace(data, loss=Squared(), weight=W, y=response), price, columns, signs)
         columns = line.first.used
         signs = line.first.signs
-        before = z
+        previous = z
         z = line.prediction
-        if np.max(np.abs(z - before)) <= 1e-10 * np.max(np.abs(z)):
+        if np.max(np.abs(z - previous)) <= 1e-10 * np.max(np.abs(z)):
             return line
     raise ValueError("the fit could not be solved exactly; fit it to a smaller tol")

@@ -47,14 +47,14 @@ _UNKNOWN = (float("nan"),) * 3
 def _linear(regressors: Array, y: Array) -> tuple[float, float, float]:
     """Return the last coefficient, its standard error and p-value of a linear regression."""
     basis, upper = np.linalg.qr(regressors)
-    free = y.size - regressors.shape[1]
-    if free < 1 or _is_singular(upper):
+    degrees = y.size - regressors.shape[1]
+    if degrees < 1 or _is_singular(upper):
         return _UNKNOWN
     coordinates = basis.T @ y
     residual = y - basis @ coordinates
     value = float(coordinates[-1] / upper[-1, -1])
-    error = float(np.sqrt(residual @ residual / free) / abs(upper[-1, -1]))
-    return value, error, float(2.0 * t.sf(abs(value) / error, free)) if error else 0.0
+    error = float(np.sqrt(residual @ residual / degrees) / abs(upper[-1, -1]))
+    return value, error, float(2.0 * t.sf(abs(value) / error, degrees)) if error else 0.0
 
 
 def _logistic(regressors: Array, y: Array) -> tuple[float, float, float]:

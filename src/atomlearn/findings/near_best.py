@@ -47,8 +47,9 @@ from atomlearn.estimators.generation import ScaledModel
 from atomlearn.estimators.subsets import SubsetModel
 from atomlearn.subsets.near import NearSubset, Ranges
 
-#: Maximum number of fits for one end of a range, the share of its length that may remain open, and
-#: the share by which a fit goes beyond the estimated end, so that its bound exceeds the limit.
+#: Limits for one end of a range: the number of fits, the share of the range's length that may
+#: remain undecided, and the share by which a fit goes beyond the estimated end, so that its bound
+#: exceeds the limit.
 FITS = 8
 OPEN = 0.02
 BEYOND = 0.004
@@ -288,7 +289,7 @@ class _Profile:
 
         ``_scores`` are the negative slopes of loss and ridge term, and ``_off`` bounds on their
         rounding. ``_bends`` are curvatures of phi: 1 / (H^-1)_jj for nonzero columns, with H their
-        Hessian; for other columns an upper bound, as if w_j moved alone.
+        Hessian; for other columns an upper bound, for which only w_j may vary.
         """
         problem = self.problem
         dual = negative_gradient(problem, self._prediction)
@@ -343,9 +344,9 @@ class _Profile:
             limits = self.limit / prices
             if tau:
                 # Solve slope e + tau / 2 (e - current)^2 = room for e = sign * w_j >= 0.
-                half = current - slope / tau
-                square = half**2 - current**2 + 2.0 * self._room / tau
-                reach = half + np.sqrt(np.maximum(square, 0.0))
+                center = current - slope / tau
+                square = center**2 - current**2 + 2.0 * self._room / tau
+                reach = center + np.sqrt(np.maximum(square, 0.0))
                 reach[square < 0.0] = 0.0
             else:
                 reach = np.where(slope > 0.0, self._room / slope, math.inf)
@@ -385,9 +386,10 @@ class _Profile:
                 break
             low, high, start = self._fit(column, sign * (center + move), start)
             if low > self.limit:
-                outer = min(outer, center + move)  # phi is convex: also beyond, it is above
+                # Phi is convex, so beyond this point it is above the line, too.
+                outer = min(outer, center + move)
             elif low > self.objective:
-                # The convex function is above this line beyond the point.
+                # Beyond the point, the convex function is above this line.
                 remaining = move * (self.limit - low) / (low - self.objective)
                 outer = min(outer, center + move + remaining)
             # The share of the way from the optimum to this fit that stays within the limit.
@@ -402,22 +404,22 @@ class _Profile:
                 curvature *= 0.25
         return outer, min(inner, outer)
 
-    def _own(self, column: int, value: float) -> float:
-        """Return the part of the objective that depends on w_j only, at w_j = ``value``."""
+    def _own_part(self, column: int, value: float) -> float:
+        """Return the part of the objective that depends only on w_j, at w_j = ``value``."""
         value_alone = 0.5 * self.problem.tau * value * value
         if self.separable:
-            single: Any = self.problem.regularizer.norm.restrict(np.array([column]), self.coef.size)
-            value_alone += self.problem.regularizer.amount * float(single.value(np.array([value])))
+            norm: Any = self.problem.regularizer.norm.restrict(np.array([column]), self.coef.size)
+            value_alone += self.problem.regularizer.amount * float(norm.value(np.array([value])))
         return value_alone
 
     def _permitted(self, column: int, sign: float, bound: float) -> float:
         """Return the largest permitted value of sign * w_j up to ``bound``, to 1e-9."""
-        if math.isfinite(self._own(column, sign * bound)):
+        if math.isfinite(self._own_part(column, sign * bound)):
             return bound
         low = max(sign * float(self.coef[column]), 0.0)
         while bound - low > 1e-9 * bound:
             middle = 0.5 * (low + bound)
-            permitted = math.isfinite(self._own(column, sign * middle))
+            permitted = math.isfinite(self._own_part(column, sign * middle))
             low, bound = (middle, bound) if permitted else (low, middle)
         return low * (1.0 + 2e-9)
 
@@ -451,7 +453,7 @@ class _Profile:
         prediction = linear + optimal_intercept(problem, linear, fit.intercept)
         high = objective_at(problem, weights, prediction, gauge)
         return (
-            fit.objective - fit.gap + self._own(column, value),
+            fit.objective - fit.gap + self._own_part(column, value),
             high,
             WarmStart(columns, weights),
         )

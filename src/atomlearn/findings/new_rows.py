@@ -27,7 +27,7 @@ from atomlearn.estimators.dependent_rows import folds
 from atomlearn.estimators.regressor import AtomicRegressor
 from atomlearn.estimators.search import CrossValidatedModel
 from atomlearn.findings.given import of_single_rows
-from atomlearn.findings.kept import Kept, Point, gap_of, linear_at, rows_that_stand
+from atomlearn.findings.kept import Kept, Point, gap_of, linear_at, row_summary
 from atomlearn.findings.trials import LOOSE_GAP
 from atomlearn.storage.formats.format import stacked
 
@@ -83,7 +83,7 @@ def keep(estimator: Any, X: Any, y: ArrayLike, *, rng: int = 0) -> Kept:
     """
     model, problem = _problem(estimator, X, y)
     point = _point(estimator)
-    table, conjugate, relative_error = rows_that_stand(problem, point)
+    table, conjugate, relative_error = row_summary(problem, point)
     n_rows = problem.y.size
     target = np.asarray(y)
     codes = problem.y > 0 if problem.loss.task == "classification" else None
@@ -95,10 +95,10 @@ def keep(estimator: Any, X: Any, y: ArrayLike, *, rng: int = 0) -> Kept:
         fits.append(_point(clone(model).fit(train_design, target[train])))
         left_out[test] = _residuals(problem, fits[-1], test)
         fold[test] = number
-    drawn = np.random.default_rng([rng, 1]).permutation(n_rows)[:MOST_ROWS]
+    sample = np.random.default_rng([rng, 1]).permutation(n_rows)[:MOST_ROWS]
     value = loss_value(problem, linear_at(problem.design, point))
     return Kept(
-        n_rows, point, value, relative_error, table, conjugate, left_out[drawn], fold[drawn], fits
+        n_rows, point, value, relative_error, table, conjugate, left_out[sample], fold[sample], fits
     )
 
 
@@ -175,17 +175,17 @@ def monitor(
     _, problem = _problem(estimator, X, y)
     gap = gap_of(problem, kept)
     p_value, differs = _difference(problem, kept, np.random.default_rng([rng, 0x6D6F6E]))
-    again = None
+    refitted = None
     if refit and old is not None and gap > LOOSE_GAP:
-        again = _refitted(estimator, (old[0], X), (old[1], y))
-    return Monitored(gap, p_value, differs, kept.n_rows, problem.y.size, again)
+        refitted = _refitted(estimator, (old[0], X), (old[1], y))
+    return Monitored(gap, p_value, differs, kept.n_rows, problem.y.size, refitted)
 
 
 def _problem(estimator: Any, X: Any, y: Any) -> tuple[AtomicModel, Problem]:
     """Return an unfitted model at the fitted alpha, and its problem over these rows."""
     if not isinstance(estimator, AtomicModel) or not len(estimator.results_):
         raise TypeError(f"monitor is of fitted models of ours, got {type(estimator).__name__}")
-    model = _at_one_level(estimator)
+    model = _at_chosen_level(estimator)
     X = checked_design(estimator, X, reset=False)
     has_classes = is_classifier(estimator)
     data = _labelled(model, X, y, estimator.classes_) if has_classes else model._checked(X, y, None)
@@ -223,7 +223,7 @@ def _labelled(model: AtomicModel, X: Any, y: Any, classes: Any) -> Any:
     return replace(data, design=design, y=labels, targets=[target], weight=weight, codes=None)
 
 
-def _at_one_level(estimator: Any) -> AtomicModel:
+def _at_chosen_level(estimator: Any) -> AtomicModel:
     """Return an unfitted clone; for a search, a model with the chosen norm and alpha."""
     if not isinstance(estimator, CrossValidatedModel):
         unfitted: AtomicModel = clone(estimator)
@@ -251,7 +251,7 @@ def _residuals(problem: Problem, fit: Point, rows: Rows) -> Array:
 
 
 def _difference(problem: Problem, kept: Kept, rng: np.random.Generator) -> tuple[float, str]:
-    """Return the p-value of the permutation test, and the statistic that differs most."""
+    """Return the p-value of the permutation test, and the name of the most different statistic."""
     rows = rng.permutation(problem.y.size)[:MOST_ROWS]
     numbers = []
     fresh = []
@@ -272,10 +272,10 @@ def _difference(problem: Problem, kept: Kept, rng: np.random.Generator) -> tuple
     for draw in draws[1:]:
         permuted = np.lexsort((rng.random(order.size), stratum))
         draw[:] = is_new[order] @ values[permuted]
-    spread = draws[1:].std(axis=0)
-    largest = np.abs(draws / np.where(spread > 0, spread, 1.0))
-    each = largest.max(axis=1)
-    p_value = float(np.mean(each >= each[0] - 1e-12))
+    deviations = draws[1:].std(axis=0)
+    largest = np.abs(draws / np.where(deviations > 0, deviations, 1.0))
+    maxima = largest.max(axis=1)
+    p_value = float(np.mean(maxima >= maxima[0] - 1e-12))
     words = ("residuals", "sizes of residuals", "residuals along the prediction")
     return p_value, words[int(largest[0].argmax())]
 
@@ -283,12 +283,12 @@ def _difference(problem: Problem, kept: Kept, rng: np.random.Generator) -> tuple
 def _refitted(estimator: Any, X: tuple[Any, Any], y: tuple[Any, Any]) -> Any:
     """Return a fit to all rows, warm-started at the fitted estimator."""
     tables = [as_compressed(readable(part)) for part in X]
-    together = stacked(tables, "csr")
-    model: Any = _at_one_level(estimator).set_params(warm_start=True)
+    joined_rows = stacked(tables, "csr")
+    model: Any = _at_chosen_level(estimator).set_params(warm_start=True)
     model.results_ = estimator.results_
     if is_classifier(estimator):
         model.classes_ = estimator.classes_
-    model.fit(together, np.concatenate([np.asarray(part) for part in y]))
+    model.fit(joined_rows, np.concatenate([np.asarray(part) for part in y]))
     if input_names(estimator) is not None:
         model.feature_names_in_ = estimator.feature_names_in_
     return model

@@ -31,7 +31,7 @@ MOST_GROWTH = 1.25
 BARRED = 1e6
 #: Relative gap of the fits: the error of their residuals is then far below the noise.
 GAP = 1e-4
-#: Number of levels of a path, and the last one as a share of the first.
+#: Number of levels of a path, and the ratio of its last level to the first.
 N_LEVELS = 30
 LAST = 0.01
 
@@ -91,7 +91,7 @@ def directions(
             levels = first * np.geomspace(1.0, LAST, N_LEVELS)
             size = design.shape[0] if n_rows is None else n_rows
             tasks.append(
-                (problem, levels, _followed(design, weight, x, size, growth, residuals_of[-1]))
+                (problem, levels, _path_observer(design, weight, x, size, growth, residuals_of[-1]))
             )
     if tasks:
         pools = Pool(tasks[0][0]).of_each(len(tasks))
@@ -105,12 +105,12 @@ def directions(
     return [np.column_stack([next(last) for _ in unit]) for unit in units]
 
 
-def _followed(
-    design: Design, weight: Array, x: Array, n_rows: int, growth: float, found: list[Array]
+def _path_observer(
+    design: Design, weight: Array, x: Array, n_rows: int, growth: float, directions: list[Array]
 ) -> Reached:
-    """Return the observer of a column's path that ends it when its standard error begins to grow.
+    """Return the observer that ends a column's path when the standard error begins to grow.
 
-    ``found`` : the directions of the levels that were good.
+    ``directions`` : the directions of all levels before that.
     """
     limit = np.inf
 
@@ -123,7 +123,7 @@ def _followed(
         error = length / slope if slope > 0 else np.inf
         if error > limit:
             return True
-        found.append(z)
+        directions.append(z)
         noise = np.sqrt(2 * np.log(design.shape[1]) / n_rows)
         # A bound on the cosine of z and any other column; noise alone gives a cosine of about
         # ``noise``.

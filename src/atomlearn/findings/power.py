@@ -110,14 +110,14 @@ def power(
         effect = columns @ random.choice([-1.0, 1.0], n_true)
         noise = random.standard_normal(n_rows)
         tosses = random.random(n_rows)
-        for at, size in enumerate(effect_sizes):
+        for index, size in enumerate(effect_sizes):
             score = size * effect
             y = (tosses < expit(score)).astype(np.int64) if classes else score + noise
             with warnings.catch_warnings(action="ignore", category=UserWarning):
-                chosen = selected_by(clone(selector).fit(X, y))[0]
-            hits = int(chosen[true].sum())
-            all_of_them = int(chosen.sum())
-            shares[at, draw] = hits / n_true, (all_of_them - hits) / max(all_of_them, 1)
+                selected = selected_by(clone(selector).fit(X, y))[0]
+            hits = int(selected[true].sum())
+            all_of_them = int(selected.sum())
+            shares[index, draw] = hits / n_true, (all_of_them - hits) / max(all_of_them, 1)
     found, false = shares.mean(axis=1).T
     error = shares[:, :, 0].std(axis=1, ddof=min(1, n_draws - 1)) / np.sqrt(n_draws)
     return PowerCurve(effect_sizes, found, error, false, n_true, n_draws)

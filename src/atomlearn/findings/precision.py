@@ -48,8 +48,8 @@ def inverse_of(covariance: Array) -> Array:
 
 def scaled_by(matrix: Any, root: Array) -> Any:
     """Return diag(root) M diag(root), for a dense or sparse matrix M."""
-    spread = sp.diags_array(root)
-    return spread @ matrix @ spread
+    scaling = sp.diags_array(root)
+    return scaling @ matrix @ scaling
 
 
 def shrunk(matrix: Any, shift: float) -> Any:
@@ -76,11 +76,11 @@ def sparse_precision(X: Array) -> tuple[Any, bool]:
 def _edges(columns: Array, count: int) -> sp.csr_array:
     """Return the pairs (j, neighbor) with a large |t| in regressions of j on correlated columns.
 
-    Those are the columns that it is most correlated with.
+    The regressors of j are the columns with the largest correlation with it.
     """
     n_columns, n_rows = columns.shape
     # Single precision suffices to rank the correlations.
-    chosen = []
+    edges = []
     to = []
     rough = columns.astype(np.float32)
     for rows in gen_batches(n_columns, TOGETHER):
@@ -94,9 +94,9 @@ def _edges(columns: Array, count: int) -> sp.csr_array:
         variance = np.maximum(1.0 - np.sum(slopes * right[:, :, 0], axis=1), 1e-8)
         errors = np.sqrt(np.maximum(np.einsum("jkk->jk", inverse), 0.0) * variance[:, None])
         keep = np.abs(slopes) > LEAST_T * errors / np.sqrt(max(n_rows - count - 1, 1))
-        chosen.append(np.repeat(numbers, keep.sum(axis=1)))
+        edges.append(np.repeat(numbers, keep.sum(axis=1)))
         to.append(neighbors[keep])
-    pairs = np.concatenate(chosen), np.concatenate(to)
+    pairs = np.concatenate(edges), np.concatenate(to)
     return sp.csr_array((np.ones(pairs[0].size), pairs), shape=(n_columns, n_columns))
 
 
@@ -134,8 +134,8 @@ def _refitted(columns: Array, graph: sp.csr_array) -> tuple[Any, bool]:
             positions = graph.indptr[js][:, None] + np.arange(count)
             around, gram, right = _moments(columns, js, graph.indices[positions], 1e-6)
             slopes = np.linalg.solve(gram, right)[:, :, 0]
-            left = residuals[same_count] - np.einsum("jk,jkn->jn", slopes, around)
-            residuals[same_count], squares = left, np.sum(left**2, axis=1)
+            remainder = residuals[same_count] - np.einsum("jk,jkn->jn", slopes, around)
+            residuals[same_count], squares = remainder, np.sum(remainder**2, axis=1)
             variances[js] = np.maximum(squares / max(n_rows - count, 1), 1e-6)
             data[positions] = -slopes / variances[js][:, None]
         least = LEAST_T * np.sqrt(np.maximum(np.sum(residuals**2, axis=1), 1e-300))
@@ -155,20 +155,20 @@ def near_duplicates(X: Array) -> Columns:
     pieces = gen_batches(n_columns, TOGETHER)
     rough = X.astype(np.float32)
     adjacency = sp.vstack(
-        [sp.csr_array(np.abs(rough[:, some].T @ rough) > NEAR * n_rows) for some in pieces]
+        [sp.csr_array(np.abs(rough[:, piece].T @ rough) > NEAR * n_rows) for piece in pieces]
     )
     component = connected_components(adjacency)[1].astype(np.int64)
     labels = np.zeros(n_columns, dtype=np.int64)
     count = 0
     for part in members_of(component):
-        single = np.ones(1, dtype=np.int64)
+        clusters = np.ones(1, dtype=np.int64)
         if part.size > 1:
-            # Allow for the rounding of equal columns.
+            # Correlations of equal columns may be below 1 by rounding.
             distances = np.maximum(1.0 - np.abs(X[:, part].T @ X[:, part]) / n_rows, 0.0)
             tree = linkage(squareform(distances, checks=False), "complete")
-            single = fcluster(tree, 1.0 - NEAR, "distance").astype(np.int64)
-        labels[part] = count + single - 1
-        count += int(single.max())
+            clusters = fcluster(tree, 1.0 - NEAR, "distance").astype(np.int64)
+        labels[part] = count + clusters - 1
+        count += int(clusters.max())
     return labels
 
 
@@ -204,7 +204,7 @@ def grouped(
     """Return standardized columns, with means and scales, and their groups, None for none.
 
     ``groups`` "auto" : the columns are then the means of clusters of near-duplicates, and the
-    groups are these clusters. None: a warning says if there are some.
+    groups are these clusters. None: a warning reports near-duplicates.
     """
     standard, means, scales = standardized(X)
     if groups is None:

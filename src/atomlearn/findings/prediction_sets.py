@@ -112,17 +112,21 @@ def prediction_sets(
         out_of_fold, share = _shifted(out_of_fold, search._expanded(old), design, confidence)
     if by_class:
         codes = np.searchsorted(search.classes_, np.asarray(y))[out_of_fold.rows]
-        each = [
+        sets_by_class = [
             out_of_fold.among(codes == code).sets(design, confidence, None)
             for code in np.unique(codes)
         ]
-        return predicted, np.stack([held[:, code] for code, held in enumerate(each)], axis=1)
+        return predicted, np.stack(
+            [held[:, code] for code, held in enumerate(sets_by_class)], axis=1
+        )
     parts: list[Any] = []
-    for own, its in _parts(out_of_fold, by, old.shape[0], len(predicted)):
+    for calibration, its in _parts(out_of_fold, by, old.shape[0], len(predicted)):
         if of_classes:
-            ends: tuple[Any, ...] = (own.sets(design, share, None),)
+            ends: tuple[Any, ...] = (calibration.sets(design, share, None),)
         else:
-            ends = tuple(e.reshape(predicted.shape) for e in own.interval(design, share, None))
+            ends = tuple(
+                e.reshape(predicted.shape) for e in calibration.interval(design, share, None)
+            )
         parts = parts or [np.empty_like(end) for end in ends]
         for end, mine_of in zip(parts, ends, strict=True):
             end[its] = mine_of[its]
@@ -140,8 +144,8 @@ def _parts(known: OutOfFold, by: Any, n_old: int, n_new: int) -> Iterator[tuple[
             f"by must be 'class' or two arrays, of {n_old} and {n_new} rows, got shapes "
             f"{values.shape} and {of_new.shape}"
         )
-    for one in np.unique(of_new):
-        yield known.among(values[known.rows] == one), of_new == one
+    for value in np.unique(of_new):
+        yield known.among(values[known.rows] == value), of_new == value
 
 
 def _shifted(
@@ -161,7 +165,8 @@ def _shifted(
     odds: Array = chance / (1 - chance) * old.shape[0] / new.shape[0]
     mass = known.mass * odds[known.rows]
     scale = known.mass.sum() / mass.sum()
-    # All rows have units / (units + 1) of the mass beforehand, the new row the rest, by its odds.
+    # Before the odds are known, all rows have the mass units / (units + 1), and the new row has the
+    # rest, weighted by its odds.
     needed = (1.0 - known.mass.sum()) * scale * odds[old.shape[0] :]
     total = known.mass.sum() + needed
     return replace(known, mass=mass * scale), confidence * total

@@ -18,7 +18,7 @@ from scipy.stats import norm
 from scipy.stats import t as student
 
 from atomlearn.core import Array, Columns, Mask, Rows
-from atomlearn.survival.target import staying
+from atomlearn.survival.target import competing_at_infinity
 
 #: Level of the one-sided test, and the error probability of each side of an interval, so that the
 #: lower end of the interval and the test agree. ``benchmarks/findings/verdict.py`` measures
@@ -26,8 +26,8 @@ from atomlearn.survival.target import staying
 LEVEL = 0.05
 #: Probability with which a signal must be detectable before its absence is reported.
 POWER = 0.8
-#: Minimum of rows beyond the covariates for a partial correlation: with fewer the rest
-#: of the rows is not exchangeable enough.
+#: Minimum number of rows in excess of the covariates for a partial correlation: with fewer rows,
+#: the residuals are not exchangeable enough.
 FEWEST_BESIDE = 8
 #: Maximum of (permutations) x (rows) x (columns): it bounds time (below a second) and memory.
 MOST_DRAWN = 10_000_000
@@ -66,10 +66,10 @@ class Ranked:
         """Return the critical value of the score: the 1 - LEVEL quantile of the null draws."""
         return float(np.quantile(self.null, 1.0 - LEVEL, method="higher"))
 
-    def sees(self, score: float) -> bool:
+    def has_power(self, score: float) -> bool:
         """Return whether the test has power of at least POWER for a model with this true score."""
-        spread = max(float(np.std(self.null)), self.usual)
-        return self.critical() + float(norm.ppf(POWER)) * spread <= score
+        deviation = max(float(np.std(self.null)), self.usual)
+        return self.critical() + float(norm.ppf(POWER)) * deviation <= score
 
 
 def null_of(scores: Array, errors: Array, baseline: float, error: float) -> Array:
@@ -82,7 +82,7 @@ def null_of(scores: Array, errors: Array, baseline: float, error: float) -> Arra
     return np.asarray(baseline + (scores - baseline) * (error / safe_errors))
 
 
-def _in_the_limit(baseline: float, error: float) -> Array:
+def _normal_quantiles(baseline: float, error: float) -> Array:
     """Return 9,999 quantiles of N(baseline, error^2), which replace permutations of many rows."""
     return np.asarray(baseline + error * norm.ppf(np.arange(1, 10_000) / 10_000))
 
@@ -111,7 +111,7 @@ def areas(codes: Columns, decisions: Array, rng: np.random.Generator) -> Ranked:
         squares = np.zeros(orders.shape)
         for k, ranked_rows in enumerate(sides):
             labels = positive[orders, k][:, ranked_rows.order]
-            placements = ranked_rows.off(labels) * np.where(labels, of_class[k], of_rest[k])
+            placements = ranked_rows.placements(labels) * np.where(labels, of_class[k], of_rest[k])
             sums += placements.sum(axis=1) / 2
             squares[:, ranked_rows.order] += placements
         errors = np.linalg.norm(squares, axis=1)
@@ -120,7 +120,7 @@ def areas(codes: Columns, decisions: Array, rng: np.random.Generator) -> Ranked:
     null = (
         0.5 + guess_error * np.concatenate(influences)
         if influences
-        else _in_the_limit(0.5, guess_error)
+        else _normal_quantiles(0.5, guess_error)
     )
     usual = float(np.sqrt(np.sum(of_class + of_rest) / 12)) / max(len(sides), 1)
     return Ranked(score, error, 0.5, null, usual)
@@ -146,16 +146,17 @@ class _Sorted:
         ends = (np.searchsorted(values, values, side=side) for side in ("left", "right"))
         return cls(order, *ends)
 
-    def off(self, labels: Mask) -> Array:
-        """Return the DeLong placement value of each row less one half, (n_draws, n).
+    def placements(self, labels: Mask) -> Array:
+        """Return the DeLong placement value of each row minus one half, (n_draws, n).
 
         It is the share of rows of the opposite class that are ranked correctly relative to the row;
         ties count one half. labels : (n_draws, n) True for positive rows, in sorted order.
         """
-        before = np.zeros((len(labels), self.order.size + 1))
-        np.cumsum(labels, axis=1, out=before[:, 1:])
-        midranks = 0.5 * (before[:, self.first] + before[:, self.last])  # of the positive ones
-        n_positive = before[:, -1:]
+        n_before = np.zeros((len(labels), self.order.size + 1))
+        np.cumsum(labels, axis=1, out=n_before[:, 1:])
+        # Midranks of the positive rows.
+        midranks = 0.5 * (n_before[:, self.first] + n_before[:, self.last])
+        n_positive = n_before[:, -1:]
         rest_ranks = 0.5 * (self.first + self.last) - midranks
         share = np.where(
             labels, rest_ranks / (self.order.size - n_positive), 1.0 - midranks / n_positive
@@ -170,21 +171,21 @@ def mean_area(codes: Columns, decisions: Array) -> tuple[float, Array]:
     class 1 of two. The AUC is NaN if there is only one class.
     """
     positive, columns = _against_rest(codes, decisions)
-    each = [area_of(column, labels) for column, labels in zip(columns.T, positive.T, strict=True)]
-    if not each:
+    areas = [area_of(column, labels) for column, labels in zip(columns.T, positive.T, strict=True)]
+    if not areas:
         return float("nan"), np.zeros(codes.size)
-    return float(np.mean([area for area, _ in each])), np.mean([rows for _, rows in each], axis=0)
+    return float(np.mean([area for area, _ in areas])), np.mean([rows for _, rows in areas], axis=0)
 
 
 def guess_area(codes: Columns, decisions: Array) -> tuple[float, Array]:
-    """Return the mean one-vs-rest AUC less one half, and twice the contributions of rows, (n,)."""
+    """Return the mean one-vs-rest AUC minus one half, and twice the contributions of rows, (n,)."""
     positive, columns = _against_rest(codes, decisions)
     contributions = np.zeros(codes.size)
     for column, is_class in zip(columns.T, positive.T, strict=True):
         side = _Sorted.of(column)
         labels = is_class[side.order]
         counts = np.where(labels, labels.sum(), (~labels).sum())
-        contributions[side.order] += side.off(labels[None])[0] / counts
+        contributions[side.order] += side.placements(labels[None])[0] / counts
     return float(contributions.sum()) / 2 / max(columns.shape[1], 1), contributions
 
 
@@ -199,15 +200,15 @@ def _against_rest(codes: Columns, decisions: Array) -> tuple[Mask, Array]:
 def area_of(decisions: Array, positive: Mask) -> tuple[float, Array]:
     """Return the AUC, and an influence of each row (n,) whose squares sum to DeLong's variance.
 
-    The influence is the placement value of the row less the AUC, scaled by its class size.
+    The influence is the placement value of the row minus the AUC, scaled by its class size.
     """
     side = _Sorted.of(decisions)
     shares = np.empty(decisions.size)
-    shares[side.order] = 0.5 + side.off(positive[side.order][None])[0]
+    shares[side.order] = 0.5 + side.placements(positive[side.order][None])[0]
     value = float(shares[positive].mean())
     shares -= value
     for rows in (positive, ~positive):
-        # DeLong's variance divides by n - 1; a single row has no spread to tell.
+        # DeLong's variance divides by n - 1; from a single row no variance can be estimated.
         count = int(rows.sum())
         shares[rows] /= np.sqrt(count * max(count - 1, 1))
     return value, shares
@@ -245,7 +246,7 @@ def correlations(
             sums = rows.sum(axis=1)
             errors = np.linalg.norm(rows, axis=1)
             products.append(null_of(sums, errors, 0.0, guess_error))
-        null = np.concatenate(products) if products else _in_the_limit(0.0, guess_error)
+        null = np.concatenate(products) if products else _normal_quantiles(0.0, guess_error)
     usual = 1.0 / np.sqrt(freedom * y.shape[1])
     return Ranked(score, error, 0.0, null, float(usual), error_freedom)
 
@@ -261,15 +262,15 @@ def correlation_rows(truth: Array, predicted: Array, known: Array) -> Array:
     return np.asarray((_free_of(basis, truth) * _free_of(basis, predicted)).mean(axis=1))
 
 
-def _jackknife(x: Array, y: Array, left: Array) -> tuple[float, float]:
+def _jackknife(x: Array, y: Array, basis: Array) -> tuple[float, float]:
     """Return the jackknife standard error of Fisher's z of the mean correlation, and its freedom.
 
-    x, y : (n, m) residuals of unit norm, orthogonal to the orthonormal basis ``left`` (n, k) of the
-    covariates. The degrees of freedom are the effective number of rows that dominate the error,
+    x, y : (n, m) residuals of unit norm, orthogonal to the orthonormal basis ``basis`` (n, k) of
+    the covariates. The degrees of freedom are the effective number of rows that dominate the error,
     less one.
     """
-    one_less_leverage = np.maximum(1.0 - np.sum(left**2, axis=1), 1e-6)[:, None]
-    # Without row i, a sum of products of residuals is less by x_i y_i / (1 - leverage_i).
+    one_less_leverage = np.maximum(1.0 - np.sum(basis**2, axis=1), 1e-6)[:, None]
+    # Without row i, a sum of products of residuals decreases by x_i y_i / (1 - leverage_i).
     products = np.sum(x * y, axis=0) - x * y / one_less_leverage
     lengths = np.maximum(1.0 - x**2 / one_less_leverage, 1e-12) * np.maximum(
         1.0 - y**2 / one_less_leverage, 1e-12
@@ -289,17 +290,17 @@ def _basis(known: Array | None, n_rows: int) -> Array:
     ones = np.ones((n_rows, 1))
     columns = ones if known is None else np.column_stack([ones, known])
     scale = np.maximum(np.abs(columns).max(axis=0), 1e-300)
-    left, sizes, _ = np.linalg.svd(columns / scale, full_matrices=False)
-    return left[:, sizes > 1e-10 * sizes[0]]
+    basis, sizes, _ = np.linalg.svd(columns / scale, full_matrices=False)
+    return basis[:, sizes > 1e-10 * sizes[0]]
 
 
-def _free_of(left: Array, values: Array) -> Array:
+def _free_of(basis: Array, values: Array) -> Array:
     """Return the residuals of columns after projection on a basis, scaled to unit norm.
 
-    left : (n, k), the orthonormal basis. values : (n, m), the columns. A residual that is only
+    basis : (n, k), the orthonormal basis. values : (n, m), the columns. A residual that is only
     rounding error becomes 0.
     """
-    residuals = values - left @ (left.T @ values)
+    residuals = values - basis @ (basis.T @ values)
     residuals[:, np.abs(residuals).max(axis=0) <= 1e-10 * np.abs(values).max(axis=0)] = 0.0
     sizes = np.sqrt(np.sum(residuals**2, axis=0))
     return residuals / np.where(sizes > 0, sizes, 1.0)
@@ -311,7 +312,7 @@ def comparable(records: NDArray[Any]) -> tuple[Rows, Rows]:
     The first row has an event; the second is in the same stratum, was at risk at that time, and has
     its event or censoring later. records : structured array with time, event, entry and stratum.
     """
-    records = staying(records)
+    records = competing_at_infinity(records)
     time = records["time"]
     event = records["event"]
     stratum = records["stratum"]
@@ -330,9 +331,9 @@ def ranked_concordance(
     Risks are permuted within strata, since only rows of the same stratum are compared.
     """
     if risk.size > MOST_PAIRED:
-        drawn = rng.choice(risk.size, MOST_PAIRED, replace=False)
-        records = records[drawn]
-        risk = risk[drawn]
+        sample = rng.choice(risk.size, MOST_PAIRED, replace=False)
+        records = records[sample]
+        risk = risk[sample]
     order = np.argsort(records["stratum"], kind="stable")
     records = records[order]
     risk = risk[order]
@@ -350,13 +351,13 @@ def ranked_concordance(
         draw_rows = concordance_rows(permuted, first, second)
         scores[draw], errors[draw] = 0.5 + draw_rows.sum() / 2, np.linalg.norm(draw_rows)
     null = null_of(scores, errors, 0.5, guess_error)
-    # The influence of a row: its contribution less its share of the pairs times the mean.
+    # The influence of a row is its contribution, minus its share of the pairs times the mean.
     error = float(np.linalg.norm(rows - (value - 0.5) * share_of_pairs))
     return Ranked(value, error, 0.5, null, float(np.std(scores)))
 
 
 def concordance_rows(risk: Array, first: Rows, second: Rows) -> Array:
-    """Return (n,): twice the contribution of each row's pairs to the concordance less one half."""
+    """Return (n,): twice the contribution of each row's pairs to the concordance minus one half."""
     excess = 0.5 * np.sign(risk[first] - risk[second]) / max(first.size, 1)
     contributions = np.bincount(first, excess, risk.size) + np.bincount(second, excess, risk.size)
     return np.asarray(contributions, dtype=np.float64)

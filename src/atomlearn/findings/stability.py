@@ -46,7 +46,7 @@ from atomlearn.estimators.dependent_rows import fit_parameters, halves
 from atomlearn.estimators.parameters import PackedState
 from atomlearn.estimators.regressor import AtomicRegressor
 from atomlearn.findings.halves import automatic_alphas, first_columns, masks_of_parts
-from atomlearn.findings.held_out import rows_of, unsearched
+from atomlearn.findings.held_out import best_of_search, rows_of
 from atomlearn.findings.precision import labels_of
 
 
@@ -57,7 +57,7 @@ def selected_by(estimator: Any) -> tuple[Mask, Array]:
     the nonzero coefficients; for models with products or splines, the inputs of any selected term,
     each with size 1.
     """
-    estimator = unsearched(estimator)
+    estimator = best_of_search(estimator)
     encoding = table_encoding(estimator)
     n_inputs = int(estimator.n_features_in_) if encoding is None else len(encoding.names)
     sizes = np.zeros(n_inputs)
@@ -176,7 +176,7 @@ class StabilitySelector(OwnParameters, MetaEstimatorMixin, SelectorMixin, Packed
     ) -> StabilitySelector:
         """Select features of X (n_samples, n_features) for y.
 
-        ``groups`` and ``order`` are of rows: halves are of whole groups, or of stretches of a
+        ``groups`` and ``order`` refer to rows: halves consist of whole groups, or of stretches of a
         series, and an estimator that holds out rows itself receives it, too.
         """
         self._check()
@@ -253,24 +253,26 @@ class StabilitySelector(OwnParameters, MetaEstimatorMixin, SelectorMixin, Packed
         """
         if not routed and isinstance(base, (AtomicRegressor, AtomicClassifier)):
             falling = levels if levels.size else np.array([float(base.alpha)])
-            together = masks_of_parts(base, X, y, parts, falling, most)
-            if together is not None:
-                return together
+            masks_by_part = masks_of_parts(base, X, y, parts, falling, most)
+            if masks_by_part is not None:
+                return masks_by_part
         models = [clone(base).set_params(alpha=float(level)) for level in levels] or [base]
         masks = []
         with warnings.catch_warnings(action="ignore", category=UserWarning):
-            # The gap of a half is small compared with the differences between halves.
+            # The gap of a fit to half of the rows is small compared with the differences between
+            # halves.
             for rows in parts:
                 half_rows = rows_of(X, rows)
                 fit_params = fit_parameters(base, rows, groups, order)
                 fitted = (clone(model).fit(half_rows, y[rows], **fit_params) for model in models)
-                masks.append(first_columns((selected_by(one)[1] for one in fitted), most))
+                masks.append(first_columns((selected_by(fit)[1] for fit in fitted), most))
         return masks
 
     def _get_support_mask(self) -> Mask:
+        """Return the mask of the selected features."""
         check_is_fitted(self)
-        chosen = self.selection_probabilities_ >= self.threshold
-        return np.asarray(chosen if self._labels is None else chosen[self._labels])
+        is_selected = self.selection_probabilities_ >= self.threshold
+        return np.asarray(is_selected if self._labels is None else is_selected[self._labels])
 
     @available_if(_estimator_has("predict"))  # type: ignore[untyped-decorator]
     def predict(self, X: Any) -> Any:
@@ -305,13 +307,13 @@ def unimodal(q: float, p: int, threshold: float, n_pairs: int) -> float:
     theta <= 1 / sqrt(3), theta = q / p; otherwise Meinshausen and Buhlmann's bound is returned.
     """
     theta = q / p
-    half = 1 / (2 * n_pairs)
-    least = min(0.5 + theta**2, 0.5 + half + 0.75 * theta**2)
+    half_step = 1 / (2 * n_pairs)
+    least = min(0.5 + theta**2, 0.5 + half_step + 0.75 * theta**2)
     if theta > 1 / np.sqrt(3) or threshold <= least:
         return meinshausen_buhlmann(q, p, threshold)
     if threshold <= 0.75:
-        gap = 2 * threshold - 1 - half
+        gap = 2 * threshold - 1 - half_step
         factor = 1 / (2 * gap) if gap > 0 else float("inf")
     else:
-        factor = 4 * (1 - threshold + half) / (1 + 1 / n_pairs)
+        factor = 4 * (1 - threshold + half_step) / (1 + 1 / n_pairs)
     return float(min(factor * q * q / p, meinshausen_buhlmann(q, p, threshold)))

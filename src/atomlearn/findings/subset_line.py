@@ -21,7 +21,8 @@ from atomlearn.estimators.subsets import SubsetRegressor
 from atomlearn.findings.given import Given
 from atomlearn.subsets.solve import best_subset, wanted_of
 
-#: Maximum number of searches on one line, of subsets that each lists, and its seconds.
+#: Limits for one line: the number of searches, the number of subsets that each search lists, and
+#: the time limit of each in seconds.
 MOST_SEARCHES = 100
 MOST_SETS = 1000
 SECONDS = 10.0
@@ -50,8 +51,8 @@ class SubsetLine:
         ridge = self.data.y.size * self.problem.regularizer.amount * np.eye(columns.size)
         pull = X.T @ self._targets
         fitted = pull.T @ la.solve(X.T @ X + ridge, pull, assume_a="pos")
-        (one, both), (_, two) = self._targets.T @ self._targets - fitted
-        return np.array([two / 2, both, one / 2])
+        (constant, linear), (_, quadratic) = self._targets.T @ self._targets - fitted
+        return np.array([quadratic / 2, linear, constant / 2])
 
     def kept(self, move: Array, reach: float) -> tuple[Array, Array]:
         """Return the intervals of t on which the subset is proved the best, and undecided ones.
@@ -68,7 +69,7 @@ class SubsetLine:
         self._own = self._objective(self.subset)
         self._lost = FITTED * float(np.linalg.norm(self._targets, axis=0) @ [1.0, reach]) ** 2
         self._look(0.0)
-        if not (self._where(0.0, 0.0) and self._proved(0.0, 0.0)):
+        if not (self._undominated(0.0, 0.0) and self._proved(0.0, 0.0)):
             raise ValueError(
                 "that no other subset is better was not proved; use a larger ridge, or fewer "
                 "features"
@@ -77,7 +78,7 @@ class SubsetLine:
         proved = []
         undecided = [(-np.inf, -reach), (reach, np.inf)]
         while stretches:
-            intervals = self._where(*stretches.pop())
+            intervals = self._undominated(*stretches.pop())
             if not intervals:
                 continue
             low = intervals[0][0]
@@ -86,12 +87,12 @@ class SubsetLine:
             if not stops:
                 self._look(low)
                 self._look(high)
-            intervals, before = self._where(low, high), len(intervals)
+            intervals, n_intervals = self._undominated(low, high), len(intervals)
             if self._proved(low, high):
                 proved += intervals
             elif stops:
                 undecided += intervals
-            elif len(intervals) == before:
+            elif len(intervals) == n_intervals:
                 middle = 0.5 * (low + high)
                 stretches += [(low, middle), (middle, high)]
             else:
@@ -110,12 +111,10 @@ class SubsetLine:
             key = subset.columns.tobytes()
             if key not in self._others and not np.array_equal(subset.columns, self.subset):
                 self._others[key] = self._objective(subset.columns) - self._own
-        beyond = result.objective * (1.0 + within)
-        self._bounds[t] = self.data.y.size * (
-            beyond if result.near_complete else result.lower_bound
-        )
+        limit = result.objective * (1.0 + within)
+        self._bounds[t] = self.data.y.size * (limit if result.near_complete else result.lower_bound)
 
-    def _where(self, low: float, high: float) -> list[tuple[float, float]]:
+    def _undominated(self, low: float, high: float) -> list[tuple[float, float]]:
         """Return the subintervals of (low, high) on which no listed subset is better."""
         if not self._others:
             return [(low, high)]
@@ -146,13 +145,13 @@ class SubsetLine:
 
 
 def subset_line(
-    estimator: SubsetRegressor, X: Any, y: Any, data: Given, spread: float
+    estimator: SubsetRegressor, X: Any, y: Any, data: Given, dispersion: float
 ) -> SubsetLine | None:
     """Return the ``SubsetLine`` of a model; None if it searched sizes, or has groups."""
-    chosen = estimator.cv_scores_ is not None
-    if chosen or estimator.groups is not None or not estimator.fit_intercept:
+    is_searched = estimator.cv_scores_ is not None
+    if is_searched or estimator.groups is not None or not estimator.fit_intercept:
         return None
     model = clone(estimator)
     problem = with_amount(model._problem(model._checked(X, y, data.weight))[0], estimator.l2_)
     subset = np.setdiff1d(estimator.selected_, data.free)
-    return SubsetLine(data, problem, np.union1d(subset, data.free), subset, spread)
+    return SubsetLine(data, problem, np.union1d(subset, data.free), subset, dispersion)

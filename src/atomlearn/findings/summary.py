@@ -109,8 +109,8 @@ class Summary:
         ]
         if not (library or installed):
             raise ImportError("to_frame needs a library of data frames; pip install pandas")
-        named = [field.name for field in fields(SummaryRow)]
-        columns = {name: [asdict(row)[name] for row in self.rows] for name in named}
+        names = [field.name for field in fields(SummaryRow)]
+        columns = {name: [asdict(row)[name] for row in self.rows] for name in names}
         if self.ratio_name:
             for name in ("estimate", "low", "high"):
                 columns[f"ratio_{name}"] = np.exp(columns[name]).tolist()
@@ -133,6 +133,7 @@ class Summary:
         return "\n".join([*heading, "", *table, "", *footing])
 
     def _repr_html_(self) -> str:
+        """Return the HTML that notebooks show."""
         header, *lines = self._cells()
         head = "".join(f"<th>{html.escape(cell)}</th>" for cell in header)
         body = "".join(
@@ -153,12 +154,12 @@ class Summary:
 
     def _cells(self) -> Iterator[list[str]]:
         """Yield the cells of the header, then those of each row."""
-        several = any(row.output for row in self.rows)
+        has_outputs = any(row.output for row in self.rows)
         has_intervals = any(np.isfinite(row.estimate) for row in self.rows)
         scale = f"estimated {self.ratio_name or 'coefficient'}"
         yield [
             "",
-            *["output"] * several,
+            *["output"] * has_outputs,
             "coefficient",
             *[self.ratio_name] * bool(self.ratio_name),
             *[scale, f"{self.confidence:.0%} interval", "p"] * has_intervals,
@@ -171,7 +172,7 @@ class Summary:
             role = "" if row.role in ("penalized", "intercept", "term") else row.role
             yield [
                 row.name,
-                *[row.output] * several,
+                *[row.output] * has_outputs,
                 _number(row.coefficient),
                 *[_number(row.ratio)] * bool(self.ratio_name),
                 *[_number(value), interval, _number(row.p_value, ".2g")] * has_intervals,
@@ -248,8 +249,8 @@ def _ratio_name(estimator: Any) -> str:
     if loss.task == "survival":
         return "hazard ratio"
     if loss.task == "classification":
-        together = estimator.multi_class == "multinomial" and len(estimator.classes_) > 2
-        return "odds ratio" if has_probabilities(loss) and not together else ""
+        is_joint = estimator.multi_class == "multinomial" and len(estimator.classes_) > 2
+        return "odds ratio" if has_probabilities(loss) and not is_joint else ""
     low, high = loss.mean(np.array([0.0, 1.0]))
     return "ratio of means" if low and np.isclose(high / low, np.e) else ""
 
@@ -262,7 +263,7 @@ def _outputs(estimator: Any, n_outputs: int) -> list[str]:
     return [str(name) for name in names]
 
 
-def _rows(estimator: Any, has_ratio: bool, found: Estimates | None) -> Iterator[SummaryRow]:
+def _rows(estimator: Any, has_ratio: bool, estimates: Estimates | None) -> Iterator[SummaryRow]:
     """Yield the rows of the summary: intercepts, then terms of a map or columns."""
     map = estimator.feature_map_
     columns, weights = nonzero_coefficients(estimator.coef_)
@@ -275,31 +276,31 @@ def _rows(estimator: Any, has_ratio: bool, found: Estimates | None) -> Iterator[
         for name in map.term_names(np.unique(map.term_of(columns)), input_names(estimator)):
             yield SummaryRow(name, role="term", note=TERMS.get(map.unit, ""))
         return
-    free = _covariates(estimator)
-    listed = np.union1d(columns, free)
+    covariates = _covariates(estimator)
+    listed = np.union1d(columns, covariates)
     table = np.zeros((len(outputs), listed.size))
     table[:, np.searchsorted(listed, columns)] = weights
     names = map.names(listed, input_names(estimator))
-    for place, (column, name) in enumerate(zip(listed.tolist(), names, strict=True)):
+    for index, (column, name) in enumerate(zip(listed.tolist(), names, strict=True)):
         yield from _reference(estimator, column, listed, has_ratio)
-        role = "covariate" if column in free else "penalized"
+        role = "covariate" if column in covariates else "penalized"
         note = "" if map.implicit else _unit(estimator, column)
-        for output, value in zip(outputs, table[:, place].tolist(), strict=True):
+        for output, value in zip(outputs, table[:, index].tolist(), strict=True):
             ratio = float(np.exp(value)) if has_ratio else np.nan
-            yield SummaryRow(name, output, role, value, ratio, **_interval(found, column, note))
+            yield SummaryRow(name, output, role, value, ratio, **_interval(estimates, column, note))
 
 
-def _interval(found: Estimates | None, column: int, note: str) -> dict[str, Any]:
+def _interval(estimates: Estimates | None, column: int, note: str) -> dict[str, Any]:
     """Return the fields of a row that come from the estimates: interval, p-value and note."""
-    if found is None:
+    if estimates is None:
         return {"note": note}
-    positions = np.flatnonzero(found.columns == column)
+    positions = np.flatnonzero(estimates.columns == column)
     if not positions.size:
         reason = "no interval: the rows that select leave it out"
         return {"note": "; ".join(filter(None, (note, reason)))}
-    low, high = found.intervals[positions[0]].tolist()
-    p_value = float(found.p_values[positions[0]])
-    value = float(found.values[positions[0]])
+    low, high = estimates.intervals[positions[0]].tolist()
+    p_value = float(estimates.p_values[positions[0]])
+    value = float(estimates.values[positions[0]])
     return {"estimate": value, "low": low, "high": high, "p_value": p_value, "note": note}
 
 
@@ -363,11 +364,11 @@ def _proved(estimator: Any) -> str:
     )
 
 
-def _notes(estimator: Any, found: Estimates | None) -> Iterator[str]:
+def _notes(estimator: Any, estimates: Estimates | None) -> Iterator[str]:
     """Yield notes on columns that only a part of the rows selects, and on imputed values."""
     columns = nonzero_coefficients(estimator.coef_)[0]
-    if found is not None:
-        left_out = np.setdiff1d(found.columns, np.union1d(columns, _covariates(estimator)))
+    if estimates is not None:
+        left_out = np.setdiff1d(estimates.columns, np.union1d(columns, _covariates(estimator)))
         if left_out.size:
             names = estimator.feature_map_.names(left_out, input_names(estimator))
             yield f"Part of the rows would also select, unlike the model: {', '.join(names)}."

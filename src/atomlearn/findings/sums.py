@@ -70,8 +70,8 @@ class Cumulants:
             if abs(slope - x) <= 1e-6 * x:
                 break
             step = t + (x - slope) / curvature if curvature > 0 else np.inf
-            inside = low < step < min(high, 4.0 * t)
-            t = step if inside else (2.0 * low if high == np.inf else 0.5 * (low + high))
+            is_bracketed = low < step < min(high, 4.0 * t)
+            t = step if is_bracketed else (2.0 * low if high == np.inf else 0.5 * (low + high))
         w = np.sqrt(2.0 * max(t * x - value, 0.0))
         s = t * np.sqrt(curvature)
         return float(normal.sf(w + np.log(s / w) / w))
@@ -96,15 +96,15 @@ class SumOfProducts:
         None if skewness and excess kurtosis of the sum are so small that the normal approximation
         is accurate (``MOST_SKEW``, ``MOST_KURTOSIS``).
         """
-        drawn, fixed = sorted((self.e, self.r), key=_kurtosis)
-        variance = np.mean(drawn**2) * np.sum(fixed**2)
-        skew = np.mean(drawn**3) * np.sum(fixed**3) / variance**1.5
-        fourth = np.mean(drawn**4) - 3.0 * np.mean(drawn**2) ** 2
+        sampled, fixed = sorted((self.e, self.r), key=_kurtosis)
+        variance = np.mean(sampled**2) * np.sum(fixed**2)
+        skew = np.mean(sampled**3) * np.sum(fixed**3) / variance**1.5
+        fourth = np.mean(sampled**4) - 3.0 * np.mean(sampled**2) ** 2
         kurtosis = fourth * np.sum(fixed**4) / variance**2
         if abs(skew) <= MOST_SKEW and abs(kurtosis) <= MOST_KURTOSIS:
             return None
-        (values, numbers) = _joined(drawn)
-        (factors, counts) = _joined(fixed)
+        (values, numbers) = _binned(sampled)
+        (factors, counts) = _binned(fixed)
         law = Cumulants(counts, np.outer(factors, values), numbers / numbers.sum())
         negated = Cumulants(counts, -law.products, law.shares)
         size = abs(float(self.e @ self.r))
@@ -132,7 +132,7 @@ def _kurtosis(values: Array) -> float:
     return float(np.mean(values**4) / np.mean(values**2) ** 2)
 
 
-def _joined(values: Array) -> tuple[Array, Array]:
+def _binned(values: Array) -> tuple[Array, Array]:
     """Return the means and counts of the non-empty bins among MOST_VALUES bins of equal width.
 
     The mean of the binned values is the mean of ``values``.

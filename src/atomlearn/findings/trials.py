@@ -50,15 +50,15 @@ from atomlearn.survival.target import checked_survival
 #: Minimum number of held-out rows for a verdict: with 50 at an AUC of 0.65 every second verdict is
 #: "too few rows to tell". Measured by ``benchmarks/findings/few_rows.py``.
 FEW_ROWS = 50
-#: Maximum and minimum number of repetitions of the whole cross-validation; 20 k - 1, so that p can
-#: equal the level.
+#: Maximum and minimum number of repetitions of the whole cross-validation; it is 20 k - 1, so that
+#: p can equal the significance level.
 N_REPEATS = 199
 FEWEST = 19
-#: Number of entries to which all repetitions together may fit (six seconds on one core), and the
+#: Number of matrix entries that all repetitions together may fit (six seconds on one core), and the
 #: number that takes as long as the fixed cost of a fit.
 MOST_WORK = 200_000_000
 A_FIT = 200_000
-#: Relative gap below which differences of fits decide nothing.
+#: Relative gap of the fits, below which no difference between fits changes a verdict.
 LOOSE_GAP = 1e-2
 #: Number of simulated tables with a signal: rows are too few if less than POWER of the signals are
 #: detected, ...
@@ -146,9 +146,9 @@ class Trial:
             return []
         return [(train, test[~self.copies(train, test)]) for train, test in all_folds]
 
-    def parts(self, found: Verdict, train: Rows, test: Rows) -> list[Fold]:
+    def parts(self, verdict: Verdict, train: Rows, test: Rows) -> list[Fold]:
         """Return the training and test rows of the verdict: the folds, or the held-out part."""
-        return self.folds if found.n_folds else [(train, test[~self.copies(train, test)])]
+        return self.folds if verdict.n_folds else [(train, test[~self.copies(train, test)])]
 
     def of_rows(self, test: Rows, decisions: Array) -> Verdict:
         """Return the verdict on the decisions for the rows ``test``."""
@@ -158,8 +158,8 @@ class Trial:
         known, words = with_curves(self.known, test.size)
         known = None if known is None else known[test]
         truth = self.values[test]
-        found = verdict_on(self.task, truth, decisions, self.rng, ranks=self.ranks, known=known)
-        return replace(found, how=found.how | words)
+        verdict = verdict_on(self.task, truth, decisions, self.rng, ranks=self.ranks, known=known)
+        return replace(verdict, how=verdict.how | words)
 
     def _permuted_verdict(self, test: Rows, decisions: Array) -> Verdict:
         """Return the verdict on dependent rows, by a permutation test that keeps the dependence.
@@ -183,7 +183,7 @@ class Trial:
         permuted = (
             "groups of held-out targets" if self.order is None else "the target along the series"
         )
-        return self._judged(observed, null, test.size, 0, f"permutations of {permuted}")
+        return self._verdict(observed, null, test.size, 0, f"permutations of {permuted}")
 
     def _is_few(self, test: Rows) -> bool:
         """Return whether the held-out rows have the precision of few balanced rows."""
@@ -224,20 +224,22 @@ class Trial:
         null = list[tuple[float, float]]()
         rng = np.random.default_rng(self.rng)
         n_needed = int(LEVEL * (total + 1))  # p then exceeds the level
-        t_value = _t(*observed, self._asked[1])
+        t_value = _t_statistic(*observed, self._asked[1])
         while len(null) < total:
             order = permuted_rows(len(self.values), rng, self.groups)
             null.append(self._measure(self.values, *self.decisions(parts, None, order)))
-            n_as_good = sum(_t(*one, self._asked[1]) >= t_value - 1e-12 for one in null)
+            n_as_good = sum(
+                _t_statistic(*moments, self._asked[1]) >= t_value - 1e-12 for moments in null
+            )
             if n_as_good >= n_needed and len(null) >= FEWEST:
                 break
         words = "permutations of the rows, each with its own cross-validation and all choices made "
         words += "in it,"
         n_rows = sum(test.size for _, test in parts)
-        verdict = self._judged(observed, null, n_rows, len(parts), words)
+        verdict = self._verdict(observed, null, n_rows, len(parts), words)
         return self._with_power(verdict, parts) if verdict.verdict == "no better" else verdict
 
-    def _judged(
+    def _verdict(
         self,
         observed: tuple[float, float],
         null: list[tuple[float, float]],
@@ -267,8 +269,8 @@ class Trial:
     @property
     def _asked(self) -> tuple[str, float, str]:
         """The name of the score, the score of a baseline, and the name of the baseline."""
-        several = self.task == "classification" and self.values.max() > 1
-        return measure(self.task, several, self.ranks, self.known is not None)
+        is_multiclass = self.task == "classification" and self.values.max() > 1
+        return measure(self.task, is_multiclass, self.ranks, self.known is not None)
 
     def decisions(
         self, parts: Sequence[Fold], values: NDArray[Any] | None = None, order: Rows | None = None
@@ -320,7 +322,7 @@ class Trial:
         return baseline + mean_score, float(np.linalg.norm(sums))
 
     def _ranks(self, truth: NDArray[Any], decisions: Array) -> tuple[float, Array]:
-        """Return the AUC or concordance less one half, and twice the contributions of rows (n,)."""
+        """Return AUC or concordance minus one half, and twice the contributions of rows (n,)."""
         if self.task == "classification":
             if np.unique(truth).size < 2:
                 return float("nan"), np.zeros(truth.size)
@@ -351,7 +353,7 @@ class Trial:
         added = correlation_rows(numbers[every], decisions, fold_indicators)
         return float(added.sum()), [added]
 
-    def _with_power(self, found: Verdict, parts: Sequence[Fold]) -> Verdict:
+    def _with_power(self, verdict: Verdict, parts: Sequence[Fold]) -> Verdict:
         """Return a verdict of "no better" with the estimated power for a useful signal.
 
         In each of up to N_PLANTED simulations the values of the target are reordered by a signal
@@ -361,29 +363,29 @@ class Trial:
         """
         work = len(parts) * N_PLANTED * self.work
         if self.inputs is None or self.values.ndim > 1 or work > MOST_WORK:
-            return found
+            return verdict
         baseline = self._asked[1]
         error = self._measure(self.values, *self.decisions(parts))[1]
         # The critical score as a t-statistic, which applies to simulations, too.
-        critical_t = (found.critical - baseline) / error if error > 0 else float(norm.isf(LEVEL))
+        critical_t = (verdict.critical - baseline) / error if error > 0 else float(norm.isf(LEVEL))
         rng = np.random.default_rng([self.rng, 1])
         n_detected = 0
         n_missed = 0
         n_needed = int(np.ceil(POWER * N_PLANTED))
         while n_detected < n_needed and n_missed <= N_PLANTED - n_needed:
-            values = self._planted(rng)
+            values = self._planted_target(rng)
             measured = self._measure(values, *self.decisions(parts, values))
-            is_detected = _t(*measured, baseline) >= critical_t
+            is_detected = _t_statistic(*measured, baseline) >= critical_t
             n_detected = n_detected + is_detected
             n_missed = n_missed + (not is_detected)
         power = n_detected / (n_detected + n_missed)
         return replace(
-            found,
+            verdict,
             power=power,
             verdict="no better" if n_detected >= n_needed else "too few rows to tell",
         )
 
-    def _planted(self, rng: np.random.Generator) -> NDArray[Any]:
+    def _planted_target(self, rng: np.random.Generator) -> NDArray[Any]:
         """Return the target values reordered by the sum of a few random features and noise."""
         assert self.inputs is not None
         n_rows, n_columns = self.inputs.shape
@@ -402,6 +404,6 @@ class Trial:
         return np.asarray(ordered[rank])
 
 
-def _t(score: float, error: float, baseline: float) -> float:
+def _t_statistic(score: float, error: float, baseline: float) -> float:
     """Return the t-statistic (score - baseline) / error, 0 if the error is 0."""
     return (score - baseline) / error if error > 0 else 0.0

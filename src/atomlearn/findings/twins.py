@@ -54,20 +54,20 @@ class Twins:
 def correlated_columns(
     design: Design, columns: Sequence[int], most: int = 3, least: float = 0.5
 ) -> list[list[tuple[int, float]]]:
-    """Return the columns most correlated with each of these, by one pass for each."""
+    """Return the columns most correlated with each of ``columns``, by one pass for each."""
     deviations = column_moments(design)[1]
     chosen = np.asarray(columns, dtype=np.int64)
     means, own_deviations = moments_of(design, chosen)
     block = design.gather(chosen).dense()
-    found = []
+    correlated = []
     for number, column in enumerate(chosen.tolist()):
         scale = design.shape[0] * own_deviations[number] * deviations
         z = design.scores(np.asarray(block[:, number] - means[number], dtype=np.float64)).full()
         r = np.divide(z, scale, out=np.zeros_like(z), where=scale > 0)
         r[column] = 0.0
         best = np.argsort(-np.abs(r), kind="stable")[:most]
-        found.append([(int(j), float(r[j])) for j in best if abs(r[j]) >= least])
-    return found
+        correlated.append([(int(j), float(r[j])) for j in best if abs(r[j]) >= least])
+    return correlated
 
 
 def twins(
@@ -117,7 +117,7 @@ def twins(
     norm = problems[0].regularizer.norm
     n_columns = design.shape[1]
     possible = norm.restrict(np.arange(n_columns), n_columns) is not None
-    found = []
+    pairs = []
 
     def named(some: Columns) -> list[str]:
         """Return the names of these columns."""
@@ -133,10 +133,10 @@ def twins(
         error = 0.0
         instead = list[str]()
         if possible:
-            rise, error, grown = _without(estimator, problems, results, column)
+            rise, error, grown = _refits_without(estimator, problems, results, column)
             instead = named(grown) if grown.size else []
-        found.append(Twins(column, called[0], near_to, rise, error, tuple(instead)))
-    return found
+        pairs.append(Twins(column, called[0], near_to, rise, error, tuple(instead)))
+    return pairs
 
 
 def _largest(results: Sequence[Result], design: Design, most: int) -> list[int]:
@@ -145,10 +145,10 @@ def _largest(results: Sequence[Result], design: Design, most: int) -> list[int]:
     if not columns.size:
         return []
     size = np.abs(weights).max(axis=0) * moments_of(design, columns)[1]
-    return [int(columns[at]) for at in np.argsort(-size, kind="stable")[:most]]
+    return [int(columns[index]) for index in np.argsort(-size, kind="stable")[:most]]
 
 
-def _without(
+def _refits_without(
     estimator: Any, problems: Sequence[Problem], results: Sequence[Result], column: int
 ) -> tuple[float, float, Columns]:
     """Return the relative increase of the objective without a column, its error, and substitutes.

@@ -22,7 +22,7 @@ from atomlearn.findings.ranking import (
     correlations,
     ranked_concordance,
 )
-from atomlearn.survival.target import checked_survival, staying
+from atomlearn.survival.target import checked_survival, competing_at_infinity
 
 #: Smallest effect of interest, as a share of the distance from a guess to a perfect score: a
 #: correlation of 0.3, an AUC of 0.65. If the power for it is below 80 %, rows are too few.
@@ -265,7 +265,7 @@ def verdict_on(
 def with_curves(known: Array | None, n_rows: int) -> tuple[Array | None, dict[str, str]]:
     """Return the baseline's columns, with spline columns of numbers if there are enough rows.
 
-    And its description in words, empty if there is none.
+    The second result is a description in words, empty if there are no columns.
     """
     if known is None:
         return None, {}
@@ -294,7 +294,7 @@ def _numbers(name: str, given: ArrayLike) -> Array:
 def numbers_of(task: Task, truth: NDArray[Any]) -> Array:
     """Return the target as columns of numbers: one-hot classes, or martingale residuals of times.
 
-    A martingale residual is the event indicator less the Nelson-Aalen cumulative hazard of the
+    A martingale residual is the event indicator minus the Nelson-Aalen cumulative hazard of the
     stratum from entry to the observed time.
     """
     if task == "survival":
@@ -302,7 +302,7 @@ def numbers_of(task: Task, truth: NDArray[Any]) -> Array:
         residuals = np.empty(len(truth))
         for rows in (np.flatnonzero(y["stratum"] == s) for s in np.unique(y["stratum"])):
             stratum_rows = y[rows]
-            until = staying(stratum_rows)["time"]
+            until = competing_at_infinity(stratum_rows)["time"]
             hazard = Baseline.of(stratum_rows, np.zeros(rows.size), np.ones(rows.size))
             residuals[rows] = (
                 stratum_rows["event"] - hazard.until(until) + hazard.until(stratum_rows["entry"])
@@ -310,8 +310,10 @@ def numbers_of(task: Task, truth: NDArray[Any]) -> Array:
         return residuals[:, None]
     if task == "classification":
         codes = truth.astype(np.int64)
-        several = np.arange(codes.max(initial=1) + 1)
-        return np.asarray(codes[:, None] == (several[1:] if several.size == 2 else several), float)
+        class_codes = np.arange(codes.max(initial=1) + 1)
+        return np.asarray(
+            codes[:, None] == (class_codes[1:] if class_codes.size == 2 else class_codes), float
+        )
     return np.asarray(truth, dtype=np.float64).reshape(len(truth), -1)
 
 
@@ -335,7 +337,7 @@ def judged(
     critical = ranked.critical()
     useful = ranked.baseline + USEFUL * (1.0 - ranked.baseline)
     word: Word = "better" if p_value <= LEVEL else "no better"
-    if word == "no better" and not ranked.sees(useful):
+    if word == "no better" and not ranked.has_power(useful):
         word = "too few rows to tell"
     rows = f"{n_rows:,} rows that the model was not fitted to"
     if n_folds:

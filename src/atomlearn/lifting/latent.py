@@ -149,11 +149,11 @@ class LatentNorm(LiftedNorm):
         sets = self.membership(n_features)
         nested = self.nested(sets, n_features)
         labels = sets.labels if nested is None else nested.labels
-        norm = self._over(Partition(labels, sets.n_sets, sets.n_sets), sets)
+        norm = self._lifted_norm(Partition(labels, sets.n_sets, sets.n_sets), sets)
         expansion = Expansion.repeating(sets.members, n_features, nested)
         return Lift(expansion, norm, labels, sets.names)
 
-    def _over(self, partition: Partition, sets: Membership) -> Norm:
+    def _lifted_norm(self, partition: Partition, sets: Membership) -> Norm:
         """Return the norm over the lifted coordinates, in which the sets do not overlap."""
         return Groups(partition, self._delta(sets))
 
@@ -353,5 +353,5 @@ class LatentKSupport(LatentNorm):
         by_index = latent.with_names(names)
         return self if by_index is latent else LatentKSupport(self.k, by_index)
 
-    def _over(self, partition: Partition, sets: Membership) -> Norm:
+    def _lifted_norm(self, partition: Partition, sets: Membership) -> Norm:
         return KSupport(whole_number("LatentKSupport", "k", self.k), partition)

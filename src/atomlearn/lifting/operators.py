@@ -56,8 +56,8 @@ class Operators(LiftedNorm):
             rows.append(matrix)
         if not rows:
             raise ValueError("Operators needs at least one matrix, got none")
-        together = sparse.vstack(rows, format="csr")
-        unseen = np.setdiff1d(np.arange(n_features), together.indices[together.data != 0])
+        stacked = sparse.vstack(rows, format="csr")
+        unseen = np.setdiff1d(np.arange(n_features), stacked.indices[stacked.data != 0])
         if unseen.size:
             raise ValueError(
                 f"Operators: no operator sees feature {int(unseen[0])}, so that its gauge would be "
@@ -65,4 +65,4 @@ class Operators(LiftedNorm):
             )
         labels = np.repeat(np.arange(len(rows)), [matrix.shape[0] for matrix in rows])
         groups = Groups(Partition(labels, len(rows), len(rows)))
-        return Lift(Expansion(together.T), groups, labels)
+        return Lift(Expansion(stacked.T), groups, labels)

@@ -73,9 +73,9 @@ class Union(LiftedNorm):
         sizes = [lift.expansion.shape[1] for lift in lifts]
         expansion = Expansion.stacked([lift.expansion for lift in lifts])
         groups = [lift.norm.as_groups(size) for lift, size in zip(lifts, sizes, strict=True)]
-        listed = [one for one in groups if one is not None]
+        listed = [group for group in groups if group is not None]
         if len(listed) == len(groups):
-            return _joined(expansion, lifts, listed)
+            return _joint_lift(expansion, lifts, listed)
         columns = np.split(np.arange(sum(sizes)), np.cumsum(sizes)[:-1])
         inner = Blocks([lift.norm for lift in lifts], columns)
         return Lift(expansion, inner, np.repeat(np.arange(len(sizes)), sizes))
@@ -113,8 +113,8 @@ class Union(LiftedNorm):
 
     def solver(self, tol: float) -> object | None:
         """Return the default solver of the first norm with a specific one; None if none has."""
-        named = (norm.solver(tol) for norm in self.norms)
-        return next((solver for solver in named if solver is not None), None)
+        solvers = (norm.solver(tol) for norm in self.norms)
+        return next((solver for solver in solvers if solver is not None), None)
 
     def polar_bounds(self, scores: Scores, thorough: bool = False) -> tuple[float, float]:
         """Return bounds (lower, upper) on the polar max_i norm_i°(z).
@@ -162,7 +162,7 @@ def _lift_of(norm: Norm, n_features: int) -> Lift:
     return Lift(identity, norm, np.zeros(n_features, dtype=np.int64))
 
 
-def _joined(expansion: Expansion, lifts: list[Lift], groups: list[GroupWeights]) -> Lift:
+def _joint_lift(expansion: Expansion, lifts: list[Lift], groups: list[GroupWeights]) -> Lift:
     """Return the lift with one group norm over the concatenated coordinates of all norms.
 
     ``expansion`` is the stacked map; ``groups`` are the labels and weights of each norm's groups.

@@ -67,10 +67,10 @@ def lifted_value(lift: Lift, w: Array) -> float:
     try:
         solve = splu(sparse.csc_array(matrix @ matrix.T))
         u: Array = matrix.T @ solve.solve(w)
-        reached = float(np.abs(matrix @ u - w).max()) <= TUNING.rounding_share
+        is_optimal = float(np.abs(matrix @ u - w).max()) <= TUNING.rounding_share
     except RuntimeError:  # the product is singular
-        reached = False
-    if not reached:
+        is_optimal = False
+    if not is_optimal:
         raise ValueError("the gauge is infinite, or nearly so: w is not a sum of parts on the sets")
     bounds = (_multiplier_bounds if norm.over_columns else _alternating)(
         norm, matrix, w, solve.solve
@@ -98,7 +98,7 @@ def _multiplier_bounds(
     ``solve`` applies the inverse of ``matrix matrix'``, for the projection onto {matrix u = w}.
     """
     design = SparseDesign(matrix)
-    one = np.ones(w.size)
+    ones = np.ones(w.size)
     z = np.zeros(w.size)
     eps = 0.1 * norm.polar(ArrayScores(matrix.T @ w))
     solver = default_solver(norm, NEAR)
@@ -106,7 +106,7 @@ def _multiplier_bounds(
     warm: WarmStart | None = None
     for _ in range(MOST):
         pull = Regularizer(norm, "penalized", eps)
-        fit = run(Problem(Squared(), design, w + eps * z, one, pull), solver, stop, (), warm)
+        fit = run(Problem(Squared(), design, w + eps * z, ones, pull), solver, stop, (), warm)
         warm = fit.warm_start()
         u = fit.coef.reshape(-1)
         missed = w - matrix @ u
@@ -132,16 +132,17 @@ def _alternating(
     for iteration in range(1, TUNING.most_steps + 1):
         x = norm.prox_point(u - dual, step, "penalized").point
         shifted = x + dual
-        before = u
+        previous = u
         u = shifted + matrix.T @ solve(w - matrix @ shifted)
         dual = shifted - u
         if iteration % 10 == 0:
             s = solve(-(matrix @ dual)) / step
             polar = norm.polar(ArrayScores(matrix.T @ s))
             yield float(w @ s) / polar if polar > 0 else 0.0, norm.value(u)
-        if iteration >= balance:  # ever less often: ADMM converges only if the step settles
+        # The updates become ever rarer: ADMM converges only if the step size settles.
+        if iteration >= balance:
             balance = int(1.5 * balance)
-            factor = _balancing(x, u, before, dual)
+            factor = _balancing(x, u, previous, dual)
             step = step * factor
             dual = dual * factor
 

@@ -93,7 +93,7 @@ class AdditiveMap(TermMap):
                 factors[:] = 1.0 / np.sqrt(np.where(variances > 0, variances, 1.0))
             return result
         shares = np.split(shares_of(x, levels, weight), levels.starts[1:-1])
-        found = []
+        knots = []
         if settings.kernel == "splines":
             spline_table = cls._spline_tables(settings, levels, shares)
         for j in range(d):
@@ -104,9 +104,9 @@ class AdditiveMap(TermMap):
             table = table - table[levels.zero[j]]
             if settings.normalize:
                 table *= unit_scale(variance_of(table, shares[j]))
-            found.append(table.ravel())
+            knots.append(table.ravel())
             begins[j + 1] = begins[j] + table.size
-        return cls(settings, levels, np.concatenate(found), begins, factors, residual)
+        return cls(settings, levels, np.concatenate(knots), begins, factors, residual)
 
     @staticmethod
     def _spline_tables(
@@ -117,11 +117,11 @@ class AdditiveMap(TermMap):
         for size in np.unique(levels.sizes):
             inputs = np.flatnonzero(levels.sizes == size)
             for inputs_of_size in LIMITS.pieces(inputs.size if size > 1 else 0, int(size) * 16):
-                each = inputs[inputs_of_size]
-                values = np.array([levels.of(int(j)) for j in each])
-                parts = np.array([shares[j] for j in each])
+                inputs_together = inputs[inputs_of_size]
+                values = np.array([levels.of(int(j)) for j in inputs_together])
+                parts = np.array([shares[j] for j in inputs_together])
                 splines_of = spline_tables(values, parts, settings.n_knots, settings.degree)
-                for j, table in zip(each.tolist(), splines_of, strict=True):
+                for j, table in zip(inputs_together.tolist(), splines_of, strict=True):
                     tables[j] = table
         return tables
 
@@ -161,12 +161,15 @@ class AdditiveMap(TermMap):
 
     @property
     def n_inputs(self) -> int:
+        """Number of inputs."""
         return self.levels.n_inputs
 
     def apply(self, X: object) -> Additive:
+        """Return the columns of new rows X as a design."""
         return Additive.from_map(X, self)
 
     def inputs_of(self, terms: ArrayLike) -> Columns:
+        """Return the inputs of each of these terms."""
         return Inputs(self.n_inputs).inputs_of(terms)
 
     def names(self, columns: ArrayLike, names: Sequence[str] | None = None) -> list[str]:

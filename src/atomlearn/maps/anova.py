@@ -88,6 +88,7 @@ class AnovaMap(TermMap):
         return self.main.levels.n_inputs
 
     def apply(self, X: object) -> Anova:
+        """Return the columns of new rows X as a design."""
         return Anova.from_map(X, self)
 
     def inputs_of(self, terms: ArrayLike) -> Columns:
@@ -113,6 +114,7 @@ class AnovaMap(TermMap):
         return result
 
     def curve(self, j: int, weights: Array) -> tuple[Array, Array]:
+        """Return the levels of input j, and the curve there."""
         return self.main.curve(j, weights[: self.main.n_columns])
 
     @cached_property
@@ -301,8 +303,8 @@ class Anova(TermDesign):
             i = map.first[start : start + step]
             j = map.second[start : start + step]
             joint = _kernels.pair_histograms(self.codes, n_levels, i, j, v)
-            each = np.moveaxis(joint, 3, 0) if v.ndim == 2 else joint
-            products = tables[i].transpose(0, 2, 1) @ (each @ tables[j])
+            tables_of_pairs = np.moveaxis(joint, 3, 0) if v.ndim == 2 else joint
+            products = tables[i].transpose(0, 2, 1) @ (tables_of_pairs @ tables[j])
             products = np.moveaxis(products, 0, 3) if v.ndim == 2 else products
             yield products[is_inside[i][:, :, None] & is_inside[j][:, None, :]]
 
@@ -336,15 +338,15 @@ def checked_pairs(pairs: object, n_inputs: int) -> Columns:
     if pairs is None:
         i, j = np.triu_indices(n_inputs, 1)
         return np.stack([i, j], axis=1).astype(np.int64)
-    given = np.asarray(pairs)
-    if given.size == 0:
+    array = np.asarray(pairs)
+    if array.size == 0:
         return np.zeros((0, 2), dtype=np.int64)
-    if given.ndim != 2 or given.shape[1] != 2 or given.dtype.kind not in "iu":
+    if array.ndim != 2 or array.shape[1] != 2 or array.dtype.kind not in "iu":
         raise TypeError(
             f"Anova: pairs must be a list of pairs (i, j) of whole numbers, got dtype "
-            f"{given.dtype} of shape {given.shape}"
+            f"{array.dtype} of shape {array.shape}"
         )
-    ordered: NDArray[np.int64] = np.sort(given.astype(np.int64), axis=1)
+    ordered: NDArray[np.int64] = np.sort(array.astype(np.int64), axis=1)
     within = ordered.min() >= 0 and ordered.max() < n_inputs
     once = len(np.unique(ordered, axis=0)) == len(ordered)
     if not (within and once) or (ordered[:, 0] == ordered[:, 1]).any():

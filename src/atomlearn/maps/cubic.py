@@ -44,10 +44,12 @@ class CubicMap(FeatureMap):
 
     @property
     def n_inputs(self) -> int:
+        """Number of inputs."""
         return self.d
 
     @property
     def n_columns(self) -> int:
+        """Number of columns."""
         return math.comb(self.d + 3, 3) - 1
 
     @cached_property
@@ -57,6 +59,7 @@ class CubicMap(FeatureMap):
         return np.concatenate([[0], np.cumsum(width * (width + 1) // 2)])
 
     def apply(self, X: object) -> Cubic:
+        """Return the columns of new rows X as a design."""
         return Cubic.from_map(X, self)
 
     def inputs_of(self, terms: ArrayLike) -> Columns:
@@ -184,6 +187,7 @@ class Cubic(MappedDesign):
 
     @property
     def listable(self) -> bool:
+        """Whether arrays with one entry for each column fit into memory."""
         return True
 
     def scores(self, v: Array) -> Scores:
@@ -204,6 +208,7 @@ class Cubic(MappedDesign):
         return DenseBlock(np.asfortranarray(U[:, i] * U[:, j] * U[:, k] * orders(i, j, k)))
 
     def with_rows(self, rows: Rows) -> Cubic:
+        """Return the design restricted to these rows."""
         return self._with_inputs(dense_part(self.base, np.arange(self.map.d))[rows])
 
     def scaled(self, factors: Array) -> Cubic:
@@ -226,7 +231,7 @@ class Cubic(MappedDesign):
     def column(self, *inputs: int) -> int:
         """Return the column of the product of one, two or three inputs."""
         d = self.map.d
-        if not (1 <= len(inputs) <= 3 and all(0 <= one < d for one in inputs)):
+        if not (1 <= len(inputs) <= 3 and all(0 <= input < d for input in inputs)):
             raise IndexError(f"Cubic: needs 1 to 3 inputs of 0 .. {d - 1}, got {inputs}")
         i, j, k = sorted([-1] * (3 - len(inputs)) + list(inputs))
         i = i + 1

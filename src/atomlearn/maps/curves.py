@@ -66,7 +66,7 @@ class AdditiveSettings:
                 )
 
     def powers(self, X: Design) -> Design:
-        """Return |X|^exponent, entry by entry; X itself without an exponent."""
+        """Return |X|^exponent elementwise, or X itself if there is no exponent."""
         if self.exponent is None:
             return X
         stored = X.stored()
@@ -78,7 +78,7 @@ class AdditiveSettings:
         return as_design(np.abs(dense) ** self.exponent)
 
     def roots(self, levels: Array) -> Array:
-        """Return the levels of |x| from those of |x|^exponent; the same without an exponent."""
+        """Return the levels of |x| given those of |x|^exponent; unchanged without an exponent."""
         return levels if self.exponent is None else levels ** (1.0 / self.exponent)
 
     @property
@@ -161,11 +161,11 @@ def chi2(x: NDArray[Any], y: NDArray[Any]) -> NDArray[Any]:
 
 def splines(levels: Array, shares: Array, n_knots: int, degree: int) -> Array:
     """Return the B-splines of this degree at the levels, with knots at even quantiles."""
-    last = levels.size - 1
-    degree = min(degree, last)
+    end = levels.size - 1
+    degree = min(degree, end)
     quantiles = np.linspace(0.0, 1.0, n_knots)[1:-1] * (1 - 1e-12)
-    inner = np.minimum(np.searchsorted(np.cumsum(shares), quantiles), last)
-    knots = np.unique(levels[[0, *inner, last]])
+    inner = np.minimum(np.searchsorted(np.cumsum(shares), quantiles), end)
+    knots = np.unique(levels[[0, *inner, end]])
     ends = np.repeat(knots[0], degree), np.repeat(knots[-1], degree)
     padded = np.concatenate([ends[0], knots, ends[1]])
     return np.asarray(BSpline.design_matrix(levels, padded, degree).toarray())
@@ -211,19 +211,21 @@ def spline_tables(levels: Array, shares: Array, n_knots: int, degree: int) -> li
     interval = degree + passed
     values = [np.ones_like(x)]
     for order in range(1, degree + 1):
-        left = [x - np.take_along_axis(padded, interval + 1 - r, 1) for r in range(1, order + 1)]
+        distances = [
+            x - np.take_along_axis(padded, interval + 1 - r, 1) for r in range(1, order + 1)
+        ]
         right = [np.take_along_axis(padded, interval + r, 1) - x for r in range(1, order + 1)]
         carried = np.zeros_like(x)
         for r in range(order):
-            ratio = values[r] / (right[r] + left[order - 1 - r])
+            ratio = values[r] / (right[r] + distances[order - 1 - r])
             values[r] = carried + right[r] * ratio
-            carried = left[order - 1 - r] * ratio
+            carried = distances[order - 1 - r] * ratio
         values.append(carried)
     width = knots.shape[1] + degree - 1
     result = np.zeros((regular.size, n_levels, width))
     first = (np.arange(x.size) * width).reshape(x.shape) + (interval - degree)
-    for r, each in enumerate(values):
-        result.reshape(-1)[first + r] = each
+    for r, values_of_degree in enumerate(values):
+        result.reshape(-1)[first + r] = values_of_degree
     for j, table in zip(regular.tolist(), result, strict=True):
         tables[j] = table
     return tables

@@ -133,20 +133,25 @@ class Inputs(FeatureMap):
 
     @property
     def n_inputs(self) -> int:
+        """Number of inputs."""
         return self.count
 
     @property
     def n_columns(self) -> int:
+        """Number of columns."""
         return self.count
 
     def apply(self, X: object) -> Design:
+        """Return the columns of new rows X as a design."""
         return as_design(X)
 
     def names(self, columns: ArrayLike, names: Sequence[str] | None = None) -> list[str]:
-        # Only the names of these columns are made; there may be millions.
+        """Return the names of the columns."""
+        # Only the names of these columns are computed; there may be millions of columns.
         return [f"x{j}" if names is None else str(names[j]) for j in np.asarray(columns).tolist()]
 
     def inputs_of(self, terms: ArrayLike) -> Columns:
+        """Return the inputs of each of these terms."""
         numbers = np.asarray(terms, dtype=np.int64)
         return np.stack([numbers, np.full_like(numbers, -1)], axis=1)
 
@@ -184,10 +189,12 @@ class TermMap(FeatureMap):
 
     @property
     def n_columns(self) -> int:
+        """Number of columns."""
         return int(self.starts[-1])
 
     @property
     def n_terms(self) -> int:
+        """Number of terms."""
         return int(self.sizes.size)
 
     def term_of(self, columns: ArrayLike) -> Columns:

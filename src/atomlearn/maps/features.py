@@ -74,7 +74,7 @@ def features_named(features: Any) -> FeatureEntry:
 
 
 def explicit(X: Design) -> Design:
-    """Return the inputs of a map of products, refused if they are products already."""
+    """Return the inputs of a map of products; raise if they are products already."""
     if map_of(X).implicit:
         raise ValueError("X is a Polynomial design already; pass its inputs, or features='linear'")
     return X

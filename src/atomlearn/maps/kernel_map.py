@@ -47,12 +47,7 @@ class KernelMap:
 
 
 def factored(
-    kernel: KernelFunction,
-    data: NDArray[Any],
-    weight: Array,
-    rank: int,
-    tol: float,
-    number: int,
+    kernel: KernelFunction, data: NDArray[Any], weight: Array, rank: int, tol: float, number: int
 ) -> tuple[KernelMap, Array]:
     """Return the map of a kernel and its columns Z at the samples, by pivoted Cholesky steps.
 

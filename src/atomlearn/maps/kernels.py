@@ -23,12 +23,7 @@ from atomlearn.core import (
     whole_number,
 )
 from atomlearn.maps.feature_map import MappedDesign, TermMap
-from atomlearn.maps.kernel_map import (
-    KernelFunction,
-    KernelMap,
-    checked_kernels,
-    factored,
-)
+from atomlearn.maps.kernel_map import KernelFunction, KernelMap, checked_kernels, factored
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,9 +68,9 @@ class KernelOn:
     def __call__(self, A: NDArray[Any], B: NDArray[Any]) -> NDArray[Any]:
         """Return the kernel matrix K(A, B) of the rows of A and B, (len(A), len(B))."""
         if self.columns is not None:
-            chosen = list(self.columns)
-            A = A[:, chosen]
-            B = B[:, chosen]
+            columns = list(self.columns)
+            A = A[:, columns]
+            B = B[:, columns]
         # Imported here because importing it takes long.
         from sklearn.metrics.pairwise import pairwise_kernels
 
@@ -83,9 +78,9 @@ class KernelOn:
         return np.asarray(kernel_matrix, dtype=np.float64)
 
     def __str__(self) -> str:
-        inside = ", ".join(f"{key}={value:g}" for key, value in self.parameters)
+        arguments = ", ".join(f"{key}={value:g}" for key, value in self.parameters)
         columns_text = "all columns" if self.columns is None else f"columns {list(self.columns)}"
-        return f"{self.name}({inside}) on {columns_text}"
+        return f"{self.name}({arguments}) on {columns_text}"
 
 
 def kernel_grid(
@@ -156,23 +151,27 @@ class KernelMaps(TermMap):
 
     @cached_property
     def sizes(self) -> Columns:
+        """Number of columns of each term."""
         return np.array([map.pivots.size for map in self.maps], dtype=np.int64)
 
     def apply(self, X: Any) -> Kernels:
+        """Return the columns of new rows X as a design."""
         return Kernels.from_map(X, self)
 
     def inputs_of(self, terms: ArrayLike) -> Columns:
+        """Return the inputs of each of these terms."""
         raise TypeError("kernels are of whole rows, not of one input or two")
 
     def term_names(self, terms: ArrayLike, names: Sequence[str] | None = None) -> list[str]:
+        """Return ``kernel0``, ``kernel1``, ... for these terms."""
         return [f"kernel{term}" for term in np.asarray(terms).tolist()]
 
     def names(self, columns: ArrayLike, names: Sequence[str] | None = None) -> list[str]:
         """Return ``kernel2[5]`` for the column 5 of kernel 2."""
         numbers = np.asarray(columns, dtype=np.int64)
         terms = self.term_of(columns)
-        named = zip(self.term_names(terms), (numbers - self.starts[terms]).tolist(), strict=True)
-        return [f"{name}[{number}]" for name, number in named]
+        numbered = zip(self.term_names(terms), (numbers - self.starts[terms]).tolist(), strict=True)
+        return [f"{name}[{number}]" for name, number in numbered]
 
 
 class Kernels(Forwarding, MappedDesign):
@@ -257,7 +256,8 @@ class Kernels(Forwarding, MappedDesign):
             map, z = factored(kernel, data, weight, rank, float(tol), number)
             if normalize:
                 variance = float((weight @ (z - weight @ z) ** 2).sum())
-                # The columns of a constant kernel differ only by rounding, which is not scaled up.
+                # The columns of a constant kernel differ only by rounding errors, which must not be
+                # scaled up.
                 varies = variance > EPS * float((weight @ z**2).sum())
                 scale = 1.0 / math.sqrt(variance) if varies else 1.0
                 map = replace(map, scale=scale)
@@ -310,7 +310,7 @@ class Kernels(Forwarding, MappedDesign):
 
     @cached_property
     def groups(self) -> NDArray[np.int64]:
-        """The kernel of each column; kernels of rank 0 count."""
+        """The kernel of each column; kernels of rank 0 have a number, too."""
         return self.map.term_of(np.arange(self.shape[1]))
 
     def with_rows(self, rows: NDArray[np.int64]) -> Kernels:

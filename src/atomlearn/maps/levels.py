@@ -61,8 +61,8 @@ def nearest(levels: Array, x: NDArray[Any]) -> Bytes:
     return codes.reshape(values.shape)
 
 
-#: Entries of some columns one after the other, their rows (None: all), and the begin of each
-#: column.
+#: Entries of some columns one after the other, their rows (None if all rows), and the first entry
+#: of each column.
 Piece = tuple[NDArray[Any], NDArray[Any] | None, Columns]
 
 
@@ -128,7 +128,7 @@ def levels_and_codes(
 
 
 def encoded(base: Design, levels: Levels) -> CodedColumns:
-    """Return the codes of all entries, a byte for each; CSC arrays share their rows with X."""
+    """Return the codes of all entries, one byte each; a CSC result shares row indices with X."""
 
     def levels_of(first: int, piece: Piece) -> tuple[Array, Columns]:
         """Return the known levels of the columns of a piece, and their starts."""
@@ -163,8 +163,8 @@ def _encoded(
 def dense_codes(x: CodedColumns, zero: Columns, columns: Columns) -> Bytes:
     """Return the codes of some columns for all rows, (n_rows, len(columns)) in Fortran order."""
     if x.indices is None or x.indptr is None:
-        chosen: Bytes = x.codes.reshape(-1, x.n_rows)[columns].T
-        return chosen
+        codes: Bytes = x.codes.reshape(-1, x.n_rows)[columns].T
+        return codes
     result = np.empty((x.n_rows, columns.size), dtype=np.uint8, order="F")
     result[:] = zero[columns]
     for number, j in enumerate(columns.tolist()):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class MapSettings:
-    """Sizes and shares from which another way of computing is faster.
+    """Sizes and shares at which one algorithm becomes faster than another.
 
     None of them changes an answer beyond rounding. Sizes bound memory; the others come from
     measurements of both ways (``benchmarks/implicit.py``, ``additive.py`` and ``simple_mkl.py``);
@@ -22,9 +22,9 @@ class MapSettings:
     shares: int = 8
     #: Magnitudes of X for which products are far from overflow and underflow in single precision.
     single_range: tuple[float, float] = (1e-9, 1e12)
-    #: Sparse tensors with a smaller share of entries are searched by the processor, which forms no
-    #: product of zeros: at this share it has 10,000 times fewer multiplications than tiles, which
-    #: is the speed-up of a device.
+    #: Sparse tensors with a smaller share of nonzero entries are searched on the processor, which
+    #: forms no product of zeros: at this share it has 10,000 times fewer multiplications than
+    #: tiles, as many as a device is faster.
     tiles_from: float = 0.01
 
     # The search for the best products.

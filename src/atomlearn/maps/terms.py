@@ -43,6 +43,7 @@ class TermDesign(MappedDesign):
         return self.map.groups
 
     def scores(self, v: Array) -> Scores:
+        """Return the scores X'v of all columns."""
         return ArrayScores(self.scores_of(v))
 
     traits = Traits(reads_at_once=True)
@@ -67,7 +68,7 @@ class TermDesign(MappedDesign):
         return block if self.shape[0] * widest > LIMITS.piece_entries else DenseBlock(block.dense())
 
     def _coded_block(self, columns: Columns) -> CodedBlock:
-        """Return the columns as a ``CodedBlock`` over the terms that they are from."""
+        """Return the columns as a ``CodedBlock`` over the terms that contain them."""
         terms, part_of = np.unique(self.map.term_of(columns), return_inverse=True)
         within = columns - self.map.starts[terms[part_of.ravel()]]
         return CodedBlock(*self.coded(terms), part_of.ravel(), within)
@@ -120,9 +121,11 @@ class CodedBlock(Block):
         return result
 
     def scores(self, v: Array) -> Scores:
+        """Return A'v for the columns A of the block."""
         return ArrayScores(self._summed(v, power=1))
 
     def _squares(self, weights: Array) -> Array:
+        """Return sum_i w_i x_ij^2 of each column j, for w = ``weights``."""
         return self._summed(weights, power=2)
 
     def _summed(self, v: Array, power: int) -> Array:

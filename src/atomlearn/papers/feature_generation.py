@@ -83,6 +83,7 @@ class GenerationState(State):
     patience: float = PATIENCE
 
     def merit(self) -> float:
+        """Return the merit function that the solver minimizes."""
         return self.restricted_objective
 
     @property
@@ -126,10 +127,10 @@ class GenerationState(State):
 
     def selection(self) -> tuple[Columns, Columns]:
         """Return the columns in the order of selection, and the round that found each."""
-        found = np.fromiter(self.found, dtype=np.int64, count=len(self.found))
+        selected = np.fromiter(self.found, dtype=np.int64, count=len(self.found))
         rounds = np.fromiter(self.found.values(), dtype=np.int64, count=len(self.found))
-        kept = np.isin(found, self.columns)
-        return found[kept], rounds[kept]
+        kept = np.isin(selected, self.columns)
+        return selected[kept], rounds[kept]
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,12 +215,12 @@ class FeatureGeneration(Solver):
             labels = _blocks_of(groups_of_columns(problem, members), norm.k)
         if self.blocks is not None:
             members, labels, omega, intercept = self.blocks
-        state = self._begun(problem, members, labels, omega, intercept)
+        state = self._state_of_blocks(problem, members, labels, omega, intercept)
         if self.blocks is not None:
             self._refit(problem, state, self.tol or self.inner_tol)
         return self._price(problem, state)
 
-    def _begun(
+    def _state_of_blocks(
         self, problem: Problem, members: Columns, labels: Columns, omega: Array, intercept: float
     ) -> GenerationState:
         """Return the state of these blocks with the best intercept, before its certificate.
@@ -263,7 +264,7 @@ class FeatureGeneration(Solver):
         """Return the state of a checkpoint; its certificate is recomputed in one pass."""
         members, labels = (arrays[name].astype(np.int64) for name in ("members", "labels"))
         omega = arrays["omega"].astype(np.float64)
-        state = self._begun(problem, members, labels, omega, float(arrays["intercept"]))
+        state = self._state_of_blocks(problem, members, labels, omega, float(arrays["intercept"]))
         state.found = {int(column): int(step) for column, step in arrays["found"]}
         state.restricted_gap = float(arrays["restricted_gap"])
         return self._price(problem, state)
@@ -272,18 +273,20 @@ class FeatureGeneration(Solver):
         """Add the block, solve the subproblem, drop blocks of weight zero, find the next block."""
         shifted = problem.fit_intercept and problem.loss.task == "classification"
         if self.from_zero and shifted and not state.members.size:
-            # alpha = C 1 is the slope at predictions of zero, not at the best intercept.
+            # alpha = C * 1, where 1 is the slope of the loss at predictions of zero, not at the
+            # best intercept.
             scores = problem.design.scores(-loss_gradient(problem, np.zeros_like(problem.y)))
             state = replace(state, candidate=self._candidate(problem, state, scores))
         following = self._with_block(problem, state)
         self._refit(problem, following, self.inner_tol)
-        whole = replace(following)
-        most = self.n_features
+        copy = replace(following)
+        limit = self.n_features
         last = self.tol
         self._drop_idle(following)
-        if most and _count(problem, whole) >= most and _count(problem, following) == state.units:
-            following = whole  # blocks cut to the remaining number would alternate forever
-        if last is not None and most and _count(problem, following) >= most:
+        if limit and _count(problem, copy) >= limit and _count(problem, following) == state.units:
+            # Blocks cut to the remaining number of features would alternate forever.
+            following = copy
+        if last is not None and limit and _count(problem, following) >= limit:
             # The selection is final here, so it does not depend on the accuracy of this fit.
             self._refit(problem, following, min(last, self.inner_tol))
         return self._price(problem, following, state)
@@ -340,14 +343,14 @@ class FeatureGeneration(Solver):
 
     def _drop_idle(self, state: GenerationState) -> None:
         """Drop the blocks without weight: the point stays; n_features counts the columns in use."""
-        used = np.bincount(state.labels, state.omega != 0, minlength=state.n_blocks) > 0
-        if not used.all():
+        is_used = np.bincount(state.labels, state.omega != 0, minlength=state.n_blocks) > 0
+        if not is_used.all():
             assert state.block is not None
-            kept = np.flatnonzero(used[state.labels])
+            kept = np.flatnonzero(is_used[state.labels])
             state.block = state.block.gather(kept)
             state.members = state.members[kept]
             state.omega = state.omega[kept]
-            state.labels = (np.cumsum(used) - 1)[state.labels[kept]]
+            state.labels = (np.cumsum(is_used) - 1)[state.labels[kept]]
 
     def _price(
         self, problem: Problem, state: GenerationState, before: GenerationState | None = None
@@ -379,21 +382,21 @@ class FeatureGeneration(Solver):
             new = new[np.argsort(first, kind="stable")]
             new = new[~np.isin(new, active)][: max(self.n_features - state.units, 0)]
             best = best[np.isin(units, new) | np.isin(units, active)]
-        wanted = np.sort(best)
-        known = any(np.array_equal(np.sort(block), wanted) for block in state.blocks)
-        return best[:0] if known else best
+        block_sorted = np.sort(best)
+        is_known = any(np.array_equal(np.sort(block), block_sorted) for block in state.blocks)
+        return best[:0] if is_known else best
 
-    def _reason(self, state: GenerationState, before: GenerationState | None) -> Status | None:
+    def _reason(self, state: GenerationState, previous: GenerationState | None) -> Status | None:
         """Return the status if a stopping rule of the solver itself holds, else None."""
         if self.blocks is not None or (
             self.n_features is not None and state.units >= self.n_features
         ):
             return Status.COLUMN_LIMIT
-        if before is None:
+        if previous is None:
             return None
         if self.max_blocks is not None and state.iteration >= self.max_blocks:
             return Status.SELECTED
-        gain = before.restricted_objective - state.restricted_objective
+        gain = previous.restricted_objective - state.restricted_objective
         limit = self.outer_tol
         if limit is not None and gain <= limit * state.first_objective:
             return Status.SELECTED

@@ -133,23 +133,23 @@ class FISTA(Solver):
             restart=self.restart,
             least_decrease=0.9 if self._step_size() == "adaptive" else 1.0,
         )
-        at = state.iterate
+        iterate = state.iterate
         if self._step_size() == "fixed" and not state.begun:
-            at = replace(at, lipschitz=lipschitz_constant(problem) or at.lipschitz)
+            iterate = replace(iterate, lipschitz=lipschitz_constant(problem) or iterate.lipschitz)
         for _ in range(self.iterations):
-            at = acceleration.iterate(problem, proximal, at)
-        prediction = at.linear + at.intercept
-        certificate = prove(problem, None, at.weights, prediction).certificate
-        still = np.array_equal(at.weights, state.weights)
+            iterate = acceleration.iterate(problem, proximal, iterate)
+        prediction = iterate.linear + iterate.intercept
+        certificate = prove(problem, None, iterate.weights, prediction).certificate
+        still = np.array_equal(iterate.weights, state.weights)
         return FISTAState(
             columns=state.columns,
-            weights=at.weights,
-            intercept=at.intercept,
+            weights=iterate.weights,
+            intercept=iterate.intercept,
             prediction=prediction,
             certificate=certificate,
             iteration=state.iteration + 1,
             patience=2 if still else math.inf,
-            iterate=at,
+            iterate=iterate,
             begun=True,
         )
 
@@ -188,6 +188,7 @@ def lipschitz_constant(problem: Problem) -> float:
         return np.asarray(image - mean * (mean @ image))
 
     def transpose_dot(v: Array) -> Array:
+        """Return X'v."""
         return np.array(design.scores(root * (v - mean * (mean @ v))).full(), dtype=np.float64)
 
     n_samples, n_features = design.shape
@@ -253,6 +254,7 @@ def proximal_of(problem: Problem, owner: str, name: NamedProx | None, tau: float
     k = int(pattern[0])
 
     def proximal(v: Array, step: float) -> Array:
+        """Return the proximal map of the regularizer at v."""
         shrink = 1.0 / (1.0 + step * tau)
         return np.asarray(ksupport_prox(v * shrink, k, step * shrink * level, name)[0], np.float64)
 

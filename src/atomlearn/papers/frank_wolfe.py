@@ -65,12 +65,15 @@ class FrankWolfeState(State):
         return self.atoms if isinstance(self.atoms, FactoredAtoms) else None
 
     def n_active(self) -> int:
+        """Return the number of columns that carry weight."""
         return State.n_active(self) if self.factors is None else int((self.shares != 0).sum())
 
     def parts(self) -> tuple[tuple[Atom, float], ...]:
+        """Return the atoms and their weights."""
         return () if self.atoms is None else self.atoms.parts(self.shares)
 
     def matrix_parts(self) -> tuple[MatrixPart, ...] | None:
+        """Return the terms whose sum is the matrix, if the state has factors."""
         return None if self.factors is None else (self.factors.part(self.shares),)
 
 
@@ -198,10 +201,10 @@ class FrankWolfe(Solver):
         They end when the local pairwise gap is below half of the Frank-Wolfe gap of the last pass.
         """
         promised = state.toward_gap
-        for made in range(TUNING.inner_steps):
+        for n_steps in range(TUNING.inner_steps):
             worst, best, scores = hull.extremes(problem)
             if scores[best] - scores[worst] < promised:
-                return made
+                return n_steps
             hull.move(problem, hull.exchange(worst, best))
             promised = 0.5 * state.toward_gap
         return TUNING.inner_steps
@@ -220,28 +223,28 @@ class FrankWolfe(Solver):
         return hull.toward(vertex)
 
     def _price(
-        self, problem: Problem, state: FrankWolfeState, before: FrankWolfeState | None
+        self, problem: Problem, state: FrankWolfeState, previous: FrankWolfeState | None
     ) -> FrankWolfeState:
         """One pass over the data: scores, the best vertex, the certificate of this very point."""
-        vertex, reached, inner = self._best(problem, state, before)
+        vertex, polar, inner = self._best(problem, state, previous)
         gauge = float(state.shares.sum())
         level = slope_of_gauge(problem, gauge)
-        excess = reached - level
+        excess = polar - level
         if excess <= 0.0:
             vertex = None
             excess = 0.0
         state.vertex = vertex
         state.toward_gap = state.reach * excess - (inner - level * gauge)
-        if before is not None:
-            self._judge(state, before)
+        if previous is not None:
+            self._judge(state, previous)
         return state
 
     def _best(
-        self, problem: Problem, state: FrankWolfeState, before: FrankWolfeState | None
+        self, problem: Problem, state: FrankWolfeState, previous: FrankWolfeState | None
     ) -> tuple[Any, float, float]:
         """Certify the point; return the best atom, None for an empty one, <a, z> and <w, z>."""
         if state.factors is not None:
-            return self._best_factors(problem, state, state.factors, before)
+            return self._best_factors(problem, state, state.factors, previous)
         price = prove(
             problem,
             state.columns,
@@ -261,27 +264,29 @@ class FrankWolfe(Solver):
         problem: Problem,
         state: FrankWolfeState,
         atoms: FactoredAtoms,
-        before: FrankWolfeState | None,
+        previous: FrankWolfeState | None,
     ) -> tuple[Any, float, float]:
         """The same for a matrix by its factors, as closely as the gap before asks for."""
         v = negative_gradient(problem, state.prediction)
         scores = problem.design.scores(v)
-        accuracy = 0.02 if before is None else 0.02 * before.certificate.relative_gap
+        accuracy = 0.02 if previous is None else 0.02 * previous.certificate.relative_gap
         accuracy = min(max(accuracy, 0.05 * self.tol), 1e-2)
-        at = (state.weights, state.prediction, v, float(state.shares.sum()))
-        atom, reached, bounds = atoms.best(scores, accuracy, thorough=False)
-        state.certificate = with_rounding(problem, certify(problem, *at, bounds), *at[:3])
+        point = (state.weights, state.prediction, v, float(state.shares.sum()))
+        atom, polar, bounds = atoms.best(scores, accuracy, thorough=False)
+        state.certificate = with_rounding(problem, certify(problem, *point, bounds), *point[:3])
         if state.certificate.leaves_open(self.tol):
             # No better atom is found: now it pays to compute a tighter upper bound.
-            atom, reached, bounds = atoms.best(scores, 0.05 * self.tol, thorough=True)
-            state.certificate = with_rounding(problem, certify(problem, *at, bounds), *at[:3])
-        return atom, reached, float(v @ state.prediction)
+            atom, polar, bounds = atoms.best(scores, 0.05 * self.tol, thorough=True)
+            state.certificate = with_rounding(problem, certify(problem, *point, bounds), *point[:3])
+        return atom, polar, float(v @ state.prediction)
 
-    def _judge(self, state: FrankWolfeState, before: FrankWolfeState) -> None:
+    def _judge(self, state: FrankWolfeState, previous: FrankWolfeState) -> None:
         """Count the step, and say whether a further one can change anything."""
-        state.iteration = before.iteration + 1
-        if self.step_size == "classic" and not np.array_equal(state.prediction, before.prediction):
-            # F may increase, too: the run has stalled only if the point does not move.
+        state.iteration = previous.iteration + 1
+        if self.step_size == "classic" and not np.array_equal(
+            state.prediction, previous.prediction
+        ):
+            # F may also increase: the run has stalled only if the point does not change.
             state.patience = math.inf
         hard = state.factors is None or state.factors.is_hard
         if hard and state.certificate.leaves_open(self.tol):

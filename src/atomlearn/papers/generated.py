@@ -80,18 +80,18 @@ def generated(
     if not settled.reached and not (limit is None and result.converged):
         return result
     optimum = polished(problem, result, finish)
-    few = optimum.state.units <= wanted
+    fits_limit = optimum.state.units <= wanted
     interrupted = optimum.status is Status.INTERRUPTED
-    if few and (interrupted or optimum.relative_gap <= tol):
+    if fits_limit and (interrupted or optimum.relative_gap <= tol):
         return optimum if interrupted else replace(optimum, status=Status.CONVERGED, tol=tol)
     if interrupted or problem.deadline.passed:
         status = optimum.status if interrupted else Status.TIME_LIMIT
         return replace(result, status=status, passes=optimum.passes, seconds=optimum.seconds)
     # The optimum has more features than wanted, so generation runs again without the early stop.
-    again = run(problem, solver, stop, observers)
-    passes = optimum.passes + again.passes
-    seconds = optimum.seconds + again.seconds
-    return replace(again, passes=passes, seconds=seconds)
+    optimal = run(problem, solver, stop, observers)
+    passes = optimum.passes + optimal.passes
+    seconds = optimum.seconds + optimal.seconds
+    return replace(optimal, passes=passes, seconds=seconds)
 
 
 class _Settled(StoppingRule):

@@ -51,8 +51,8 @@ class Hull:
     @property
     def share_of_zero(self) -> float:
         """The convex weight of the vertex zero, 1 - sum c / reach."""
-        rest = 1.0 - float(self.shares.sum()) / self.reach if self.reach > 0 else 1.0
-        return rest if rest > self._rounding else 0.0
+        share = 1.0 - float(self.shares.sum()) / self.reach if self.reach > 0 else 1.0
+        return share if share > self._rounding else 0.0
 
     @property
     def _rounding(self) -> float:
@@ -127,26 +127,26 @@ class Hull:
         longest = share / (1.0 - share) if share < 1.0 else 0.0
         return Move(self.shares - self._unit(vertex), longest)
 
-    def exchange(self, giving: int, taking: int) -> Move:
-        """Return the pairwise direction v - u, u = ``giving`` and v = ``taking``.
+    def exchange(self, source: int, target: int) -> Move:
+        """Return the pairwise direction v - u, u = ``source`` and v = ``target``.
 
         The longest step moves the whole weight of u to v.
         """
-        change = self._unit(taking) - self._unit(giving)
-        return Move(change, self._share(giving) if self.reach > 0 else 0.0)
+        change = self._unit(target) - self._unit(source)
+        return Move(change, self._share(source) if self.reach > 0 else 0.0)
 
     def move(self, problem: Problem, move: Move, length: float | None = None) -> None:
         """Take a step of this length along the direction; None: the exact line search of F."""
         if length is None:
             length = best_step(
-                problem, self._way(problem, move.change), move.longest, self.intercept
+                problem, self._line_problem(problem, move.change), move.longest, self.intercept
             )
         shares = self.shares + length * move.change
         shares[shares <= self._rounding * self.reach] = 0.0
         total = float(shares.sum())
         self.shares = shares * (self.reach / total) if total > self.reach else shares
 
-    def _way(self, problem: Problem, change: Array) -> Way:
+    def _line_problem(self, problem: Problem, change: Array) -> Way:
         """Return the line search problem along ``change`` (t,) from the current point."""
         images = self.atoms.images
         penalty = problem.regularizer

@@ -59,6 +59,7 @@ class AtomState(State):
     bound: State | None = None
 
     def merit(self) -> float:
+        """Return the merit function that the solver minimizes."""
         return self.model_objective
 
 
@@ -175,13 +176,13 @@ class KFCFW(Solver):
     def start(self, problem: Problem, warm: WarmStart | None = None) -> AtomState:
         """Return the first state, at zero or with the warm start as its only atom: one pass."""
         _check(problem)
-        found, shares, intercept = warm_atoms(problem, warm)
-        atoms = found.take(np.zeros(0, dtype=np.int64))
+        support, shares, intercept = warm_atoms(problem, warm)
+        atoms = support.take(np.zeros(0, dtype=np.int64))
         alpha = np.ones(1)
         costs = np.zeros(1)
         gauge = float(shares.sum())
         if gauge > 0:
-            atoms = atoms.append(problem.design, Atom(found.columns, found.combine(shares)))
+            atoms = atoms.append(problem.design, Atom(support.columns, support.combine(shares)))
             alpha = np.array([0.0, 1.0])
             costs = np.array([0.0, problem.regularizer.value(gauge)])
         return self._price(SimplexModel(problem, atoms, costs), alpha, intercept, None)
@@ -202,14 +203,14 @@ class KFCFW(Solver):
         target = self.inner_ratio * state.own.certificate.gap
         alpha, intercept = model.minimum(alpha, state.intercept, target)
         if self.prune and not alpha[1:].all():
-            used = np.flatnonzero(alpha[1:])
-            kept = np.append(0, 1 + used)
-            model = SimplexModel(problem, atoms.take(used), costs[kept])
+            support = np.flatnonzero(alpha[1:])
+            kept = np.append(0, 1 + support)
+            model = SimplexModel(problem, atoms.take(support), costs[kept])
             alpha = alpha[kept]
         return self._price(model, alpha, intercept, state)
 
     def _price(
-        self, model: SimplexModel, alpha: Array, intercept: float, before: AtomState | None
+        self, model: SimplexModel, alpha: Array, intercept: float, previous: AtomState | None
     ) -> AtomState:
         """Return the state at ``alpha`` with its certificate and the next atom: one pass."""
         problem = model.problem
@@ -219,13 +220,13 @@ class KFCFW(Solver):
         intercept = optimal_intercept(problem, linear, intercept)
         prediction = linear + intercept
         price = prove(problem, atoms.columns, weights, prediction)
-        own = State(atoms.columns, weights, intercept, prediction, price.certificate)
-        lowest = bound = own
-        if before is not None:
-            assert before.lowest is not None
-            assert before.bound is not None
-            lowest = min(before.lowest, own, key=lambda at: at.certificate.objective)
-            bound = max(before.bound, own, key=_lower_bound)
+        state = State(atoms.columns, weights, intercept, prediction, price.certificate)
+        lowest = bound = state
+        if previous is not None:
+            assert previous.lowest is not None
+            assert previous.bound is not None
+            lowest = min(previous.lowest, state, key=lambda at: at.certificate.objective)
+            bound = max(previous.bound, state, key=_lower_bound)
         smooth = loss_value(problem, prediction)
         smooth += 0.5 * problem.tau * float(weights @ weights)
         return AtomState(
@@ -234,14 +235,14 @@ class KFCFW(Solver):
             intercept=lowest.intercept,
             prediction=lowest.prediction,
             certificate=_combined(lowest.certificate, bound.certificate),
-            iteration=0 if before is None else before.iteration + 1,
+            iteration=0 if previous is None else previous.iteration + 1,
             proved_by=None if bound is lowest else bound,
             atoms=atoms,
             alpha=alpha,
             costs=model.costs,
             atom=_new_atom(problem, price.scores),
             model_objective=smooth + float(model.costs @ alpha),
-            own=own,
+            own=state,
             lowest=lowest,
             bound=bound,
         )
@@ -252,24 +253,24 @@ def _lower_bound(state: State) -> float:
     return state.certificate.objective - state.certificate.gap
 
 
-def _combined(at: Certificate, by: Certificate) -> Certificate:
-    """Return the certificate of the objective of ``at`` with the lower bound of ``by``."""
-    if at is by:
-        return at
+def _combined(upper: Certificate, lower: Certificate) -> Certificate:
+    """Return the certificate of the objective of ``upper`` with the lower bound of ``lower``."""
+    if upper is lower:
+        return upper
     # Both objectives have rounding errors; that of ``by`` is included in its own gap.
-    rise = at.objective - by.objective + at.rounding
-    gap = min(at.gap, by.gap + rise)
-    searched = None if by.search_gap is None else min(by.search_gap + rise, gap)
-    rounding = at.rounding + by.rounding
-    return replace(at, gap=gap, polar=by.polar, search_gap=searched, rounding=rounding)
+    rise = upper.objective - lower.objective + upper.rounding
+    gap = min(upper.gap, lower.gap + rise)
+    searched = None if lower.search_gap is None else min(lower.search_gap + rise, gap)
+    rounding = upper.rounding + lower.rounding
+    return replace(upper, gap=gap, polar=lower.polar, search_gap=searched, rounding=rounding)
 
 
 def _new_atom(problem: Problem, scores: Scores) -> tuple[Columns, Array, float] | None:
     """Return columns, scaled values and cost of the next atom (S2); None if the gradient is 0."""
     regularizer = problem.regularizer
-    found = regularizer.norm.best_atom(scores)
-    columns = found.columns
-    atom = found.values
+    best = regularizer.norm.best_atom(scores)
+    columns = best.columns
+    atom = best.values
     if not columns.size:
         return None
     scale = regularizer.amount

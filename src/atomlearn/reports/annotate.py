@@ -71,22 +71,23 @@ def to_anndata(
     """
     if not is_anndata(adata):
         raise TypeError(f"to_anndata(model, adata) needs an AnnData, got {type(adata).__name__}")
-    found = _selection(model, adata, groupby, layer)
-    var, X = _matrix(adata, found.layer)
-    columns = _places(found.names, var)
-    found = replace(found, names=[str(var.index[column]) for column in columns])
-    scales = moments_of(as_design(X), columns)[1] if found.scales is None else found.scales
-    scores = found.weights * scales
-    if found.classes is not None and len(scores) == 1:
-        scores = np.concatenate([-scores, scores])  # a score speaks for the second class
-    _write_var(adata, key, found, scores)
-    params = {"method": "atomlearn", "reference": "rest", "use_raw": found.layer == "raw"}
-    if found.layer not in (None, "X", "raw"):
-        params["layer"] = str(found.layer)
+    selection = _selection(model, adata, groupby, layer)
+    var, X = _matrix(adata, selection.layer)
+    columns = _places(selection.names, var)
+    selection = replace(selection, names=[str(var.index[column]) for column in columns])
+    scales = moments_of(as_design(X), columns)[1] if selection.scales is None else selection.scales
+    scores = selection.weights * scales
+    if selection.classes is not None and len(scores) == 1:
+        # A positive score is in favor of the second class.
+        scores = np.concatenate([-scores, scores])
+    _write_var(adata, key, selection, scores)
+    params = {"method": "atomlearn", "reference": "rest", "use_raw": selection.layer == "raw"}
+    if selection.layer not in (None, "X", "raw"):
+        params["layer"] = str(selection.layer)
     kept: dict[str, Any] = {"params": params, "version": __version__}
-    if found.classes is not None:
-        params["groupby"] = str(found.groupby)
-        kept |= _ranked(adata, X, columns, found, scores)
+    if selection.classes is not None:
+        params["groupby"] = str(selection.groupby)
+        kept |= _ranked(adata, X, columns, selection, scores)
     adata.uns[key] = kept
 
 
@@ -117,13 +118,17 @@ def _selection(model: Any, adata: Any, groupby: str | None, layer: str | None) -
         plain = [feature for feature in model.features if len(feature.factors) == 1]
         if len(plain) < len(model.features) or any(feature.curve for feature in plain):
             raise ValueError("the model has products or curves of columns, which var cannot hold")
-        named = [model.inputs[feature.factors[0]].name for feature in plain]
+        genes_used = [model.inputs[feature.factors[0]].name for feature in plain]
         # Columns of obs, such as the age of donors, are covariates, and none of var.
         genes = {*map(str, _matrix(adata, layer)[0].index)}
-        kept = [at for at, name in enumerate(named) if name in genes or name not in _made(model)]
-        names = [named[at] for at in kept]
+        kept = [
+            index
+            for index, name in enumerate(genes_used)
+            if name in genes or name not in _derived_columns(model)
+        ]
+        names = [genes_used[index] for index in kept]
         weights = model.coefficients[:, kept]
-        found = _Selection(names, weights, None, model.classes, groupby, layer)
+        selection = _Selection(names, weights, None, model.classes, groupby, layer)
     else:
         var, X = _matrix(adata, layer)
         view = view_of(model, X, list(map(str, var.index)))
@@ -131,34 +136,34 @@ def _selection(model: Any, adata: Any, groupby: str | None, layer: str | None) -
             raise ValueError("the model has products or curves of columns, which var cannot hold")
         names = [view.names[column] for column in view.columns]
         scales = moments_of(view.design, view.columns)[1]
-        found = _Selection(names, view.weights, scales, view.classes, groupby, layer)
-    if found.classes is not None:
+        selection = _Selection(names, view.weights, scales, view.classes, groupby, layer)
+    if selection.classes is not None:
         if groupby is None:
             raise ValueError("give groupby=, the column of obs with the classes of the model")
         require_name(groupby, list(adata.obs.columns), "obs of adata has no column")
-    return found
+    return selection
 
 
-def _places(wanted: list[str], var: Any) -> NDArray[np.int64]:
+def _places(names_of_model: list[str], var: Any) -> NDArray[np.int64]:
     """Return the columns of these names: of the variables, else of a column of var with them all.
 
     scanpy.read_10x_h5 names variables by gene symbols and keeps the identifiers in var["gene_ids"].
     """
     for cells in (var.index, *(var[column] for column in var.columns)):
         names = list(map(str, cells))
-        place = {name: column for column, name in enumerate(names)}
+        column_of = {name: column for column, name in enumerate(names)}
         counts = Counter(names)
-        if all(counts[name] == 1 for name in wanted):
-            return np.array([place[name] for name in wanted], dtype=np.int64)
-    known = {*map(str, var.index)}
-    lost = [name for name in wanted if name not in known]
+        if all(counts[name] == 1 for name in names_of_model):
+            return np.array([column_of[name] for name in names_of_model], dtype=np.int64)
+    variables = {*map(str, var.index)}
+    missing = [name for name in names_of_model if name not in variables]
     raise ValueError(
-        f"{listing(lost)} of the model are no variables of adata; give the data that it was fitted "
-        "to, or layer="
+        f"{listing(missing)} of the model are no variables of adata; give the data that it was "
+        "fitted to, or layer="
     )
 
 
-def _made(model: SavedModel) -> set[str]:
+def _derived_columns(model: SavedModel) -> set[str]:
     """Return the names of the columns of X that are made of columns of obs."""
     return {name for plan in model.columns for name in plan.made()}
 
@@ -173,10 +178,10 @@ def _matrix(adata: Any, layer: str | None) -> tuple[Any, Any]:
     return adata.var, adata.layers[layer]
 
 
-def _write_var(adata: Any, key: str, found: _Selection, scores: Array) -> None:
+def _write_var(adata: Any, key: str, selection: _Selection, scores: Array) -> None:
     """Write the columns of var, and varm."""
-    known = {str(name): row for row, name in enumerate(adata.var_names)}
-    rows = np.array([known.get(name, -1) for name in found.names], dtype=np.int64)
+    rows_by_name = {str(name): row for row, name in enumerate(adata.var_names)}
+    rows = np.array([rows_by_name.get(name, -1) for name in selection.names], dtype=np.int64)
     has_row = rows >= 0
     table = np.zeros((adata.n_vars, len(scores)))
     table[rows[has_row]] = scores.T[has_row]
@@ -184,31 +189,31 @@ def _write_var(adata: Any, key: str, found: _Selection, scores: Array) -> None:
     selected = table.any(axis=1)
     adata.var[f"{key}_selected"] = selected
     adata.var[f"{key}_coefficient"] = table[np.arange(adata.n_vars), strongest]
-    if found.classes is not None:
-        labels = np.array([str(label) for label in found.classes], dtype=object)
+    if selection.classes is not None:
+        labels = np.array([str(label) for label in selection.classes], dtype=object)
         adata.var[f"{key}_class"] = np.where(selected, labels[strongest], "")
     adata.varm[key] = table
 
 
 def _ranked(
-    adata: Any, X: Any, columns: NDArray[np.int64], found: _Selection, scores: Array
+    adata: Any, X: Any, columns: NDArray[np.int64], selection: _Selection, scores: Array
 ) -> dict[str, Any]:
     """Return the record arrays of ``rank_genes_groups``, with a field for each class."""
-    labels = [str(label) for label in found.classes or ()]
-    cells = np.array([str(cell) for cell in adata.obs[found.groupby]], dtype=object)
+    labels = [str(label) for label in selection.classes or ()]
+    cells = np.array([str(cell) for cell in adata.obs[selection.groupby]], dtype=object)
     values = as_design(X).gather(columns).dense()
-    levels = np.expm1(np.minimum(values, 50.0))  # counts, if the values are their logarithms
+    levels = np.expm1(np.minimum(values, 50.0))  # the values are counts if they are not logarithms
     order = np.argsort(-scores, axis=1, kind="stable")
-    names = np.array(found.names, dtype=object)
+    names = np.array(selection.names, dtype=object)
     fields: dict[str, list[Any]] = {"names": [], "scores": [], "logfoldchanges": []}
-    for at, label in enumerate(labels):
-        inside = cells == label
-        means = [levels[rows].mean(axis=0) for rows in (inside, ~inside)]
+    for index, label in enumerate(labels):
+        in_class = cells == label
+        means = [levels[rows].mean(axis=0) for rows in (in_class, ~in_class)]
         with np.errstate(invalid="ignore", divide="ignore"):
             change = np.log2((means[0] + 1e-9) / (means[1] + 1e-9))
-        fields["names"].append(names[order[at]])
-        fields["scores"].append(scores[at, order[at]].astype(np.float32))
-        fields["logfoldchanges"].append(change[order[at]].astype(np.float32))
+        fields["names"].append(names[order[index]])
+        fields["scores"].append(scores[index, order[index]].astype(np.float32))
+        fields["logfoldchanges"].append(change[order[index]].astype(np.float32))
     unknown = [np.full(columns.size, np.nan, dtype=np.float32)] * len(labels)
     fields |= {"pvals": unknown, "pvals_adj": unknown}
     return {

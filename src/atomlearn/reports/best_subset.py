@@ -53,35 +53,37 @@ class SubsetProof:
         names = model.unit_names(view.names)
         unit = "feature" if model.groups is None else "group"
         k = f"{result.n_features:,} {unit}{'' if result.n_features == 1 else 's'}"
-        said = [_optimality_sentence(result, k), *_feature_sentences(result, k, unit, names)]
+        sentences = [_optimality_sentence(result, k), *_feature_sentences(result, k, unit, names)]
         best = result.columns if result.groups is None else result.groups
-        near = []
-        found = list[Twins]()
+        exchanges = []
+        substitutes = list[Twins]()
         for each in (result.near or ())[1:]:
             gone = np.setdiff1d(best, each.columns).tolist()
-            lost, come = (
-                ", ".join(names[at] for at in part)
+            leaving, entering = (
+                ", ".join(names[column] for column in part)
                 for part in (gone, np.setdiff1d(each.columns, best).tolist())
             )
             rise = each.objective / result.objective - 1.0
-            near.append((lost, come, f"+{percent(rise)}"))
+            exchanges.append((leaving, entering, f"+{percent(rise)}"))
             if len(gone) == 1 and unit == "feature":
-                found.append(Twins(gone[0], lost, (), rise, 0.0, (come,)))
+                substitutes.append(Twins(gone[0], leaving, (), rise, 0.0, (entering,)))
         if result.near is not None:
-            said.append(_near_sentence(len(near), percent(model.within), result.near_complete))
-            said += _shared_sentences(result, unit, names)
+            sentences.append(
+                _near_sentence(len(exchanges), percent(model.within), result.near_complete)
+            )
+            sentences += _shared_sentences(result, unit, names)
         if refitted:
-            said.append(
+            sentences.append(
                 "The subset that held-out rows were scored with was found in the same way among "
                 "the other rows, without a proof."
             )
         fitted = FittedEstimator(model, names=view.names)
-        drawn: list[Display | None] = [bounds_of(fitted)]
+        displays: list[Display | None] = [bounds_of(fitted)]
         if result.near is not None and unit == "feature":
-            drawn.insert(0, near_best_of(fitted))
-        said.append(NOT_THE_WORLD)
-        pictures = [each for each in drawn if each is not None]
-        return cls(f"all subsets of {k}", tuple(said), near, found, pictures)
+            displays.insert(0, near_best_of(fitted))
+        sentences.append(NOT_THE_WORLD)
+        pictures = [each for each in displays if each is not None]
+        return cls(f"all subsets of {k}", tuple(sentences), exchanges, substitutes, pictures)
 
 
 def _optimality_sentence(result: SubsetResult, k: str) -> str:
@@ -105,14 +107,13 @@ def _feature_sentences(result: SubsetResult, k: str, unit: str, names: dict[int,
     if result.open_columns is None:
         return [f"Nothing is proved of single {unit}s: they are too many to be listed."]
     n_open = result.open_columns.size - result.proved_in.size
-    out = result.n_proved_out
-    words = f"{out:,} of {out + result.open_columns.size:,} {unit}s are in no best model of {k}"
-    said = [f"{words}; of {n_open:,} this is not known." if n_open else f"{words}."]
+    n_out = result.n_proved_out
+    words = f"{n_out:,} of {n_out + result.open_columns.size:,} {unit}s are in no best model of {k}"
+    sentences = [f"{words}; of {n_open:,} this is not known." if n_open else f"{words}."]
     if result.proved_in.size:
-        said.append(
-            f"In every best model: {', '.join(names[at] for at in result.proved_in.tolist())}."
-        )
-    return said
+        common = ", ".join(names[column] for column in result.proved_in.tolist())
+        sentences.append(f"In every best model: {common}.")
+    return sentences
 
 
 def _shared_sentences(result: SubsetResult, unit: str, names: dict[int, str]) -> list[str]:
@@ -123,14 +124,15 @@ def _shared_sentences(result: SubsetResult, unit: str, names: dict[int, str]) ->
     models = result.near_models
     if models is None or (len(models.subsets) == 1 and models.complete):
         return []
-    every = ", ".join(names[at] for at in models.in_all.tolist()) or f"no {unit}"
-    said = f"In all of them: {every}. In some of them: {models.in_some.size:,} {unit}s."
+    every = ", ".join(names[column] for column in models.in_all.tolist()) or f"no {unit}"
+    sentence = f"In all of them: {every}. In some of them: {models.in_some.size:,} {unit}s."
     if models.undecided is None:
-        return [said]
+        return [sentence]
     total = result.n_proved_out + (0 if result.open_columns is None else result.open_columns.size)
-    none = total - models.in_all.size - models.in_some.size - models.undecided.size
-    said += f" In none of them: {none:,}."
-    return [said + (f" Not decided: {models.undecided.size:,}." if models.undecided.size else "")]
+    undecided = models.undecided.size
+    n_in_none = total - models.in_all.size - models.in_some.size - undecided
+    sentence += f" In none of them: {n_in_none:,}."
+    return [sentence + (f" Not decided: {undecided:,}." if undecided else "")]
 
 
 def _near_sentence(others: int, share: str, complete: bool) -> str:

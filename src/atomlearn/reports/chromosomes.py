@@ -25,11 +25,11 @@ def places_in(names: Sequence[str]) -> Places | None:
 
     The result is None if most of the names have no position.
     """
-    found = [_PLACED.match(name) for name in names]
-    if len(names) < 2 or sum(map(bool, found)) * 2 < len(names):
+    matches = [_PLACED.match(name) for name in names]
+    if len(names) < 2 or sum(map(bool, matches)) * 2 < len(names):
         return None
-    chromosomes = ["" if match is None else match[1].upper() for match in found]
-    return chromosomes, [-1 if match is None else int(match[2]) for match in found]
+    chromosomes = ["" if match is None else match[1].upper() for match in matches]
+    return chromosomes, [-1 if match is None else int(match[2]) for match in matches]
 
 
 @dataclass
@@ -69,44 +69,44 @@ class ChromosomesDisplay(Display):
         """
         labels = np.asarray(where[0])
         positions = np.asarray(where[1], dtype=np.float64)
-        known = np.flatnonzero((positions >= 0) & (labels != ""))
-        if known.size < 2:
+        placed = np.flatnonzero((positions >= 0) & (labels != ""))
+        if placed.size < 2:
             return None
-        found, number = np.unique(labels[known], return_inverse=True)
-        names = sorted(found.tolist(), key=lambda n: (not n.isdigit(), n.zfill(2)))
-        number = np.array([*map(names.index, found)])[number]
-        at = positions[known]
+        chromosomes, number = np.unique(labels[placed], return_inverse=True)
+        names = sorted(chromosomes.tolist(), key=lambda n: (not n.isdigit(), n.zfill(2)))
+        number = np.array([*map(names.index, chromosomes)])[number]
+        midpoints = positions[placed]
         first, last = np.full((2, len(names)), [[np.inf], [-np.inf]])
-        np.minimum.at(first, number, at)
-        np.maximum.at(last, number, at)
+        np.minimum.at(first, number, midpoints)
+        np.maximum.at(last, number, midpoints)
         ends = np.cumsum(last - first + 1.0)
-        place = at - last[number] + ends[number] - 1.0
-        height = _correlations(design, targets)[known]
+        axis_positions = midpoints - last[number] + ends[number] - 1.0
+        height = _correlations(design, targets)[placed]
         # Only the strongest feature in each bin of the axis is drawn, to keep the picture small.
-        bins = (place * (MOST_POINTS / ends[-1])).astype(np.int64)
+        bins = (axis_positions * (MOST_POINTS / ends[-1])).astype(np.int64)
         strongest = np.lexsort((-height, bins))
         drawn = strongest[np.unique(bins[strongest], return_index=True)[1]]
         chosen = {
-            name: (float(place[mine]), float(height[mine]))
+            name: (float(axis_positions[index]), float(height[index]))
             for name, column in selected.items()
-            for mine in np.flatnonzero(known == column)
+            for index in np.flatnonzero(placed == column)
         }
         middles = dict(zip(names, (ends - 0.5 * (last - first + 1.0)).tolist(), strict=True))
-        return cls(middles, place[drawn], height[drawn], number[drawn] % 2, chosen)
+        return cls(middles, axis_positions[drawn], height[drawn], number[drawn] % 2, chosen)
 
     def _draw(self, ax: Any, options: dict[str, Any]) -> None:
         """Draw the correlations as dots, the selected features as large dots."""
         for shade, color in enumerate((RAISES, OTHERS)):
-            mine = self.shades == shade
-            drawn = {"color": color, "alpha": 0.6, "markersize": 3, **options}
-            ax.plot(self.places[mine], self.heights[mine], ".", **drawn)
+            is_shade = self.shades == shade
+            style = {"color": color, "alpha": 0.6, "markersize": 3, **options}
+            ax.plot(self.places[is_shade], self.heights[is_shade], ".", **style)
         ax.plot(*np.array([*self.selected.values()]).reshape(-1, 2).T, "o", color=LOWERS)
         gap = np.nanmax(self.places) / 40
         labels = dict[str, float]()
-        last = -np.inf
+        last_middle = -np.inf
         for label, middle in self.chromosomes.items():
-            if middle - last > gap:  # labels of small chromosomes would overlap
-                labels[label] = last = middle
+            if middle - last_middle > gap:  # labels of small chromosomes would overlap
+                labels[label] = last_middle = middle
         ax.set_xticks([*labels.values()], [*labels])
         ax.grid(visible=False, axis="x")
         ax.set(xlabel="chromosome", ylabel="|correlation with the target|")
@@ -115,10 +115,10 @@ class ChromosomesDisplay(Display):
 def _correlations(design: Design, targets: Array) -> Array:
     """Return the largest absolute correlation of each column with the targets."""
     centered = targets - targets.mean(axis=1, keepdims=True)
-    spread = np.sqrt((centered**2).sum(axis=1))
+    norms = np.sqrt((centered**2).sum(axis=1))
     scale = column_moments(design)[1] * np.sqrt(design.shape[0])
     scale[scale == 0] = np.inf
-    found = np.zeros(design.shape[1])
-    for scores in design.scores_many(centered[spread > 0].T / spread[spread > 0]):
-        found = np.maximum(found, np.abs(scores.full()) / scale)
-    return found
+    correlations = np.zeros(design.shape[1])
+    for scores in design.scores_many(centered[norms > 0].T / norms[norms > 0]):
+        correlations = np.maximum(correlations, np.abs(scores.full()) / scale)
+    return correlations

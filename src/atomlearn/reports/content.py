@@ -71,7 +71,11 @@ class SelectedFeature:
         """
         strongest = self.strongest
         order = sorted(range(len(self.standardized)), key=lambda at: -abs(self.standardized[at]))
-        return tuple(at for at in order if 2.0 * self.standardized[at] / (strongest or 1.0) >= 1.0)
+        return tuple(
+            output
+            for output in order
+            if 2.0 * self.standardized[output] / (strongest or 1.0) >= 1.0
+        )
 
     @property
     def output(self) -> int:
@@ -107,10 +111,10 @@ class SelectedFeature:
     @property
     def interval(self) -> str:
         """The estimate with the ends of its interval, as text, "" if it was not estimated."""
-        found = dict(self.about)
-        if "estimate" not in found:
+        values = dict(self.about)
+        if "estimate" not in values:
             return ""
-        value, low, high = (f"{float(found[key]):.4g}" for key in ("estimate", "lower", "upper"))
+        value, low, high = (f"{float(values[key]):.4g}" for key in ("estimate", "lower", "upper"))
         return f"{value} ({low} to {high})"
 
     def ratio(self, scale: str) -> str:
@@ -251,15 +255,15 @@ def _counted(count: int, noun: str) -> str:
 
 
 def without_covariates(
-    found: Sequence[SelectedFeature], free: Collection[int]
+    features: Sequence[SelectedFeature], free: Collection[int]
 ) -> tuple[tuple[SelectedFeature, ...], tuple[SelectedFeature, ...]]:
     """Return the selected features with new ranks, and the covariates.
 
     ``free`` are the indices of the covariates, which are unpenalized.
     """
-    selected = [item for item in found if item.index not in free]
+    selected = [item for item in features if item.index not in free]
     ranked = tuple(replace(item, rank=rank) for rank, item in enumerate(selected, start=1))
-    return ranked, tuple(item for item in found if item.index in free)
+    return ranked, tuple(item for item in features if item.index in free)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -348,25 +352,25 @@ class Content:
         total = self.terms[1] if self.terms else self.n_features
         verdict = self.verdict
         unit = self.unit
-        single = ""
+        ungrouped = ""
         if self.ungrouped and self.ungrouped[1]:
-            single = f" and {self.ungrouped[0]:,} of {self.ungrouped[1]:,} columns in no group"
+            ungrouped = f" and {self.ungrouped[0]:,} of {self.ungrouped[1]:,} columns in no group"
             count -= self.ungrouped[0]
             total -= self.ungrouped[1]
             unit = "group or column"
-        of = f"{total:,} {self.unit}s"
+        pool = f"{total:,} {self.unit}s"
         if self.terms and total != self.n_features:
-            of += f" ({len(self.selected):,} of {_counted(self.n_features, 'column')})"
-        of += single
+            pool += f" ({len(self.selected):,} of {_counted(self.n_features, 'column')})"
+        pool += ungrouped
         covariates = ""
         if self.covariates:
             covariates = f" beside {_counted(len(self.covariates), 'covariate')}"
         if not self.count:
             return f"No {unit} of {total:,} was selected for {self.target}{covariates}"
         if self.held_out is None:
-            return f"{count:,} of {of} selected for {self.target}{covariates}, not tested"
-        were = "was" if count == 1 and not single else "were"
-        first = f"{count:,} of {of} {were} selected{covariates}"
+            return f"{count:,} of {pool} selected for {self.target}{covariates}, not tested"
+        were = "was" if count == 1 and not ungrouped else "were"
+        first = f"{count:,} of {pool} {were} selected{covariates}"
         model = f"a model of {_counted(self.held_out.n_selected, unit)}"
         # The scores belong to models of other rows, which may have another number of features.
         if verdict.n_folds or self.held_out.n_selected != self.count:
@@ -374,8 +378,8 @@ class Content:
         if not self.held_out.refitted:
             model = "this model"
         if verdict.better:
-            more = f" better than {verdict.guess}" if self.covariates else ""
-            return f"{first}; {model} predicts {self.target}{more}"
+            comparison = f" better than {verdict.guess}" if self.covariates else ""
+            return f"{first}; {model} predicts {self.target}{comparison}"
         if verdict.verdict == "no better":
             return f"{first}; {model} predicts {self.target} no better than {verdict.guess}"
         return f"{first}; too few rows to tell whether {model} predicts {self.target}"
@@ -395,7 +399,7 @@ class Content:
         scores = () if self.held_out is None else self.held_out.scores
         others = [score.figure for score in scores if score.name != self.verdict.score_name]
         kind = self.verdict.kind
-        return [(f"{kind} {name}", shown, against) for name, shown, against in others]
+        return [(f"{kind} {name}", value, against) for name, value, against in others]
 
     @property
     def recalls(self) -> list[tuple[str, int, float]]:
@@ -403,33 +407,35 @@ class Content:
         table = () if self.held_out is None else self.held_out.confusion
         labels = [label for label, _ in self.class_counts]
         return [
-            (label, sum(row), row[at] / sum(row) if any(row) else float("nan"))
-            for at, (label, row) in enumerate(zip(labels, table, strict=False))
+            (label, sum(row), row[index] / sum(row) if any(row) else float("nan"))
+            for index, (label, row) in enumerate(zip(labels, table, strict=False))
         ]
 
     @property
     def displays(self) -> list[Display]:
         """All displays of the page, in their order."""
-        several = len(self.outputs) > 1 and len(self.selected) > 0
+        has_outputs = len(self.outputs) > 1 and len(self.selected) > 0
         held_out = self.held_out
-        found: list[Display] = [*self.curves, *self.evidence]
-        found += self.proof.bounds if self.proof else []
-        if several:
+        displays: list[Display] = [*self.curves, *self.evidence]
+        displays += self.proof.bounds if self.proof else []
+        if has_outputs:
             first = self.selected[:12]
             values = np.transpose([item.standardized for item in first])
-            found.append(CoefficientDisplay(values, [item.shown for item in first], self.outputs))
+            displays.append(
+                CoefficientDisplay(values, [item.shown for item in first], self.outputs)
+            )
         if held_out is not None:
-            found += held_out.displays
+            displays += held_out.displays
         products = [item for item in self.selected if len(item.factors) == 2]
         if any(item.is_product for item in products):
             sizes = [item.strongest for item in products]
-            found.append(InteractionsDisplay.of([item.factors for item in products], sizes))
-        drawn = [fit for fit in self.fits if len(fit.history) > 1]  # a line needs two points
-        if drawn and self.is_bounded:
-            histories = [fit.history for fit in drawn]
-            labels = [fit.label for fit in drawn]
-            found.append(ConvergenceDisplay(histories, self.goal, labels))
-        return found
+            displays.append(InteractionsDisplay.of([item.factors for item in products], sizes))
+        traced = [fit for fit in self.fits if len(fit.history) > 1]  # a line needs two points
+        if traced and self.is_bounded:
+            histories = [fit.history for fit in traced]
+            labels = [fit.label for fit in traced]
+            displays.append(ConvergenceDisplay(histories, self.goal, labels))
+        return displays
 
     @property
     def gap_on_selected(self) -> float | None:
@@ -447,8 +453,8 @@ class Content:
             return "all matrices"
         if self.proof is not None:
             return self.proof.over
-        some = self.chosen_first or self.gap_on_selected is not None
-        return "the selected features" if some else "all features"
+        has_note = self.chosen_first or self.gap_on_selected is not None
+        return "the selected features" if has_note else "all features"
 
     @property
     def headline_gap(self) -> float:

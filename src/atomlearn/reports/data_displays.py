@@ -50,8 +50,8 @@ class SharesDisplay(Display):
         """Draw one curve per class, with the identity line if ``diagonal``."""
         if self.diagonal:
             ax.plot([0, 1], [0, 1], linestyle="--", color=OTHERS)
-        drawn = {"marker": self.marker, **options}
-        lines = [ax.plot(x, y, **drawn)[0] for x, y in self.points]
+        style = {"marker": self.marker, **options}
+        lines = [ax.plot(x, y, **style)[0] for x, y in self.points]
         ax.set(xlabel=self.across, ylabel=self.up, xlim=(0, 1.01), ylim=(0, 1.01))
         outside = {"loc": "center left", "bbox_to_anchor": (1.0, 0.5), "fontsize": "x-small"}
         names = [label_of(label) for label in self.labels]
@@ -145,8 +145,8 @@ def curves_of_classes(
         if probabilities is not None:
             shares = np.asarray(probabilities)[:, outputs[place]]
             calibration.append(calibration_points(truth, shares))
-    found: list[Display] = [RocDisplay(roc, names), PrecisionDisplay(precision, names)]
-    return [*found, CalibrationDisplay(calibration, names)] if calibration else found
+    displays: list[Display] = [RocDisplay(roc, names), PrecisionDisplay(precision, names)]
+    return [*displays, CalibrationDisplay(calibration, names)] if calibration else displays
 
 
 @dataclass
@@ -176,7 +176,7 @@ class BoxesDisplay(Display):
         shares = [0.05, 0.25, 0.5, 0.75, 0.95]
         least, low, middle, high, most = np.array([np.quantile(x, shares) for x in self.values]).T
         places = names_on(ax, self.labels)
-        colors = [SERIES[place % len(SERIES)] for place in places]
+        colors = [SERIES[index % len(SERIES)] for index in places]
         ax.hlines(places, least, most, color=OTHERS, linewidth=1.0)
         ax.barh(places, high - low, 0.6, low, color=colors, alpha=0.7, **options)
         ax.plot(middle, places, "|", color=OTHERS, markersize=12)
@@ -254,9 +254,9 @@ class PredictionDisplay(Display):
 
     def _draw(self, ax: Any, options: dict[str, Any]) -> None:
         """Draw the predictions, subsampled to at most ``MOST_POINTS`` points."""
-        some = slice(None, None, -(-len(self.truth) // MOST_POINTS))
-        truth = np.asarray(self.truth)[some]
-        predicted = np.asarray(self.predicted)[some]
+        subsample = slice(None, None, -(-len(self.truth) // MOST_POINTS))
+        truth = np.asarray(self.truth)[subsample]
+        predicted = np.asarray(self.predicted)[subsample]
         ends = [np.min([truth, predicted]), np.max([truth, predicted])]
         ax.plot(ends, ends, color=OTHERS, linestyle="--")
         ax.scatter(truth, predicted, **{"s": 12, "alpha": 0.5, "lw": 0, **options})

@@ -62,8 +62,8 @@ class PathDisplay(Display):
         levels_on(ax, self.chosen)
         ax.set_ylabel("coefficient")
         ax.legend(
-            [self.lines_[place] for place in largest],
-            [label_of(self.names[place], 16) for place in largest],
+            [self.lines_[index] for index in largest],
+            [label_of(self.names[index], 16) for index in largest],
             title="largest",
             fontsize="x-small",
             loc="center left",
@@ -231,9 +231,9 @@ class CoefficientDisplay(Display):
             return
         height = 0.8 / n_outputs
         places = names_on(ax, self.names)
-        for place, (row, output) in enumerate(zip(self.values, self.outputs, strict=True)):
-            at = places + (place - (n_outputs - 1) / 2) * height
-            ax.barh(at, row, height, label=label_of(output), **options)
+        for index, (row, output) in enumerate(zip(self.values, self.outputs, strict=True)):
+            heights = places + (index - (n_outputs - 1) / 2) * height
+            ax.barh(heights, row, height, label=label_of(output), **options)
         ax.axvline(0.0, color=OTHERS, linewidth=0.8)
         ax.set_xlabel("coefficient")
         if n_outputs > 1:
@@ -301,12 +301,12 @@ class NearBestDisplay(Display):
         places = names_on(ax, self.names)
         ax.hlines(places, self.lower, self.upper, color=OTHERS, linewidth=1.0)
         ax.hlines(places, self.least, self.most, color=RAISES, linewidth=4.0, alpha=0.5)
-        for chosen, filled in ((self.always, True), (~self.always, False)):
+        for mask, filled in ((self.always, True), (~self.always, False)):
             face = RAISES if filled else "none"
             label = "in all near-best models" if filled else "in some of them"
             style = {"facecolors": face, "edgecolors": RAISES, "zorder": 3, **options}
-            if chosen.any():
-                ax.scatter(self.values[chosen], places[chosen], label=label, **style)
+            if mask.any():
+                ax.scatter(self.values[mask], places[mask], label=label, **style)
         ax.axvline(0.0, color=OTHERS, linewidth=0.8)
         ax.set_xlabel("coefficient")
         ax.legend(loc="best", fontsize="small")

@@ -95,7 +95,7 @@ class Display:
         with suppress(TypeError):  # a result of ``solve`` is no estimator
             check_is_fitted(estimator)
         if cls not in MAKERS:
-            names = ", ".join(sorted(each.__name__ for each in MAKERS))
+            names = ", ".join(sorted(kind.__name__ for kind in MAKERS))
             raise TypeError(
                 f"{cls.__name__} is not made from an estimator; construct it, or use {names}"
             )
@@ -193,14 +193,14 @@ def page_style() -> dict[str, Any]:
     soft = dict.fromkeys(("axes.edgecolor", "xtick.color", "ytick.color"), OTHERS)
     dark = dict.fromkeys(("text.color", "axes.labelcolor"), INK)
     clear = dict.fromkeys(("figure.facecolor", "axes.facecolor", "savefig.facecolor"), "none")
-    off = dict.fromkeys(("axes.spines.top", "axes.spines.right", "legend.frameon"), False)
+    switched_off = dict.fromkeys(("axes.spines.top", "axes.spines.right", "legend.frameon"), False)
     sizes = dict.fromkeys(("axes.titlesize", "axes.labelsize"), "medium")
     grid = {"axes.grid": True, "grid.color": GRID, "axes.axisbelow": True}
     cycle = cycler(linestyle=["-", "--", ":"]) * cycler(color=SERIES)
     lines = {"axes.prop_cycle": cycle, "lines.markersize": 4}
     # The padding leaves room for characters that are wider in the font of the browser.
     text = {"svg.fonttype": "none", "font.size": 9.0, "figure.constrained_layout.w_pad": 0.1}
-    return {**soft, **dark, **clear, **off, **sizes, **grid, **lines, **text}
+    return {**soft, **dark, **clear, **switched_off, **sizes, **grid, **lines, **text}
 
 
 def svg_of(display: Display) -> str:
@@ -218,12 +218,12 @@ def svg_of(display: Display) -> str:
             display.plot(ax=figure.subplots())
             nothing = dict.fromkeys(("Date", "Creator", "Format", "Type"))
             figure.savefig(stream, format="svg", metadata=nothing)
-    head, inside = re.split(r"<svg[^>]*>", stream.getvalue(), maxsplit=1)[-2:]
+    head, body = re.split(r"<svg[^>]*>", stream.getvalue(), maxsplit=1)[-2:]
     box = re.search(r'viewBox="[^"]*"', stream.getvalue())
     assert box is not None, head
-    inside = re.sub(r"<defs>\s*<style.*?</style>\s*</defs>", "", inside, count=1, flags=re.DOTALL)
-    inside = re.sub(r"<[^>]*>", _for_a_page, re.sub(r">\s+<", "><", inside))
-    return f'<svg class="plot" {box[0]} role="img" aria-label="{escape(display.title)}">{inside}'
+    body = re.sub(r"<defs>\s*<style.*?</style>\s*</defs>", "", body, count=1, flags=re.DOTALL)
+    body = re.sub(r"<[^>]*>", _for_a_page, re.sub(r">\s+<", "><", body))
+    return f'<svg class="plot" {box[0]} role="img" aria-label="{escape(display.title)}">{body}'
 
 
 #: Maps each color of a picture to the CSS variable of report.css that replaces it.

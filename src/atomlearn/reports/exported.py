@@ -39,19 +39,21 @@ def exported_model(estimator: Any, target: str = "target") -> SavedModel:
     columns, weights = nonzero_coefficients(estimator.coef_)
     has_curves = map.unit == "inputs"
     terms = np.unique(map.term_of(columns)) if has_curves else columns
-    pairs = [[int(at) for at in pair if at >= 0] for pair in map.inputs_of(terms)]
-    used = sorted({at for pair in pairs for at in pair})
+    pairs = [[int(input) for input in pair if input >= 0] for pair in map.inputs_of(terms)]
+    inputs = sorted({input for pair in pairs for input in pair})
     names = input_names(estimator)
-    shown = names or [f"x{column}" for column in range(map.n_inputs)]
+    names_of_inputs = names or [f"x{column}" for column in range(map.n_inputs)]
     features = []
     for term, pair in zip(terms.tolist(), pairs, strict=True):
         curve = ModelCurve(*curve_of(map, columns, weights, term)) if has_curves else None
         name = map.term_names([term], names)[0] if has_curves else map.names([term], names)[0]
-        factors = tuple(used.index(column) for column in pair)
+        factors = tuple(inputs.index(column) for column in pair)
         features.append(ModelFeature(term, name, factors, curve))
     encoding = table_encoding(estimator)
     plans = () if encoding is None else encoding.columns
-    schema = Schema(len(shown), tuple(shown), columns=plans).restricted_to(used)
+    schema = Schema(len(names_of_inputs), tuple(names_of_inputs), columns=plans).restricted_to(
+        inputs
+    )
     n_outputs = len(weights)
     task = as_loss(estimator.loss).task
     return SavedModel(
@@ -60,8 +62,8 @@ def exported_model(estimator: Any, target: str = "target") -> SavedModel:
         target=target,
         classes=tuple(estimator.classes_.tolist()) if is_classifier(estimator) else None,
         n_features=map.n_terms if has_curves else map.n_columns,
-        n_inputs=len(shown),
-        inputs=tuple(ModelInput(column, shown[column]) for column in used),
+        n_inputs=len(names_of_inputs),
+        inputs=tuple(ModelInput(column, names_of_inputs[column]) for column in inputs),
         features=tuple(features),
         is_named=names is not None,
         first_index=0,
@@ -79,13 +81,13 @@ def exported_model(estimator: Any, target: str = "target") -> SavedModel:
 
 def _settings(estimator: Any, task: str) -> dict[str, Any]:
     """Return the settings that predictions need: joint classes, and the baseline hazard."""
-    found: dict[str, Any] = {"method": "atomic norm"}
+    settings: dict[str, Any] = {"method": "atomic norm"}
     if task == "classification" and len(estimator.results_) == 1 < len(estimator.classes_) - 1:
-        found["classes"] = "together"
+        settings["classes"] = "together"
     if task == "survival" and len(estimator.baselines_) == 1:
         [baseline] = estimator.baselines_.values()
         if np.isfinite(baseline.cumulative).all():
-            found["baseline_score"] = 0.0
-            found["baseline_times"] = baseline.times.tolist()
-            found["baseline_hazard"] = baseline.cumulative.tolist()
-    return found
+            settings["baseline_score"] = 0.0
+            settings["baseline_times"] = baseline.times.tolist()
+            settings["baseline_hazard"] = baseline.cumulative.tolist()
+    return settings

@@ -11,16 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn.core import (
-    TINY,
-    Array,
-    Result,
-    Rows,
-    as_loss,
-    dense_part,
-    is_opened,
-    moments_of,
-)
+from atomlearn.core import TINY, Array, Result, Rows, as_loss, dense_part, is_opened, moments_of
 from atomlearn.findings.held_out import at_choices, fits_of, fitted_to, rows_of, unproved
 from atomlearn.findings.intervals import scale_of_loss
 from atomlearn.findings.stability import StabilitySelector
@@ -46,7 +37,8 @@ from atomlearn.reports.view import View, view_of
 
 #: Maximum number of small pictures side by side; more of them make a page slow.
 MOST_PANELS = 12
-#: Standard deviations from which one unit is far more than the values of a column differ.
+#: If one unit exceeds the spread of a column's values by this number of standard deviations, the
+#: column counts as narrow.
 FAR = 10.0
 
 
@@ -54,7 +46,7 @@ def selected_of(view: View) -> tuple[SelectedFeature, ...]:
     """Return the selected features, sorted by their absolute standardized coefficients."""
     if not view.columns.size:
         return ()
-    numbers, place = np.unique(view.map.term_of(view.columns), return_inverse=True)
+    numbers, term_of_column = np.unique(view.map.term_of(view.columns), return_inverse=True)
     factors = view.map.inputs_of(numbers)
     narrow = np.zeros(numbers.size, dtype=bool)
     if view.map.unit is None:
@@ -64,53 +56,57 @@ def selected_of(view: View) -> tuple[SelectedFeature, ...]:
         is_binary = np.isclose(deviations**2, means * (1.0 - means), rtol=1e-4)
         narrow = (FAR * deviations < 1.0) & ~is_binary
     else:
-        slopes, sizes = _term_sizes(view, place, factors)
+        slopes, sizes = _term_sizes(view, term_of_column, factors)
     names = view.map.term_names(numbers, view.names)
     groups = {} if view.is_mapped else _groups_of(view.model)
     return tuple(
         SelectedFeature(
             rank=rank,
-            name=str(names[at]),
-            index=int(numbers[at]),
-            coefficients=tuple(slopes[:, at].tolist()),
-            standardized=tuple(sizes[:, at].tolist()),
-            factors=tuple(view.names[j] for j in factors[at] if j >= 0) if view.is_mapped else (),
-            group=", ".join(groups.get(int(numbers[at]), ())),
-            is_narrow=bool(narrow[at]),
+            name=str(names[column]),
+            index=int(numbers[column]),
+            coefficients=tuple(slopes[:, column].tolist()),
+            standardized=tuple(sizes[:, column].tolist()),
+            factors=tuple(view.names[j] for j in factors[column] if j >= 0)
+            if view.is_mapped
+            else (),
+            group=", ".join(groups.get(int(numbers[column]), ())),
+            is_narrow=bool(narrow[column]),
         )
-        for rank, at in enumerate(np.argsort(-np.abs(sizes).max(axis=0), kind="stable"), start=1)
+        for rank, column in enumerate(
+            np.argsort(-np.abs(sizes).max(axis=0), kind="stable"), start=1
+        )
     )
 
 
-def _term_sizes(view: View, place: Rows, factors: Rows) -> tuple[Array, Array]:
+def _term_sizes(view: View, term_of_column: Rows, factors: Rows) -> tuple[Array, Array]:
     """Return the slope and standardized size of each term, both (n_outputs, n_terms).
 
     A term is the sum of several columns, such as the basis columns of a curve. The slope is that of
     the least-squares line of a term on its input; the size is the standard deviation of the term
-    over the rows, with the sign of the slope. ``place`` holds the term of each selected column, and
-    ``factors``, shape (n_terms, 2), the inputs of each term.
+    over the rows, with the sign of the slope. ``term_of_column`` holds the term of each selected
+    column, and ``factors``, shape (n_terms, 2), the inputs of each term.
     """
     slopes, sizes = np.zeros((2, view.outputs, len(factors)))
-    for at, (first, second) in enumerate(factors.tolist()):
-        mine = place == at
-        added = view.weights[:, mine] @ dense_part(view.design, view.columns[mine]).T
-        sizes[:, at] = slopes[:, at] = added.std(axis=1)
+    for index, (first, second) in enumerate(factors.tolist()):
+        is_term = term_of_column == index
+        added = view.weights[:, is_term] @ dense_part(view.design, view.columns[is_term]).T
+        sizes[:, index] = slopes[:, index] = added.std(axis=1)
         if second >= 0:
             continue
         x = view.input(first)
         x = x - x.mean()
-        slopes[:, at] = added @ x / max(float(x @ x), TINY)
-        sizes[:, at] *= np.where(slopes[:, at] < 0, -1.0, 1.0)
+        slopes[:, index] = added @ x / max(float(x @ x), TINY)
+        sizes[:, index] *= np.where(slopes[:, index] < 0, -1.0, 1.0)
     return slopes, sizes
 
 
 def _groups_of(model: Any) -> dict[int, list[str]]:
     """Return a map from selected column to the names of its groups, {} for norms without groups."""
-    found: dict[int, list[str]] = {}
+    names: dict[int, list[str]] = {}
     for part in selected_groups(model):
         for column in part.columns.tolist():
-            found.setdefault(column, []).append(name_of_part(part))
-    return found
+            names.setdefault(column, []).append(name_of_part(part))
+    return names
 
 
 def single_inputs(view: View, selected: Sequence[SelectedFeature]) -> dict[SelectedFeature, int]:
@@ -118,7 +114,9 @@ def single_inputs(view: View, selected: Sequence[SelectedFeature]) -> dict[Selec
     if not selected or view.map.unit == "kernels":
         return {}
     inputs = view.map.inputs_of([feature.index for feature in selected]).tolist()
-    return {feature: at[0] for feature, at in zip(selected, inputs, strict=True) if at[1] < 0}
+    return {
+        feature: input[0] for feature, input in zip(selected, inputs, strict=True) if input[1] < 0
+    }
 
 
 @dataclass(frozen=True)
@@ -162,8 +160,8 @@ def half_fits(fits: Fits, view: View) -> list[Half]:
         return Half(part.map, part.columns, part.weights)
 
     entries = view.design.shape[0] * view.design.shape[1]
-    more = {"fits": fits_of(fits.estimator, searched=False), **fits.dependence}
-    return fitted_halves(fits.y, entries, fits.rng, fitted, fits.n_resamples, **more)
+    arguments = {"fits": fits_of(fits.estimator, searched=False), **fits.dependence}
+    return fitted_halves(fits.y, entries, fits.rng, fitted, fits.n_resamples, **arguments)
 
 
 def with_twins(
@@ -209,14 +207,14 @@ def forbidden(
 
 
 def along_chromosomes(
-    view: View, y: NDArray[Any], selected: Sequence[SelectedFeature], given: Places | None
+    view: View, y: NDArray[Any], selected: Sequence[SelectedFeature], positions: Places | None
 ) -> ChromosomesDisplay | None:
     """Return a Manhattan plot of the correlations of features with the target, or None.
 
-    ``given`` holds chromosomes and positions; if it is None, they are parsed from the names of
+    ``positions`` holds chromosomes and positions; if it is None, they are parsed from the names of
     columns. ``y`` holds numbers or class codes. The result is None if positions are not known.
     """
-    where = places_in(view.names) if given is None else given
+    where = places_in(view.names) if positions is None else positions
     if where is None or view.map.unit == "kernels" or y.dtype.names is not None:
         return None
     if not len(where[0]) == len(np.asarray(where[1])) == view.inputs.shape[1]:
@@ -242,11 +240,11 @@ def boxes_of(
     labels = view.labels
     if labels is None or len(labels) > MOST_PANELS or view.map.unit is not None:
         return boxes
-    used = np.unique(codes)
-    names = [labels[code] for code in used]
+    codes_used = np.unique(codes)
+    names = [labels[code] for code in codes_used]
     for feature, j in [*single_inputs(view, selected).items()][:MOST_PANELS]:
         x = view.input(j)
-        boxes.append(BoxesDisplay(feature.shown, names, [x[codes == code] for code in used]))
+        boxes.append(BoxesDisplay(feature.shown, names, [x[codes == code] for code in codes_used]))
     return boxes
 
 
@@ -282,11 +280,15 @@ def content_of(
     ``missing`` maps columns to their numbers of imputed values. ``more`` holds further fields of
     ``Content``.
     """
-    found, covariates = without_covariates([*map(known, selected_of(view))], free)
+    features, covariates = without_covariates([*map(known, selected_of(view))], free)
     proof = SubsetProof.of(view, held_out is not None and held_out.refitted)
-    found = with_twins(view, found, (lambda: proof.twins) if proof else asked) if looks else found
-    selected = _with_shares(found, stability or (shares(halves) if halves else None))
-    warned, asks, boxes = _seen(view, y, selected, target, missing) if looks else ([], [], [])
+    features = (
+        with_twins(view, features, (lambda: proof.twins) if proof else asked) if looks else features
+    )
+    selected = _with_shares(features, stability or (shares(halves) if halves else None))
+    warned, asks, boxes = (
+        _data_warnings(view, y, selected, target, missing) if looks else ([], [], [])
+    )
     places = along_chromosomes(view, y, selected, positions)
     groups = None if "groups" in more else groups_of(view.model, selected)
     pictures = [places, groups, *boxes, validation_of(FittedEstimator(view.model)), path, near]
@@ -326,7 +328,7 @@ def _sources(features: Sequence[SelectedFeature]) -> list[str]:
 
 def _class_counts(view: View, y: NDArray[Any]) -> tuple[tuple[str, int], ...]:
     """Return the label and the number of rows of each class."""
-    return tuple((label, int(np.sum(y == at))) for at, label in enumerate(view.labels or ()))
+    return tuple((label, int(np.sum(y == code))) for code, label in enumerate(view.labels or ()))
 
 
 def _fits_of(
@@ -371,7 +373,7 @@ def _seen_data(
     return {"columns": columns, "rows": facts_of(view.inputs, missing)}
 
 
-def _seen(
+def _data_warnings(
     view: View,
     y: NDArray[Any],
     selected: Sequence[SelectedFeature],
@@ -403,40 +405,37 @@ def groups_of(model: Any, selected: Sequence[SelectedFeature]) -> GroupsDisplay 
 
 
 def curves_of(
-    view: View,
-    selected: Sequence[SelectedFeature],
-    found: Sequence[Half],
-    outputs: Sequence[str],
+    view: View, selected: Sequence[SelectedFeature], halves: Sequence[Half], outputs: Sequence[str]
 ) -> list[CurveDisplay]:
     """Return the curves of the largest inputs of an additive model, with uncertainty bands.
 
-    A band holds the middle 80% of the curves of the random halves ``found``.
+    A band holds the middle 80% of the curves of the random halves ``halves``.
     """
     if view.map.unit != "inputs":
         return []
-    made = []
+    curves = []
     for feature in selected[:MOST_PANELS]:
         levels, values = curve_of(view.map, view.columns, view.weights, feature.index)
         column = view.input(feature.index)
-        known = np.unique(column)
-        if known.size <= 2:  # a binary or constant input gets a step function at its values
-            values = np.array([np.interp(known, levels, row) for row in values])
-            levels = known
-        low, high = band_of(feature.index, levels, view.outputs, found)
-        made.append(
+        columns = np.unique(column)
+        if columns.size <= 2:  # a binary or constant input gets a step function at its values
+            values = np.array([np.interp(columns, levels, row) for row in values])
+            levels = columns
+        low, high = band_of(feature.index, levels, view.outputs, halves)
+        curves.append(
             CurveDisplay(
                 feature.shown,
                 levels,
                 values,
-                np.quantile(column, np.linspace(0.1, 0.9, 9)) if known.size > 2 else (),
+                np.quantile(column, np.linspace(0.1, 0.9, 9)) if columns.size > 2 else (),
                 steps=levels.size <= 2 or view.map.is_steps,
                 low=low,
                 high=high,
                 outputs=outputs,
             )
         )
-    drawn = [part for curve in made for part in (curve.values, curve.low, curve.high)]
-    values = np.concatenate([[0.0], *(part.ravel() for part in drawn if part is not None)])
+    arrays = [part for curve in curves for part in (curve.values, curve.low, curve.high)]
+    values = np.concatenate([[0.0], *(part.ravel() for part in arrays if part is not None)])
     margin = 0.06 * np.ptp(values) or 1.0
     scale = (float(values.min() - margin), float(values.max() + margin))
-    return [replace(curve, scale=scale) for curve in made]
+    return [replace(curve, scale=scale) for curve in curves]

@@ -54,56 +54,56 @@ def fitted_halves(
     entries: int,
     rng: int,
     fitted: Callable[[Rows], Half],
-    asked: int | None = None,
+    n_halves: int | None = None,
     fits: int = 1,
     **dependence: Any,
 ) -> list[Half]:
     """Return the results of ``fitted`` on random complementary halves of the rows.
 
-    ``asked`` is the number of halves. If it is None, up to 20 halves are fitted as long as the work
-    is small: ``entries`` is the number of entries of the data, and ``fits`` the number of solver
-    runs per half. The list is empty if the work allows fewer halves than an uncertainty band needs,
-    or if a half lacks a class. ``rng`` is the random seed, and ``dependence`` holds the arguments
-    ``groups`` and ``order`` of dependent rows.
+    ``n_halves`` is the number of halves. If it is None, up to 20 halves are fitted as long as the
+    work is small: ``entries`` is the number of entries of the data, and ``fits`` the number of
+    solver runs per half. The list is empty if the work allows fewer halves than an uncertainty band
+    needs, or if a half lacks a class. ``rng`` is the random seed, and ``dependence`` holds the
+    arguments ``groups`` and ``order`` of dependent rows.
     """
     affordable = 2 * int(MOST_WORK / ((entries / 2 + A_FIT) * fits) / 2)
     usual = min(20, affordable) if entries <= SMALL and affordable >= FEWEST_HALVES else 0
-    count = usual if asked is None else asked
+    count = usual if n_halves is None else n_halves
     codes = codes_of(y)
     generator = np.random.default_rng(rng)
     if len(y) < 8 or (codes is not None and np.bincount(codes).min() < 2):
         return []  # a half may lack a class or have too few rows
-    found: list[Half] = []
+    halves: list[Half] = []
     with warnings.catch_warnings(action="ignore"):
-        while len(found) < count:
+        while len(halves) < count:
             try:
                 parts = halves_of_rows(len(y), generator, codes, **dependence)
-                found += [fitted(rows) for rows in parts]
+                halves += [fitted(rows) for rows in parts]
             except ValueError:  # a half lacks a class or has no events
                 return []
-    return found
+    return halves
 
 
-def shares(found: Sequence[Half]) -> dict[int, float]:
+def shares(halves: Sequence[Half]) -> dict[int, float]:
     """Return a map from feature to its selection frequency, without features of frequency 0."""
-    counts = Counter(term for half in found for term in half.terms)
-    return {term: count / len(found) for term, count in counts.items()}
+    counts = Counter(term for half in halves for term in half.terms)
+    return {term: count / len(halves) for term, count in counts.items()}
 
 
 def band_of(
-    term: int, levels: Array, n_outputs: int, found: Sequence[Half]
+    term: int, levels: Array, n_outputs: int, halves: Sequence[Half]
 ) -> tuple[Array, Array] | tuple[None, None]:
     """Return the pointwise 10% and 90% quantiles of the curves of a term over the halves.
 
     Both have shape (n_outputs, n_levels). The curve of a half that did not select the term is zero.
     The result is (None, None) with fewer than ``FEWEST_HALVES`` halves.
     """
-    if len(found) < FEWEST_HALVES:
+    if len(halves) < FEWEST_HALVES:
         return None, None
-    every = np.zeros((len(found), n_outputs, levels.size))
-    for place, half in enumerate(found):
-        own, values = curve_of(half.map, half.columns, half.weights, term)
-        every[place] = [np.interp(levels, own, row) for row in values]
+    every = np.zeros((len(halves), n_outputs, levels.size))
+    for index, half in enumerate(halves):
+        term_curve, values = curve_of(half.map, half.columns, half.weights, term)
+        every[index] = [np.interp(levels, term_curve, row) for row in values]
     low, high = np.quantile(every, [0.1, 0.9], axis=0)
     return low, high
 

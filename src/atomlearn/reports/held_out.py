@@ -62,27 +62,27 @@ def held_out_of(fits: Fits, view: View, test: Any, fraction: float) -> HeldOut |
         verdict = judged_rows(fitted, rows, truth, fits.rng)
         scores = _test_scores([fitted], [rows], truth, y, view, fits.at)
     elif fraction > 0 and not is_opened(X) and int((1 - fraction) * len(y)) > 0:
-        train, left = split_of(fits.estimator, y, fraction, fits.rng, **fits.dependence)
-        if not left.size or np.unique(y[train]).size < len(view.classes or ()):
+        train, held_out = split_of(fits.estimator, y, fraction, fits.rng, **fits.dependence)
+        if not held_out.size or np.unique(y[train]).size < len(view.classes or ()):
             return None  # a class has too few rows to hold one out
-        own = (train, left), fits.rng
+        subset = (train, held_out), fits.rng
         with warnings.catch_warnings(action="ignore"):
             tested = held_out_test(
-                fits.estimator, X, y, *own, **fits.dependence, repeated=fits.repeated
+                fits.estimator, X, y, *subset, **fits.dependence, repeated=fits.repeated
             )
             fitted, trial, verdict = tested
-            known = trial.across(train, left)
+            known = trial.across(train, held_out)
             n_trained = train.size
-            rows = rows_of(X, left)
-            scores = _part_scores(fits, view, fitted, trial.parts(verdict, train, left))
+            rows = rows_of(X, held_out)
+            scores = _part_scores(fits, view, fitted, trial.parts(verdict, train, held_out))
     else:
         return None
     again = view_of(fitted, rows, None)
-    free = covariate_terms(fitted, rows, view)
+    covariates = covariate_terms(fitted, rows, view)
     return HeldOut.of(
         n_trained,
         known,
-        np.setdiff1d(again.terms, free),
+        np.setdiff1d(again.terms, covariates),
         view.terms,
         verdict=verdict,
         refitted=test is None,
@@ -112,8 +112,10 @@ def _part_scores(fits: Fits, view: View, fitted: Any, parts: Sequence[Fold]) -> 
 
 def covariate_terms(fitted: Any, X: Any, view: View) -> list[int]:
     """Return the indices of the unpenalized covariate terms of an estimator, [] if none."""
-    given = covariates_of(fitted, X)
-    return [] if given is None else view.map.term_of(view.map.main_columns(given)).tolist()
+    covariates = covariates_of(fitted, X)
+    return (
+        [] if covariates is None else view.map.term_of(view.map.main_columns(covariates)).tolist()
+    )
 
 
 def _test_scores(
@@ -122,33 +124,37 @@ def _test_scores(
     truth: NDArray[Any],
     trained: NDArray[Any],
     view: View,
-    at: Sequence[float] = (),
+    times: Sequence[float] = (),
 ) -> dict[str, Any]:
-    """Return the scores of models on their test rows; survival models are checked ``at`` times.
+    """Return the scores of models on their test rows; survival models are checked ``times`` times.
 
     ``rows`` holds the test data of each model, ``truth`` the concatenated test targets, and
     ``trained`` the training targets, from which the baseline is computed.
     """
     outputs = outputs_of(view, "")
-    each = [*zip(models, rows, strict=True)]
+    models_and_rows = [*zip(models, rows, strict=True)]
     if view.classes is None:
         task: Task = "regression" if truth.dtype.names is None else "survival"
-        found = [np.asarray(model.predict(own), dtype=float) for model, own in each]
-        decisions = np.concatenate(found).reshape(len(truth), -1)
-        left = None
-        folds = [len(part) for part in found]
+        predictions = [
+            np.asarray(model.predict(own), dtype=float) for model, own in models_and_rows
+        ]
+        decisions = np.concatenate(predictions).reshape(len(truth), -1)
+        survival_at = None
+        folds = [len(part) for part in predictions]
         with suppress(AttributeError, ValueError):  # other models, and several strata
-            curves = np.concatenate([model.predict_survival_function(own) for model, own in each])
-            left = lambda time: np.array([curve(time) for curve in curves])  # noqa: E731
-        more: dict[str, Any] = {"left": left, "folds": folds, "at": at}
-        return held_out_scores(task, trained, truth, decisions, outputs, **more)
+            curves = np.concatenate(
+                [model.predict_survival_function(own) for model, own in models_and_rows]
+            )
+            survival_at = lambda time: np.array([curve(time) for curve in curves])  # noqa: E731
+        arguments: dict[str, Any] = {"left": survival_at, "folds": folds, "at": times}
+        return held_out_scores(task, trained, truth, decisions, outputs, **arguments)
     classes = np.array(view.classes)
     shares = None
     with suppress(AttributeError):  # the loss has no class probabilities
-        shares = np.concatenate([model.predict_proba(own) for model, own in each])
-    called = np.concatenate([model.predict(own) for model, own in each])
+        shares = np.concatenate([model.predict_proba(own) for model, own in models_and_rows])
+    called = np.concatenate([model.predict(own) for model, own in models_and_rows])
     codes, known, called = (np.searchsorted(classes, part) for part in (truth, trained, called))
-    parts = [decisions_of(model, own) for model, own in each]
+    parts = [decisions_of(model, own) for model, own in models_and_rows]
     decisions = np.concatenate(parts).reshape(codes.size, -1)
     folds = [len(part) for part in parts]
     return held_out_scores(
@@ -190,10 +196,10 @@ def held_out_scores(
         return {"scores": () if np.isnan(index) else (score,), "displays": pictures}
     if task == "regression":
         decisions = decisions.reshape(truth.shape)
-        drawn: list[Display] = [PredictionDisplay(truth, decisions)] if truth.ndim == 1 else []
+        displays: list[Display] = [PredictionDisplay(truth, decisions)] if truth.ndim == 1 else []
         if truth.ndim == 1 and truth.size >= ENOUGH_ROWS and np.ptp(decisions):
-            drawn.append(CoverageDisplay.of_errors(truth, decisions))
-        return {"scores": scores_of_numbers(trained, truth, decisions), "displays": drawn}
+            displays.append(CoverageDisplay.of_errors(truth, decisions))
+        return {"scores": scores_of_numbers(trained, truth, decisions), "displays": displays}
     n_classes = max(2, len(outputs))
     if called is None:
         called = (
@@ -230,8 +236,14 @@ def scores_of_numbers(trained: Array, truth: Array, predicted: Array) -> tuple[S
     if not np.ptp(truth, axis=0).any():
         del figures["R²"]  # it is not defined if all held-out values are equal
     return tuple(
-        Score(name, float(of(truth, predicted)), float(of(truth, guess)), "always the mean", False)
-        for name, of in figures.items()
+        Score(
+            name,
+            float(metric(truth, predicted)),
+            float(metric(truth, guess)),
+            "always the mean",
+            False,
+        )
+        for name, metric in figures.items()
     )
 
 
@@ -255,8 +267,8 @@ def scores_of_classes(
         )
     guess = "always the largest class"
     scores = [
-        Score(name, float(of(truth, called)), float(of(truth, largest)), guess, True)
-        for name, of in figures.items()
+        Score(name, float(metric(truth, called)), float(metric(truth, largest)), guess, True)
+        for name, metric in figures.items()
     ]
     # The AUC is not defined if all held-out rows are of one class.
     if n_classes == 2 and np.unique(truth).size == 2:

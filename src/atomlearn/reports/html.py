@@ -103,7 +103,7 @@ def verdict_words(content: Content) -> list[str]:
     }[verdict.verdict]
     rows = f"{verdict.n_rows:,} rows"
     second = f"On {rows}: {verdict.evidence}, that is, {p_words(verdict)}"
-    # A score that is better needs no bound; and sometimes there is none.
+    # If a score is better, no bound is needed; and sometimes there is none.
     if not verdict.better and verdict.critical > verdict.baseline:
         article = "An" if verdict.score_name == "AUC" else "A"
         name = verdict.score_name
@@ -145,17 +145,17 @@ def p_words(verdict: Verdict) -> str:
 
 def _meaning(content: Content) -> list[str]:
     """Return sentences that explain the duality gap as a distance from the optimum."""
-    several = " of each fit" if len(content.fits) > 1 else ""
-    proved = f"The objective{several} is proved to be at most {{}} above its optimum over {{}}."
+    ending = " of each fit" if len(content.fits) > 1 else ""
+    proved = f"The objective{ending} is proved to be at most {{}} above its optimum over {{}}."
     on_selected = content.gap_on_selected
     sentences = []
     if on_selected is not None:
-        sentences.append(proved.format(_above(on_selected), content.over))
+        sentences.append(proved.format(_gap_in_percent(on_selected), content.over))
     if content.is_bounded:
         over = f"all {content.n_features:,} features, those never touched included"
         if content.chosen_first or content.task == "matrix" or content.proof:
             over = content.over
-        sentences.append(proved.format(_above(content.relative_gap), over))
+        sentences.append(proved.format(_gap_in_percent(content.relative_gap), over))
     elif on_selected is not None:
         sentences.append(
             "The search ended at the number of features asked for: how much lower the objective "
@@ -173,7 +173,7 @@ def _badge(content: Content) -> str:
     return "ended at the number of features asked for"
 
 
-def _above(gap: float) -> str:
+def _gap_in_percent(gap: float) -> str:
     """Return the gap relative to the optimum, in percent.
 
     The given gap is relative to the objective that was reached.

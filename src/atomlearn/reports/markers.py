@@ -55,23 +55,23 @@ def markers_of(
     labels = view.labels
     if labels is None or view.outputs != len(labels) or not selected:
         return {}
-    inside = np.equal.outer(np.arange(len(labels)), codes).astype(np.float64)
-    counts = np.maximum(inside.sum(axis=1), 1.0)
-    others = np.maximum(codes.size - inside.sum(axis=1), 1.0)
-    found: dict[str, list[Marker]] = {label: [] for label in labels}
+    class_indicators = np.equal.outer(np.arange(len(labels)), codes).astype(np.float64)
+    counts = np.maximum(class_indicators.sum(axis=1), 1.0)
+    others = np.maximum(codes.size - class_indicators.sum(axis=1), 1.0)
+    by_class: dict[str, list[Marker]] = {label: [] for label in labels}
     for feature in selected:
         values = view.design.gather(np.array([feature.index])).dense()[:, 0]
         pair = np.array([values, values != 0], dtype=np.float64)
-        sums = inside @ pair.T
+        sums = class_indicators @ pair.T
         here = sums / counts[:, None]
         elsewhere = (pair.sum(axis=1) - sums) / others[:, None]
-        for at, label in enumerate(labels):
-            means = here[at, 0], elsewhere[at, 0], here[at, 1], elsewhere[at, 1]
-            numbers = feature.coefficients[at], feature.standardized[at], *means
-            found[label].append(Marker(feature, *map(float, numbers)))
+        for index, label in enumerate(labels):
+            means = here[index, 0], elsewhere[index, 0], here[index, 1], elsewhere[index, 1]
+            numbers = feature.coefficients[index], feature.standardized[index], *means
+            by_class[label].append(Marker(feature, *map(float, numbers)))
     return {
         label: tuple(sorted(markers, key=lambda marker: -marker.standardized))
-        for label, markers in found.items()
+        for label, markers in by_class.items()
     }
 
 
@@ -81,8 +81,8 @@ def marker_rows(markers: Mapping[str, Sequence[Marker]]) -> Iterator[list[Any]]:
         *("class", "rank", "feature", "symbol", "coefficient", "standardized_coefficient"),
         *("mean_in_class", "mean_elsewhere", "nonzero_in_class", "nonzero_elsewhere"),
     ]
-    for label, found in markers.items():
-        for rank, marker in enumerate(found, start=1):
+    for label, of_class in markers.items():
+        for rank, marker in enumerate(of_class, start=1):
             feature = marker.feature
             numbers = marker.coefficient, marker.standardized, marker.mean, marker.mean_elsewhere
             shares = marker.share, marker.share_elsewhere
@@ -94,12 +94,12 @@ def marker_lines(markers: Mapping[str, Sequence[Marker]]) -> list[str]:
     if not markers:
         return []
     lines = ["", "  markers of each class, with coefficients per standard deviation"]
-    for label, found in [*markers.items()][:MOST_CLASSES]:
-        shown = [
+    for label, of_class in [*markers.items()][:MOST_CLASSES]:
+        words = [
             f"{printable(marker.feature.shown, 30)} {marker.standardized:+.2f}"
-            for marker in [marker for marker in found if marker.is_higher][:MOST_IN_TERMINAL]
+            for marker in [marker for marker in of_class if marker.is_higher][:MOST_IN_TERMINAL]
         ]
-        lines.append(f"    {printable(label, 48)}: {', '.join(shown) or 'none'}")
+        lines.append(f"    {printable(label, 48)}: {', '.join(words) or 'none'}")
     if len(markers) > MOST_CLASSES:
         lines.append(f"    ... and {len(markers) - MOST_CLASSES} more classes: markers.csv")
     return lines

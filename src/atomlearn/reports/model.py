@@ -101,8 +101,8 @@ def baseline_keys(stratum: str | None = None) -> tuple[str, str]:
 
     ``stratum`` is None for a model without strata.
     """
-    of = "" if stratum is None else f"[{stratum}]"
-    return f"baseline{of}_times", f"baseline{of}_hazard"
+    suffix = "" if stratum is None else f"[{stratum}]"
+    return f"baseline{suffix}_times", f"baseline{suffix}_hazard"
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,24 +161,24 @@ class SavedModel:
                 "pass them in the order of model.inputs"
             )
         result = np.tile(self.intercepts, (columns.shape[0], 1))
-        for added in self._added(columns):
+        for added in self._terms(columns):
             result += added
         return result
 
     def parts(self, columns: Any) -> Array:
         """Return the terms of each score, shape (n_samples, n_features, n_outputs)."""
-        found = np.zeros((columns.shape[0], len(self.features), len(self.intercepts)))
-        for place, added in enumerate(self._added(columns)):
-            found[:, place] = added
-        return found
+        contributions = np.zeros((columns.shape[0], len(self.features), len(self.intercepts)))
+        for index, added in enumerate(self._terms(columns)):
+            contributions[:, index] = added
+        return contributions
 
-    def _added(self, columns: Any) -> Iterator[Array]:
+    def _terms(self, columns: Any) -> Iterator[Array]:
         """Yield the term of each feature in the scores, shape (n_samples, n_outputs)."""
         if not self.features:
             return
         design = as_design(columns)
-        for place, feature in enumerate(self.features):
-            values = [design.gather(np.array([at])).dense()[:, 0] for at in feature.factors]
+        for index, feature in enumerate(self.features):
+            values = [design.gather(np.array([factor])).dense()[:, 0] for factor in feature.factors]
             # Values far outside of the range of the training data may overflow. The warning is
             # suppressed, because the caller checks that scores are finite.
             with np.errstate(over="ignore", invalid="ignore"):
@@ -186,7 +186,7 @@ class SavedModel:
                     added = np.prod(values, axis=0)[:, None]
                 else:
                     added = feature.curve.at(values[0])
-                yield added * self.coefficients[:, place]
+                yield added * self.coefficients[:, index]
 
     def predict(self, scores: Array) -> list[Label]:
         """Return the label of each row of scores or, for other tasks, the expected value."""
@@ -204,15 +204,15 @@ class SavedModel:
         after which this share of the events occurs.
         """
         errors = np.asarray(self.settings.get("held_out_errors", ()))
-        place = math.ceil(share * (errors.size + 1) - 1e-9)
-        if not 0 < place <= errors.size:
+        rank = math.ceil(share * (errors.size + 1) - 1e-9)
+        if not 0 < rank <= errors.size:
             raise ValueError(
                 f"an interval of {share:g} is made from the errors on held-out rows, of numbers, "
                 "or of times without strata and late entries: "
                 f"this model ({self.task}) has {errors.size} of them; of classes see the "
                 "probabilities, else ask for a smaller share, or select with --test-fraction"
             )
-        far = np.sort(errors)[place - 1]
+        far = np.sort(errors)[rank - 1]
         if self.task == "survival":
             hazard = np.exp(self.settings["baseline_score"] - scores - far)
             clock = self.settings["held_out_hazard"], self.settings["held_out_times"]
@@ -224,7 +224,7 @@ class SavedModel:
         return np.column_stack([low, mean + far])
 
     def risks(
-        self, scores: Array, at: Sequence[float], strata: Sequence[str] | None = None
+        self, scores: Array, times: Sequence[float], strata: Sequence[str] | None = None
     ) -> Array:
         """Return the probability of an event by each time, (n_samples, n_times), of survival data.
 
@@ -233,19 +233,19 @@ class SavedModel:
         """
         if self.task != "survival":
             raise ValueError(f"--at needs a survival model, and this is a {self.task}")
-        last = self.settings["followed_until"]
-        if max(at) > last:
+        last_time = self.settings["followed_until"]
+        if max(times) > last_time:
             raise ValueError(
-                f"--at {max(at):g} is beyond the last time that was observed, {last:g}; nothing is "
-                "known of later risks"
+                f"--at {max(times):g} is beyond the last time that was observed, {last_time:g}; "
+                "nothing is known of later risks"
             )
         labels: Sequence[str | None] = [None] * len(scores) if strata is None else strata
-        hazards = {label: self._hazard(label, at) for label in dict.fromkeys(labels)}
-        hazard = np.array([hazards[label] for label in labels]).reshape(-1, len(at))
+        hazards = {label: self._hazard(label, times) for label in dict.fromkeys(labels)}
+        hazard = np.array([hazards[label] for label in labels]).reshape(-1, len(times))
         ratio = np.exp(np.minimum(scores[:, :1] - self.settings["baseline_score"], 700.0))
         return np.asarray(-np.expm1(-ratio * hazard))
 
-    def _hazard(self, stratum: str | None, at: Sequence[float]) -> Array:
+    def _hazard(self, stratum: str | None, event_times: Sequence[float]) -> Array:
         """Return the cumulative baseline hazard of a stratum at these times."""
         times, hazard = baseline_keys(stratum)
         if times not in self.settings:
@@ -255,7 +255,7 @@ class SavedModel:
                 f"--at needs the baseline hazard of each row, and the model has none of stratum "
                 f"{stratum!r}: it has {listing(strata) if strata else 'no finite one'}"
             )
-        places = np.searchsorted(self.settings[times], at, side="right")
+        places = np.searchsorted(self.settings[times], event_times, side="right")
         return np.append(0.0, self.settings[hazard])[places]
 
     def probabilities(self, scores: Array) -> Array | None:
@@ -265,5 +265,5 @@ class SavedModel:
         """
         if self.classes is None or not has_probabilities(as_loss(self.loss)):
             return None
-        together = self.settings.get("classes") == "together"
-        return np.asarray(np.exp(log_probabilities(as_loss(self.loss), scores, together)))
+        is_joint = self.settings.get("classes") == "together"
+        return np.asarray(np.exp(log_probabilities(as_loss(self.loss), scores, is_joint)))

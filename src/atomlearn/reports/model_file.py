@@ -86,10 +86,10 @@ def model_text(model: SavedModel, name: str) -> str:
     content = {"format": FORMAT, "version": VERSION, **asdict(model)}
     content["columns"] = [plan.portable() for plan in model.columns]
 
-    def text_of(whole: dict[str, Any]) -> str:
+    def text_of(content: dict[str, Any]) -> str:
         """Return the JSON text; arrays become lists."""
         lists = np.ndarray.tolist
-        return json.dumps(whole, indent=1, allow_nan=False, ensure_ascii=False, default=lists)
+        return json.dumps(content, indent=1, allow_nan=False, ensure_ascii=False, default=lists)
 
     # The hash is of the numbers that a reader finds in the text.
     text = text_of(content | {"sha256": claim_digest(json.loads(text_of(content)))})
@@ -101,21 +101,21 @@ def model_text(model: SavedModel, name: str) -> str:
 def read_model(path: str | Path) -> SavedModel:
     """Return the model in a file; a ValueError names the file, the fault and the remedy."""
     if Path(path).exists() and not Path(path).is_file():  # reading a pipe may block forever
-        raise _no_model(str(path), "it is a folder, a pipe or a device")
+        raise _not_a_model(str(path), "it is a folder, a pipe or a device")
     try:
         text = Path(path).read_text(encoding="utf-8")
     except UnicodeDecodeError as error:
-        raise _no_model(str(path), "it is not UTF-8 text") from error
+        raise _not_a_model(str(path), "it is not UTF-8 text") from error
     return parse_model(text, str(path))
 
 
-def _no_model(name: str, why: object) -> ValueError:
-    """Return the error for a file that is not a model file, with the reason ``why``."""
+def _not_a_model(name: str, reason: object) -> ValueError:
+    """Return the error for a file that is not a model file, with the reason ``reason``."""
     remedy = "pass the model.json that `atomlearn select` wrote"
-    return ValueError(f"{name} is not a model file: {why}; {remedy}")
+    return ValueError(f"{name} is not a model file: {reason}; {remedy}")
 
 
-def _no_twins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """Return the JSON object of these pairs; raise ValueError if a key occurs twice."""
     content = dict(pairs)
     if len(content) < len(pairs):
@@ -126,11 +126,11 @@ def _no_twins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 def parse_model(text: str, name: str) -> SavedModel:
     """Return the model in a JSON text; ``name`` is the file name in error messages."""
     try:
-        content = json.loads(text, parse_constant=_no_constant, object_pairs_hook=_no_twins)
+        content = json.loads(text, parse_constant=_refuse_constant, object_pairs_hook=_unique_keys)
     except (ValueError, RecursionError) as error:
-        raise _no_model(name, error or type(error).__name__) from error
+        raise _not_a_model(name, error or type(error).__name__) from error
     if type(content) is not dict or content.pop("format", None) != FORMAT:
-        raise _no_model(name, f'it has no "format": "{FORMAT}"')
+        raise _not_a_model(name, f'it has no "format": "{FORMAT}"')
     content.pop("sha256", None)  # which ``verify`` compares
     version = content.pop("version", None)
     if type(version) is not int or version != VERSION:
@@ -149,20 +149,20 @@ def parse_model(text: str, name: str) -> SavedModel:
     return model
 
 
-def _no_constant(value: str) -> NoReturn:
+def _refuse_constant(value: str) -> NoReturn:
     """Raise ValueError for the JSON constants NaN and Infinity."""
     raise ValueError(f"it holds {value}, and a model has finite numbers only")
 
 
 def _settings(place: str, value: object) -> dict[str, Any]:
     """Return the settings of a model, after checking that all numbers are finite."""
-    found: dict[str, Any] = of_type(place, value, dict)
-    for key, item in found.items():
+    settings: dict[str, Any] = of_type(place, value, dict)
+    for key, item in settings.items():
         if key.endswith(("_times", "_hazard", "_errors")):
             finite_array(f"{place}.{key}", item)
         elif item is not None and type(item) not in (str, bool):
             finite_number(f"{place}.{key}", item)
-    return found
+    return settings
 
 
 _OWN: Readers = {
@@ -182,12 +182,17 @@ def _check(model: SavedModel) -> None:
     columns = [item.index for item in model.inputs]
     numbers = [feature.index for feature in model.features]
     kinds = ("regression", "survival")
-    statuses = [one.status for one in model.certificates]
-    known = model.task in kinds or (model.task == "classification" and model.classes is not None)
+    statuses = [certificate.status for certificate in model.certificates]
+    is_known = model.task in kinds or (model.task == "classification" and model.classes is not None)
     shape = n_outputs, len(numbers)
     different = model.classes is None or len(set(labels)) == len(labels) >= 2
-    for holds, place, expected, found in (
-        (known, "task", "classification (which has classes), regression or survival", model.task),
+    for holds, place, expected, received in (
+        (
+            is_known,
+            "task",
+            "classification (which has classes), regression or survival",
+            model.task,
+        ),
         (different, "classes", "at least two different labels, or null", model.classes),
         (model.first_index < 2, "first_index", "0 or 1", model.first_index),
         (_are_places(columns, model.n_inputs), "inputs", "different columns of the data", columns),
@@ -197,9 +202,9 @@ def _check(model: SavedModel) -> None:
         (len(statuses) == n_fits, "certificates", f"a list of length {n_fits}", statuses),
         (Status.__members__.keys() >= {*statuses}, "certificates", "of known statuses", statuses),
     ):
-        demand(holds, place, expected, found)
-    for at, feature in enumerate(model.features):
-        _check_feature(f"features[{at}]", feature, len(columns), n_outputs)
+        demand(holds, place, expected, received)
+    for index, feature in enumerate(model.features):
+        _check_feature(f"features[{index}]", feature, len(columns), n_outputs)
 
 
 def _are_places(numbers: list[int], bound: int) -> bool:
@@ -214,8 +219,8 @@ def _check_feature(place: str, feature: ModelFeature, n_inputs: int, n_outputs: 
     """
     factors = feature.factors
     curve = feature.curve
-    most = 2 if curve is None else 1
-    fits = 1 <= len(factors) <= most and max(factors) < n_inputs
+    limit = 2 if curve is None else 1
+    fits = 1 <= len(factors) <= limit and max(factors) < n_inputs
     demand(fits, f"{place}.factors", "one or two positions in inputs, of a curve one", factors)
     if curve is not None:
         levels = curve.levels

@@ -108,29 +108,29 @@ def report(
     try:
         check_is_fitted(estimator)
     except TypeError as error:
-        given = ", ".join(type(one).__name__ for one in (estimator, X, y))
+        given = ", ".join(type(value).__name__ for value in (estimator, X, y))
         raise TypeError(f"report(estimator, X, y): the model comes first, got {given}") from error
     if y is not None and np.ndim(y) == 0:
         raise TypeError(f"report(estimator, X, y, path): y must be the target, got {y!r}")
-    place = Path(path)
-    check_place(place)
-    kept = (*files_of_run(place.parent, ["summary.json"]), "summary.json", place.name)
+    file = Path(path)
+    check_place(file)
+    kept = (*files_of_run(file.parent, ["summary.json"]), "summary.json", file.name)
     content = content_of_matrix(estimator, X, feature_names)
     if content is None:
         fits = Fits(estimator, X, np.asarray(y), rng, *_rows_of(X, groups, order), n_resamples, at)
         view = view_of(estimator, X, feature_names)
         names = target_names(y)
         target = target or (names[0] if len(names) == 1 else "the target")
-        own = view, target, outputs_of(view, target, names)
-        content = _content_of_model(fits, *own, (test, test_fraction), positions)
-    shown = in_words(estimator)
+        arguments = view, target, outputs_of(view, target, names)
+        content = _content_of_model(fits, *arguments, (test, test_fraction), positions)
+    description = in_words(estimator)
     seed = "" if y is None else f", rng={rng}"
     given = "X" if y is None else "X, y"
     content = replace(
         content,
         data=type(X).__name__ if not is_opened(X) else str(X),
-        details=(("Estimator", shown), *content.details),
-        python=f"model = {shown}.fit({given})\n"
+        details=(("Estimator", description), *content.details),
+        python=f"model = {description}.fit({given})\n"
         f'atomlearn.report(model, {given}, path="report.html"{seed})',
         versions=versions(),
     )
@@ -138,7 +138,7 @@ def report(
         sentences = effects.sentences(names_in(X) if feature_names is None else feature_names)
         content = replace(content, notes=(*content.notes, *sentences))
     summary = summary_text(replace(content, files=tuple(dict.fromkeys(kept))))
-    write_together(place.parent, {"summary.json": summary, place.name: report_html(content)})
+    write_together(file.parent, {"summary.json": summary, file.name: report_html(content)})
     return content
 
 
@@ -171,14 +171,14 @@ def _content_of_model(
     estimator = fits.estimator
     codes = view.codes_of(fits.y)
     held_out = held_out_of(fits, view, *tested)
-    together = fits.dependence["order"] is None
+    is_unordered = fits.dependence["order"] is None
     generated = isinstance(view.model, FeatureGenerator)
     stable = None
     if isinstance(estimator, StabilitySelector):
         stable = dict(enumerate(estimator.selection_probabilities_.tolist()))
     n_rows, n_columns = view.inputs.shape
-    single = generated and view.map.unit is None
-    zero = np.setdiff1d(view.model.selected_, view.terms) if single else np.arange(0)
+    is_single = generated and view.map.unit is None
+    zero = np.setdiff1d(view.model.selected_, view.terms) if is_single else np.arange(0)
     return content_of(
         view,
         codes,
@@ -195,14 +195,10 @@ def _content_of_model(
         asked=partial(forbidden, view, fits.X, fits.y),
         stability=stable,
         data="",
-        notes=() if fits.repeated is None else (repeating(fits.repeated, together),),
+        notes=() if fits.repeated is None else (repeating(fits.repeated, is_unordered),),
         chosen_first=view.offered > n_columns,
         considered=tuple(view.map.term_names(zero, view.names)) if zero.size else (),
-        details=(
-            ("Rows", f"{n_rows:,}"),
-            ("Columns", f"{n_columns:,}"),
-            ("Seed", str(fits.rng)),
-        ),
+        details=(("Rows", f"{n_rows:,}"), ("Columns", f"{n_columns:,}"), ("Seed", str(fits.rng))),
     )
 
 
@@ -234,11 +230,11 @@ def content_of_matrix(estimator: Any, X: Any, names: Any) -> Content | None:
         for words, part in parts.items()
     ]
     pictures = [MatrixDisplay(part, names, words) for words, part in parts.items()]
-    used = np.flatnonzero(components.any(axis=0))
-    if used.size:
-        sizes.insert(0, f"{len(components)} components, in {used.size:,} columns")
-        shown = [str(column if names is None else names[column]) for column in used]
-        pictures.append(MatrixDisplay(components[:, used], shown, "components, one a line"))
+    support = np.flatnonzero(components.any(axis=0))
+    if support.size:
+        sizes.insert(0, f"{len(components)} components, in {support.size:,} columns")
+        labels = [str(column if names is None else names[column]) for column in support]
+        pictures.append(MatrixDisplay(components[:, support], labels, "components, one a line"))
     facts = {
         name.replace("_", " ").strip().capitalize(): f"{value:.4g}"
         for name, value in fitted.items()

@@ -16,11 +16,7 @@ from atomlearn.estimators.coefficients import nonzero_coefficients
 from atomlearn.estimators.search import CrossValidatedModel
 from atomlearn.estimators.subsets import SubsetModel
 from atomlearn.findings.near_best import near_best
-from atomlearn.reports.data_displays import (
-    CalibrationDisplay,
-    CoverageDisplay,
-    calibration_points,
-)
+from atomlearn.reports.data_displays import CalibrationDisplay, CoverageDisplay, calibration_points
 from atomlearn.reports.displays import (
     BoundsDisplay,
     CoefficientDisplay,
@@ -31,11 +27,7 @@ from atomlearn.reports.displays import (
     ValidationDisplay,
 )
 from atomlearn.reports.drawing import MAKERS, MOST_NAMED, Display, FittedEstimator
-from atomlearn.reports.structure_displays import (
-    GroupsDisplay,
-    InteractionsDisplay,
-    selected_groups,
-)
+from atomlearn.reports.structure_displays import GroupsDisplay, InteractionsDisplay, selected_groups
 from atomlearn.reports.view import (
     View,
     level_of,
@@ -48,10 +40,11 @@ from atomlearn.reports.view import (
 
 #: The alphas of a path relative to the alpha of the model, in decreasing order.
 PATH_LEVELS = np.geomspace(8.0, 0.5, 16)
-#: The share of the objective within which models are near-best in the display, and its seconds.
+#: Models are near-best in the display within this share of the objective; and the time limit of the
+#: display in seconds.
 NEAR = 0.01
 NEAR_SECONDS = 2.0
-#: Entries of X beyond which a page does not compute it.
+#: Number of entries of X beyond which a page does not compute this display.
 LARGE = 10**7
 
 Maker = TypeVar("Maker", bound=Callable[[FittedEstimator], Display | None])
@@ -105,15 +98,15 @@ def path_of_view(
         if options.pop("standardize", False):
             center = model.fit_intercept and not design.traits.is_sparse
             design = Standardized(design, center=center, weight=sample_weight)
-        found = path(design, target, **options)
+        result = path(design, target, **options)
     except (TypeError, ValueError):  # ``path`` does not support this model
         return None
-    if not found.columns.size:
+    if not result.columns.size:
         return None
-    coefs = found.coefs * moments_of(design, found.columns)[1]
+    coefs = result.coefs * moments_of(design, result.columns)[1]
     order = np.argsort(-np.abs(coefs).max(axis=0), kind="stable")[:MOST_NAMED]
-    names = view.map.names(found.columns[order], view.names)
-    return PathDisplay(found.alphas, coefs[:, order], names, alpha)
+    names = view.map.names(result.columns[order], view.names)
+    return PathDisplay(result.alphas, coefs[:, order], names, alpha)
 
 
 @register(
@@ -126,12 +119,12 @@ def validation_of(fitted: FittedEstimator) -> ValidationDisplay | None:
     if not isinstance(model, CrossValidatedModel):
         return None
     table = model.cv_results_
-    own = [
+    is_chosen = [
         repr(norm) == repr(model.norm_) and ratio == model.l1_ratio_
         for norm, ratio in zip(table["param_norm"], table["param_l1_ratio"], strict=True)
     ]
     keys = ("param_alpha", "mean_test_score", "standard_error")
-    levels, mean, error = (np.asarray(table[key], dtype=np.float64)[own] for key in keys)
+    levels, mean, error = (np.asarray(table[key], dtype=np.float64)[is_chosen] for key in keys)
     return ValidationDisplay(levels, mean, error, float(model.alpha_))
 
 
@@ -167,18 +160,20 @@ def coefficients_of(fitted: FittedEstimator) -> CoefficientDisplay:
     model = fitted.estimator
     if fitted.X is None:
         columns, weights = nonzero_coefficients(model.coef_)
-        known = names_of_columns(model, columns, fitted.names)
+        names_of_features = names_of_columns(model, columns, fitted.names)
     else:
         view = view_of(model, fitted.X, fitted.names)
         weights = view.weights * moments_of(view.design, view.columns)[1]
-        known = view.map.names(view.columns, view.names)
+        names_of_features = view.map.names(view.columns, view.names)
     order = np.argsort(-np.abs(weights).max(axis=0, initial=0.0), kind="stable")[:MOST_NAMED]
-    given = model.classes_ if is_classifier(model) else target_names(fitted.y)
-    outputs = [str(name) for name in given]
+    names = model.classes_ if is_classifier(model) else target_names(fitted.y)
+    outputs = [str(name) for name in names]
     if len(outputs) != len(weights):
         outputs = [f"y[{number}]" for number in range(len(weights))]
     outputs = [""] if len(weights) == 1 else outputs
-    return CoefficientDisplay(weights[:, order], [known[at] for at in order], outputs)
+    return CoefficientDisplay(
+        weights[:, order], [names_of_features[column] for column in order], outputs
+    )
 
 
 @register(
@@ -197,9 +192,9 @@ def calibration_of(fitted: FittedEstimator) -> CalibrationDisplay | None:
         return None
     classes = np.asarray(model.classes_)
     truth = np.asarray(fitted.y)
-    drawn = [1] if classes.size == 2 else list(range(classes.size))
-    points = [calibration_points(truth == classes[at], probabilities[:, at]) for at in drawn]
-    return CalibrationDisplay(points, [str(classes[at]) for at in drawn])
+    codes = [1] if classes.size == 2 else list(range(classes.size))
+    points = [calibration_points(truth == classes[code], probabilities[:, code]) for code in codes]
+    return CalibrationDisplay(points, [str(classes[code]) for code in codes])
 
 
 @register(CoverageDisplay, "gives no intervals; fit a search of numbers: AtomicRegressorCV()")
@@ -245,8 +240,8 @@ def interactions_of(fitted: FittedEstimator) -> InteractionsDisplay | None:
     # sum over classes may be zero.
     largest = np.abs(weights[:, two]).argmax(axis=0)
     sizes = weights[:, two][largest, np.arange(largest.size)]
-    known = np.array(names_of_columns(model, range(map.n_inputs), fitted.names), dtype=object)
-    return InteractionsDisplay.of(known[pairs[two][:, :2]], sizes)
+    names = np.array(names_of_columns(model, range(map.n_inputs), fitted.names), dtype=object)
+    return InteractionsDisplay.of(names[pairs[two][:, :2]], sizes)
 
 
 @register(
@@ -259,24 +254,24 @@ def near_best_of(fitted: FittedEstimator) -> NearBestDisplay | None:
     model = fitted.estimator
     try:
         within = float(model.within) if isinstance(model, SubsetModel) else NEAR
-        found = near_best(model, fitted.X, fitted.y, within=within, time_limit=NEAR_SECONDS)
+        models = near_best(model, fitted.X, fitted.y, within=within, time_limit=NEAR_SECONDS)
     except (TypeError, ValueError):
         return None
-    drawn = np.flatnonzero(found.tight)
-    order = np.argsort(-np.abs(found.values[drawn]), kind="stable")[:MOST_NAMED]
-    at = drawn[order]
-    ranges = found.ranges.at(at)
+    tight = np.flatnonzero(models.tight)
+    order = np.argsort(-np.abs(models.values[tight]), kind="stable")[:MOST_NAMED]
+    strongest = tight[order]
+    ranges = models.ranges.at(strongest)
     return NearBestDisplay(
-        names_of_columns(model, found.columns[at], fitted.names),
-        found.values[at],
+        names_of_columns(model, models.columns[strongest], fitted.names),
+        models.values[strongest],
         ranges.lower,
         ranges.upper,
         ranges.least,
         ranges.most,
-        np.isin(found.columns[at], found.always),
+        np.isin(models.columns[strongest], models.always),
         within,
-        found.complete,
-        found.subsets is not None,
+        models.complete,
+        models.subsets is not None,
     )
 
 

@@ -54,7 +54,7 @@ class GroupsDisplay(Display):
         """Return the display of the largest of these parts, by the l2 norm of their weights."""
         sizes = np.array([np.linalg.norm(part.weights) for part in parts])
         order = np.argsort(-sizes, kind="stable")[:MOST_NAMED]
-        return cls(sizes[order], [name_of_part(parts[at]) for at in order])
+        return cls(sizes[order], [name_of_part(parts[index]) for index in order])
 
     def _draw(self, ax: Any, options: dict[str, Any]) -> None:
         """Draw one bar per group."""
@@ -90,10 +90,10 @@ def selected_groups(model: Any) -> list[Part]:
     columns, weights = nonzero_coefficients(model.coef_)
     # For several outputs, the size of a column is the l2 norm of its coefficients over them.
     size = np.linalg.norm(weights, axis=0)
-    used = norm.parts(map.n_columns)[0].labels[columns]
+    group_labels = norm.parts(map.n_columns)[0].labels[columns]
     return [
-        Part(int(label), None, columns[used == label], size[used == label])
-        for label in np.unique(used)
+        Part(int(label), None, columns[group_labels == label], size[group_labels == label])
+        for label in np.unique(group_labels)
     ]
 
 
@@ -184,17 +184,17 @@ class MatrixDisplay(Display):
     def _draw(self, ax: Any, options: dict[str, Any]) -> None:
         """Draw the image, with the names of columns if there are few."""
         matrix = self.matrix
-        shown = self.names
+        labels = self.names
         dense = matrix.toarray() if is_sparse(matrix) else matrix
         matrix = np.asarray(dense, dtype=np.float64)
         colors = signed_colors(matrix[np.isfinite(matrix)])
         ax.grid(visible=False)
         # The cells of a small matrix are drawn with sharp edges. A large matrix has more cells than
         # pixels, so antialiasing averages adjacent cells.
-        drawn = {"aspect": "auto", "interpolation": "nearest", **colors}
+        style = {"aspect": "auto", "interpolation": "nearest", **colors}
         if max(matrix.shape) > MOST_POINTS:
-            drawn["interpolation"] = "antialiased"
-        self.image_ = ax.imshow(matrix, **{**drawn, **options})
-        if shown is not None and len(shown) <= MOST_NAMED:
-            ax.set_xticks(range(len(shown)), [label_of(name) for name in shown], rotation=90)
+            style["interpolation"] = "antialiased"
+        self.image_ = ax.imshow(matrix, **{**style, **options})
+        if labels is not None and len(labels) <= MOST_NAMED:
+            ax.set_xticks(range(len(labels)), [label_of(name) for name in labels], rotation=90)
         ax.set_title(self.caption)

@@ -27,12 +27,12 @@ def kaplan_meier(records: NDArray[Any]) -> tuple[Array, Any]:
     steps = counts / at_risk(records, times)
     if not records["competing"].any():
         return times, np.cumprod(1.0 - steps)
-    whole = records.copy()
-    whole["event"] |= whole["competing"]
-    whole["competing"] = False
-    ends, left = kaplan_meier(whole)
-    before = np.append(1.0, left)[np.searchsorted(ends, times, side="left")]
-    return times, 1.0 - np.cumsum(before * steps)
+    records_from_zero = records.copy()
+    records_from_zero["event"] |= records_from_zero["competing"]
+    records_from_zero["competing"] = False
+    ends, survival = kaplan_meier(records_from_zero)
+    survival_before = np.append(1.0, survival)[np.searchsorted(ends, times, side="left")]
+    return times, 1.0 - np.cumsum(survival_before * steps)
 
 
 def at_risk(records: NDArray[Any], times: Array) -> Any:
@@ -59,13 +59,14 @@ class SurvivalDisplay(Display):
 
     def _draw(self, ax: Any, options: dict[str, Any]) -> None:
         """Draw the three curves, with the numbers at risk below the ticks."""
-        last = self.records["time"].max()
-        ticks = ax.xaxis.get_major_locator().tick_values(0.0, last)[::2]  # round times
-        ticks = ticks[(ticks >= 0.0) & (ticks <= last)]
+        last_time = self.records["time"].max()
+        # Ticks at round times.
+        ticks = ax.xaxis.get_major_locator().tick_values(0.0, last_time)[::2]
+        ticks = ticks[(ticks >= 0.0) & (ticks <= last_time)]
         below = [[f"{tick:.6g}" for tick in ticks]]
         for name, rows in zip(THIRDS, np.array_split(np.argsort(self.risk), 3), strict=True):
-            times, left = kaplan_meier(self.records[rows])
-            ax.step(np.r_[0.0, times], np.r_[1.0, left], where="post", label=name, **options)
+            times, survival = kaplan_meier(self.records[rows])
+            ax.step(np.r_[0.0, times], np.r_[1.0, survival], where="post", label=name, **options)
             below.append([str(count) for count in at_risk(self.records[rows], ticks)])
         ax.set_xticks(ticks, ["\n".join(lines) for lines in zip(*below, strict=True)])
         names = f"time; at risk: {', '.join(THIRDS)}"
@@ -95,15 +96,15 @@ class CalibratedAtDisplay(SharesDisplay):
         ``survival`` maps a time to the predicted survival probability of each row. Rows are grouped
         by quantiles of this probability.
         """
-        chosen = at or (float(np.median(records["time"][records["event"]])),)
-        drawn = []
-        for time in chosen:
+        times_drawn = at or (float(np.median(records["time"][records["event"]])),)
+        curves = []
+        for time in times_drawn:
             shares = survival(time)
             points = []
             for rows in np.array_split(np.argsort(shares), max(1, min(5, records.size // 10))):
-                times, left = kaplan_meier(records[rows])
-                place = np.searchsorted(times, time, side="right")
-                points.append((shares[rows].mean(), np.r_[1.0, left][place]))
-            means, found = np.transpose(points)
-            drawn.append((means, found))
-        return cls(drawn, [f"at time {time:.6g}" for time in chosen])
+                times, estimate = kaplan_meier(records[rows])
+                position = np.searchsorted(times, time, side="right")
+                points.append((shares[rows].mean(), np.r_[1.0, estimate][position]))
+            means, observed = np.transpose(points)
+            curves.append((means, observed))
+        return cls(curves, [f"at time {time:.6g}" for time in times_drawn])

@@ -49,32 +49,34 @@ def suspects(
     """
     rng = np.random.default_rng(0)
     columns = np.unique(np.asarray(selected, dtype=np.int64)[:200])
-    found = list[str]()
-    asked = list[str]()
+    suspicions = list[str]()
+    questions = list[str]()
     if columns.size and y.ndim == 1 and y.dtype.names is None:
         rows = np.sort(rng.permutation(y.size)[:MOST_ROWS])
         others = rng.permutation(design.shape[1])[:MOST_COLUMNS] if design.listable else columns
         looked = np.union1d(columns, others)
         X = _entries(design, looked, rows)
         known = [names[column] for column in looked]
-        mine = np.isin(looked, columns)
+        is_selected = np.isin(looked, columns)
         if classes is None:
             few = looked.size + 10 > rows.size  # too few rows: any target is a combination
-            among = np.flatnonzero(mine) if few else np.arange(looked.size)
-            found += adding_up(X[:, among], y[rows], [known[at] for at in among], target)
-        found += parts_of_target(
+            candidates = np.flatnonzero(is_selected) if few else np.arange(looked.size)
+            suspicions += adding_up(
+                X[:, candidates], y[rows], [known[number] for number in candidates], target
+            )
+        suspicions += parts_of_target(
             X, y[rows], classes, known, target, missing if rows.size == y.size else {}
         )
-        found += aggregates(X, y[rows], classes, known, target)
-        for same, line in _leaks(X, y[rows], classes, mine, known, design.shape[1]):
-            (found if same else asked).append(line)
+        suspicions += aggregates(X, y[rows], classes, known, target)
+        for same, line in _leaks(X, y[rows], classes, is_selected, known, design.shape[1]):
+            (suspicions if same else questions).append(line)
     if design.listable and design.shape[1] <= 2_000_000:
         deviations = column_moments(design)[1]
         constant = int(np.count_nonzero(deviations == 0))
         if constant:
-            found.append(f"{constant:,} columns are constant and can play no part")
-        found += _duplicates(design, np.flatnonzero(deviations > 0)[: 8 * MOST_COLUMNS])
-    return found, asked
+            suspicions.append(f"{constant:,} columns are constant and can play no part")
+        suspicions += _duplicates(design, np.flatnonzero(deviations > 0)[: 8 * MOST_COLUMNS])
+    return suspicions, questions
 
 
 def _entries(design: Design, columns: Columns, rows: Rows) -> Array:
@@ -113,7 +115,7 @@ def _leaks(
         targets = {label: (y == code).astype(np.float64) for code, label in enumerate(classes)}
         if len(classes) == 2:
             del targets[classes[0]]
-    found = list[tuple[bool, str]]()
+    suspicions = list[tuple[bool, str]]()
     for label, values in targets.items():
         centered = values - values.mean()
         along = np.abs(centered @ ranks)
@@ -127,19 +129,19 @@ def _leaks(
         chance = 2.0 * t.sf(correlation * np.sqrt((n_rows - 2) / square), n_rows - 2)
         rare = chance * n_columns * len(targets) <= 0.05
         leaks = np.flatnonzero(selected & rare & (strength >= LEAKING) & (far >= 2.0 * usual))
-        for at in leaks[np.argsort(-strength[leaks], kind="stable")].tolist():
-            shown = strength[at] if classes is None else 0.5 + 0.5 * strength[at]
-            words = f"{names[at]} alone tells {label} with {unit} of {shown:.3f}"
-            if classes is None and strength[at] >= COPIED:
-                found.append((True, f"{words}, row by row: is it a copy of the target?"))
+        for column in leaks[np.argsort(-strength[leaks], kind="stable")].tolist():
+            strength_shown = strength[column] if classes is None else 0.5 + 0.5 * strength[column]
+            words = f"{names[column]} alone tells {label} with {unit} of {strength_shown:.3f}"
+            if classes is None and strength[column] >= COPIED:
+                suspicions.append((True, f"{words}, row by row: is it a copy of the target?"))
                 continue
             asks = (
                 f"{words}, far beyond other features: is it known before the target? Then it is a "
                 "strong marker. If it was made from the target, or measured after it, leave it "
                 "out; if the target was made from it, as clusters are, the scores are circular"
             )
-            found.append((False, asks))
-    return found[:10]
+            suspicions.append((False, asks))
+    return suspicions[:10]
 
 
 def parts_of_target(
@@ -158,7 +160,7 @@ def parts_of_target(
     the union of the negated conditions. Columns with missing values in exactly these rows are
     reported, too. Covers that chance would produce with this number of columns are left out.
     """
-    found = list[str]()
+    suspicions = list[str]()
     events = [(f"{target} is {c}", y == k) for k, c in enumerate(classes or ())]
     if classes is None:
         common = mode(y).mode
@@ -166,70 +168,73 @@ def parts_of_target(
     usual = np.asarray(mode(X, axis=0).mode)
     is_usual = usual == X
     explained = np.zeros(usual.size, dtype=bool)
-    for said, rows in events:
+    for event_words, rows in events:
         if not 0 < rows.sum() < y.size or rows.sum() < 5:
             continue
         gone = is_usual[rows].all(axis=0) & (is_usual.sum(axis=0) < y.size)
         gone[[missing.get(name) != rows.sum() for name in names]] = False
         for j in np.flatnonzero(gone).tolist():
-            found.append(f"{names[j]} is missing in just the rows in which {said}{_LEAVE_OUT}")
+            suspicions.append(
+                f"{names[j]} is missing in just the rows in which {event_words}{_LEAVE_OUT}"
+            )
         signs = np.hstack([is_usual, ~is_usual])
         explained |= gone
         inside = ~signs[~rows].any(axis=0) & signs.any(axis=0) & ~np.tile(explained, 2)
-        for chosen in _covers(signs, rows, inside):
-            parts = [_words(X, names, usual, at) for at in sorted(chosen)]
-            found.append(f"{said} in just the rows in which {' or '.join(parts)}{_LEAVE_OUT}")
-    return found[:4]
+        for chosen in _covering_conditions(signs, rows, inside):
+            parts = [_words(X, names, usual, column) for column in sorted(chosen)]
+            suspicions.append(
+                f"{event_words} in just the rows in which {' or '.join(parts)}{_LEAVE_OUT}"
+            )
+    return suspicions[:4]
 
 
-def _covers(signs: Mask, rows: Mask, inside: Mask) -> Iterator[list[int]]:
+def _covering_conditions(signs: Mask, rows: Mask, allowed: Mask) -> Iterator[list[int]]:
     """Yield sets of conditions whose union equals ``rows`` and is not explained by chance.
 
-    ``signs``, shape (n_rows, n_conditions), holds which rows satisfy each condition, and ``inside``
-    masks the conditions that hold only in ``rows``. Columns of a set are not used again.
+    ``signs``, shape (n_rows, n_conditions), holds which rows satisfy each condition, and
+    ``allowed`` masks the conditions that hold only in ``rows``. Columns of a set are not used
+    again.
     """
-    inside = inside.copy()
+    allowed = allowed.copy()
     n_rows = int(rows.sum())
     while True:
         chosen = list[int]()
-        left = rows.copy()
-        while left.any() and len(chosen) < MOST_PARTS:
-            gains = inside * (left.astype(np.int64) @ signs)
+        uncovered = rows.copy()
+        while uncovered.any() and len(chosen) < MOST_PARTS:
+            gains = allowed * (uncovered.astype(np.int64) @ signs)
             if not gains.any():
                 return
             chosen.append(int(gains.argmax()))
-            left &= ~signs[:, chosen[-1]]
+            uncovered &= ~signs[:, chosen[-1]]
         chance = np.log(n_rows / rows.size) * signs[:, chosen].sum()
-        if left.any() or chance + len(chosen) * np.log(signs.shape[1]) >= np.log(0.01):
+        if uncovered.any() or chance + len(chosen) * np.log(signs.shape[1]) >= np.log(0.01):
             return
         yield chosen
-        half = inside.size // 2
-        inside[[at % half for at in chosen] + [half + at % half for at in chosen]] = False
+        half = allowed.size // 2
+        allowed[
+            [column % half for column in chosen] + [half + column % half for column in chosen]
+        ] = False
 
 
 _LEAVE_OUT = ": if that is not known before the target, leave it out (--drop)"
 
 
-def _words(X: Array, names: Sequence[str], usual: Array, at: int) -> str:
+def _words(X: Array, names: Sequence[str], modes: Array, column: int) -> str:
     """Return in words that a column has, or does not have, its most frequent value.
 
-    ``usual`` holds the most frequent value of each column; ``at`` is the index of the condition,
-    which is beyond the number of columns for a negated condition.
+    ``modes`` holds the most frequent value of each column; ``column`` is the index of the
+    condition, which is beyond the number of columns for a negated condition.
     """
-    j = at % usual.size
-    equals = at < usual.size
-    others = np.unique(X[X[:, j] != usual[j], j])
+    j = column % modes.size
+    equals = column < modes.size
+    others = np.unique(X[X[:, j] != modes[j], j])
     if equals or others.size == 1:
-        return f"{names[j]} is {usual[j] if equals else others[0]:g}"
-    return f"{names[j]} is not {usual[j]:g}"
+        return f"{names[j]} is {modes[j] if equals else others[0]:g}"
+    return f"{names[j]} is not {modes[j]:g}"
 
 
 def aggregates(
-    X: Array,
-    y: NDArray[Any],
-    classes: Sequence[str] | None,
-    names: Sequence[str],
-    target: str,
+    X: Array, y: NDArray[Any], classes: Sequence[str] | None, names: Sequence[str], target: str
 ) -> list[str]:
     """Return sentences on columns that are group means of the target (target encoding).
 
@@ -238,7 +243,7 @@ def aggregates(
     means are far closer than that, and closer than to their common mean, was computed from the
     target.
     """
-    found = list[str]()
+    suspicions = list[str]()
     targets = {target: np.asarray(y, dtype=np.float64)}
     if classes is not None:
         targets = {f"{target} = {c}": (y == k) * 1.0 for k, c in enumerate(classes)}
@@ -248,21 +253,23 @@ def aggregates(
         if not FEWEST_GROUPS <= values.size <= y.size / 2:
             continue
         sizes = np.bincount(group)
-        for said, numbers in targets.items():
+        for words, numbers in targets.items():
             means = np.bincount(group, numbers) / sizes
-            spread = float(np.sum((numbers - means[group]) ** 2)) / max(y.size - values.size, 1)
+            variance = float(np.sum((numbers - means[group]) ** 2)) / max(y.size - values.size, 1)
             line = np.polyfit(values - values.mean(), means, 1, w=np.sqrt(sizes))
-            off = np.sum(sizes * (means - np.polyval(line, values - values.mean())) ** 2)
-            # Of a rare class most groups have no row, so that their means agree by chance.
+            squared_residuals = np.sum(
+                sizes * (means - np.polyval(line, values - values.mean())) ** 2
+            )
+            # Most groups have no row of a rare class, so that their means agree by chance.
             between = float(np.sum(sizes * (means - numbers.mean()) ** 2))
-            usual = min(spread * (values.size - 2), between)
-            if line[0] and off < NO_ERROR**2 * usual:
-                found.append(
+            usual = min(variance * (values.size - 2), between)
+            if line[0] and squared_residuals < NO_ERROR**2 * usual:
+                suspicions.append(
                     f"{names[j]} has one value in each of {values.size:,} groups of rows, and it "
-                    f"is their mean of {said}, held-out rows included: leave it out (--drop)"
+                    f"is their mean of {words}, held-out rows included: leave it out (--drop)"
                 )
                 break
-    return found[:10]
+    return suspicions[:10]
 
 
 def _duplicates(design: Design, columns: Columns) -> list[str]:
@@ -297,17 +304,18 @@ def adding_up(X: Array, y: NDArray[Any], names: Sequence[str], target: str) -> l
     scale = np.linalg.norm(X, axis=0)
     scale[scale == 0] = 1.0
     R, order = qr(X / scale, mode="r", pivoting=True)
-    basis = np.sort(order[: np.count_nonzero(np.abs(np.diag(R)) > 1e-10)])  # copies count once
+    # Copies of a column count once.
+    basis = np.sort(order[: np.count_nonzero(np.abs(np.diag(R)) > 1e-10)])
     weights = np.linalg.lstsq(X[:, basis] / scale[basis], values, rcond=None)[0] / scale[basis]
     if np.abs(values - X[:, basis] @ weights).max() > 1e-7 * np.abs(values).max():
         return []
-    used = np.abs(weights) * X[:, basis].std(axis=0) > 1e-7 * values.std()
-    own = [names[part] for part in basis[used].tolist()]
-    if not 2 <= len(own) <= MOST_NAMED:
+    is_used = np.abs(weights) * X[:, basis].std(axis=0) > 1e-7 * values.std()
+    parts = [names[part] for part in basis[is_used].tolist()]
+    if not 2 <= len(parts) <= MOST_NAMED:
         return []
-    sentence = f"{target} can be computed exactly from {', '.join(own)}"
-    if np.abs(weights[used] - 1.0).max() <= 1e-6:
-        sentence = f"{' + '.join(own)} = {target}: these columns add up to the target"
+    sentence = f"{target} can be computed exactly from {', '.join(parts)}"
+    if np.abs(weights[is_used] - 1.0).max() <= 1e-6:
+        sentence = f"{' + '.join(parts)} = {target}: these columns add up to the target"
     return [f"{sentence}; if they are not known before it, leave them out (--drop)"]
 
 
@@ -319,12 +327,14 @@ def imputed(names: Sequence[str], missing: Mapping[str, int], n_rows: int) -> li
     counts = {name: missing[name] for name in dict.fromkeys(names) if missing.get(name)}
     if not counts:
         return []
-    most = sorted(counts, key=lambda name: -counts[name])
-    shown = [f"{name} {counts[name] / n_rows:.1%} ({counts[name]:,})" for name in most[:MOST_NAMED]]
-    more = f", and {len(most) - MOST_NAMED} more" if len(most) > MOST_NAMED else ""
+    frequent = sorted(counts, key=lambda name: -counts[name])
+    shares = [
+        f"{name} {counts[name] / n_rows:.1%} ({counts[name]:,})" for name in frequent[:MOST_NAMED]
+    ]
+    ending = f", and {len(frequent) - MOST_NAMED} more" if len(frequent) > MOST_NAMED else ""
     return [
-        f"values of columns in the model were missing and filled in: {', '.join(shown)}{more}; the "
-        "coefficients take filled values for measured ones"
+        f"values of columns in the model were missing and filled in: {', '.join(shares)}{ending}; "
+        "the coefficients take filled values for measured ones"
     ]
 
 
@@ -333,27 +343,27 @@ def recurring(known: NDArray[np.bool_]) -> list[str]:
 
     ``known`` is the mask of these held-out rows, which are excluded from all scores.
     """
-    again = int(np.count_nonzero(known))
-    if not again:
+    n_repeated = int(np.count_nonzero(known))
+    if not n_repeated:
         return []
     return [
-        f"{again:,} of {known.size:,} held-out rows are training rows too, exactly or nearly: "
+        f"{n_repeated:,} of {known.size:,} held-out rows are training rows too, exactly or nearly: "
         "neither the verdict nor a score counts them"
     ]
 
 
-def repeating(repeated: Rows, together: bool) -> str:
+def repeating(repeated: Rows, folded: bool) -> str:
     """Return a note on duplicate rows.
 
-    ``repeated`` holds an index that duplicate rows share; ``together`` is whether duplicates are
+    ``repeated`` holds an index that duplicate rows share; ``folded`` is whether duplicates are
     held out together.
     """
     sizes = np.bincount(repeated)
-    again = int(np.sum(sizes[sizes > 1] - 1))
+    n_repeated = int(np.sum(sizes[sizes > 1] - 1))
     what = "such rows are held out, folded and halved together, and count once for the verdict"
-    if not together:
+    if not folded:
         what = "held-out rows that repeat an earlier one do not count"
-    return f"{again:,} of {repeated.size:,} rows repeat another one, exactly or nearly: {what}"
+    return f"{n_repeated:,} of {repeated.size:,} rows repeat another one, exactly or nearly: {what}"
 
 
 def drifting(p_value: float) -> list[str]:

@@ -46,11 +46,11 @@ def selected_csv(content: Content) -> str:
         else item
         for item in (*content.selected, *content.covariates)
     ]
-    more = list(dict.fromkeys(key for item in items for key, _ in item.about))
-    header = ["rank", "feature", "index", *numbers, *more]
+    keys = list(dict.fromkeys(key for item in items for key, _ in item.about))
+    header = ["rank", "feature", "index", *numbers, *keys]
     lines: list[list[Any]] = [[*map(inert, header)]]
     for item in items:
-        extra = [dict(item.about).get(key, "") for key in more]
+        extra = [dict(item.about).get(key, "") for key in keys]
         values = [*item.coefficients, *item.standardized]
         values += np.exp(np.minimum(item.coefficients, 700.0)).tolist() if content.scale else []
         rank = "" if item.index in roles else item.rank
@@ -73,9 +73,9 @@ def enrichment_csv(content: Content) -> str:
         return ""
     head = ["set", "size", "selected", "expected", "p_value", "p_adjusted", "members"]
     lines: list[list[Any]] = [head]
-    for one in content.enriched:
-        numbers = one.size, len(one.members), one.expected, one.p_value, one.p_adjusted
-        lines.append([inert(one.name), *numbers, inert(" ".join(map(str, one.members)))])
+    for group in content.enriched:
+        numbers = (group.size, len(group.members), group.expected, group.p_value, group.p_adjusted)
+        lines.append([inert(group.name), *numbers, inert(" ".join(map(str, group.members)))])
     return csv_text(lines)
 
 
@@ -101,15 +101,15 @@ def summary_lines(content: Content) -> list[str]:
     """Return the lines that the terminal shows: verdict, scores and the first features."""
     verdict = content.verdict
     lines = [f"  verdict: {str(verdict).partition(': ')[0]}", f"  {verdict.evidence}"]
-    for name, shown, against in content.figures:
-        lines.append(f"  {name:<28} {shown:>9}   ({printable(against, 56)})")
+    for name, value, against in content.figures:
+        lines.append(f"  {name:<28} {value:>9}   ({printable(against, 56)})")
     if content.again:
         lines.append(f"  {content.count:,} {content.unit}s were selected{content.again}")
     if len(content.recalls) > 2:
         lines.append("  found of the held-out rows of each class:")
         for label, count, share in content.recalls:
-            found = f"{share:.0%} of {count}" if count else "none was held out"
-            lines.append(f"    {printable(label, 48)}: {found}")
+            correct = f"{share:.0%} of {count}" if count else "none was held out"
+            lines.append(f"    {printable(label, 48)}: {correct}")
     if content.fits and content.headline_gap > content.goal:
         lines.append(f"  not solved to the gap asked for: {content.headline_gap:.1e} is proved")
     if content.proof:
@@ -131,10 +131,11 @@ def summary_lines(content: Content) -> list[str]:
     lines += marker_lines(content.markers)
     if content.universe:
         lines += ["", f"  enrichment: {content.universe}"]
-        for one in content.enriched[:MOST_SHOWN]:
+        for found in content.enriched[:MOST_SHOWN]:
             lines.append(
-                f"    {printable(one.name, 48)}: {len(one.members)} of {one.size:,} selected, "
-                f"{one.expected:.2g} expected; p = {one.p_value:.2g}, adjusted {one.p_adjusted:.2g}"
+                f"    {printable(found.name, 48)}: {len(found.members)} of {found.size:,} "
+                f"selected, {found.expected:.2g} expected; p = {found.p_value:.2g}, "
+                f"adjusted {found.p_adjusted:.2g}"
             )
         if not content.enriched:
             lines.append("    no set has a selected member")
@@ -147,10 +148,10 @@ def summary_lines(content: Content) -> list[str]:
 def considered_words(content: Content) -> str:
     """Return the first names of features with a zero coefficient, and a count of the others."""
     names = [printable(name, 48) for name in content.considered[:MOST_SHOWN]]
-    more = ""
+    ending = ""
     if len(content.considered) > MOST_SHOWN:
-        more = f" and {len(content.considered) - MOST_SHOWN:,} more"
-    return ", ".join(names) + more
+        ending = f" and {len(content.considered) - MOST_SHOWN:,} more"
+    return ", ".join(names) + ending
 
 
 def _feature_lines(content: Content, features: tuple[SelectedFeature, ...]) -> list[str]:
@@ -159,10 +160,10 @@ def _feature_lines(content: Content, features: tuple[SelectedFeature, ...]) -> l
     Its columns are rank, name, output (if there are several), effect per standard deviation, and
     coefficient.
     """
-    several = len(content.outputs) > 1
-    known = any(feature.interval for feature in features)
+    has_outputs = len(content.outputs) > 1
+    has_intervals = any(feature.interval for feature in features)
     heads: tuple[str, ...] = ("rank", "feature", "for", "per st. dev.", "coefficient")
-    if known:
+    if has_intervals:
         heads += (f"{content.scale} ratio (95%)" if content.scale else "estimate (95%)",)
     rows = [heads] + [
         (
@@ -171,7 +172,7 @@ def _feature_lines(content: Content, features: tuple[SelectedFeature, ...]) -> l
             printable(" and ".join(content.outputs[at] for at in feature.outputs), 48),
             feature.effect(content.scale),
             f"{feature.coefficients[feature.output]:.4g}",
-            *([feature.interval] if known else []),
+            *([feature.interval] if has_intervals else []),
         )
         for feature in features
     ]
@@ -179,7 +180,7 @@ def _feature_lines(content: Content, features: tuple[SelectedFeature, ...]) -> l
     lines = []
     for rank, name, label, *numbers in rows:
         cells = [rank.rjust(widths[0]), name.ljust(widths[1])]
-        cells += [label.ljust(widths[2])] if several else []
+        cells += [label.ljust(widths[2])] if has_outputs else []
         cells += [text.rjust(width) for text, width in zip(numbers, widths[3:], strict=True)]
         lines.append("  " + "  ".join(cells))
     return lines
@@ -190,9 +191,9 @@ def summary_text(content: Content) -> str:
 
     ``how`` explains how each number was computed; an unknown number is null.
     """
-    found: dict[str, Any] = {"format": "atomlearn-summary", "version": 1}
-    found |= content.verdict.as_dict()
-    found["how"] |= {
+    summary: dict[str, Any] = {"format": "atomlearn-summary", "version": 1}
+    summary |= content.verdict.as_dict()
+    summary["how"] |= {
         "proved_gap": f"(objective - lower bound) / objective, a duality gap over {content.over} "
         "of the model that is written, fitted to all rows; it says how exactly the problem was "
         "solved, and nothing of how well the model predicts",
@@ -200,7 +201,7 @@ def summary_text(content: Content) -> str:
         "other than zero in the model that is written, without covariates; n_selected_columns: "
         "their columns; considered: features that the search took up and gave the coefficient zero",
     }
-    found |= {
+    summary |= {
         "headline": content.headline,
         "proved_gap": content.headline_gap if math.isfinite(content.headline_gap) else None,
         "proved_gap_over": content.over,
@@ -230,7 +231,7 @@ def summary_text(content: Content) -> str:
         "files": list(content.files),
         "versions": content.versions,
     }
-    return json.dumps(found, indent=1, allow_nan=False) + "\n"
+    return json.dumps(summary, indent=1, allow_nan=False) + "\n"
 
 
 #: Names of the files that a selection may write. The summary lists those that were written.
@@ -238,10 +239,10 @@ TABLES = ("summary.json", "selected.csv", "markers.csv", "groups.csv", "enrichme
 RUN_FILES = (*TABLES, "score.tsv", "components.tsv", "model.json", "report.html")
 
 
-def files_of_run(folder: Path, wanted: Iterable[str] = RUN_FILES) -> list[str]:
+def files_of_run(folder: Path, names: Iterable[str] = RUN_FILES) -> list[str]:
     """Return the files in a folder that its summary.json lists as written by atomlearn.
 
-    The list is empty if there is no summary. ``wanted`` are the names of the files to be written.
+    The list is empty if there is no summary. ``names`` are the names of the files to be written.
 
     Raises ------ ValueError If a wanted file exists and is not listed, because it was not written
     by atomlearn.
@@ -252,7 +253,7 @@ def files_of_run(folder: Path, wanted: Iterable[str] = RUN_FILES) -> list[str]:
         content = json.loads((folder / "summary.json").read_text("utf-8", errors="replace"))
         if content["format"] == "atomlearn-summary":
             listed = [name for name in there if name in content.get("files", there)]
-    theirs = [name for name in wanted if name in there and name not in listed]
+    theirs = [name for name in names if name in there and name not in listed]
     if theirs:
         raise ValueError(
             f"{folder} has {', '.join(theirs)}, not written by atomlearn; give another folder, so "

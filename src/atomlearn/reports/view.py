@@ -20,7 +20,7 @@ from atomlearn.estimators.base import AtomicModel
 from atomlearn.estimators.checks import encoded_rows, input_names, was_encoded
 from atomlearn.estimators.coefficients import nonzero_coefficients
 from atomlearn.estimators.search import CrossValidatedModel
-from atomlearn.findings.held_out import unsearched
+from atomlearn.findings.held_out import best_of_search
 from atomlearn.maps.feature_map import FeatureMap, map_of
 
 
@@ -66,8 +66,8 @@ class View:
     @cached_property
     def terms(self) -> Rows:
         """The increasing indices of the features with a nonzero coefficient."""
-        found: Rows = np.unique(self.map.term_of(self.columns))
-        return found
+        selected: Rows = np.unique(self.map.term_of(self.columns))
+        return selected
 
     @property
     def results(self) -> Sequence[Result]:
@@ -109,12 +109,12 @@ def in_words(model: Any) -> str:
         parameters = model.get_params()
     except AttributeError:  # a norm defined by the user
         return " ".join(repr(model).split())
-    given = {
+    replacements = {
         key: _Typed("groups")
         for key, value in parameters.items()
         if key.rpartition("__")[2] == "groups" and value is not None and not isinstance(value, str)
     }
-    return " ".join(repr(clone(model, safe=False).set_params(**given)).split())
+    return " ".join(repr(clone(model, safe=False).set_params(**replacements)).split())
 
 
 def results_of(model: Any) -> Sequence[Result]:
@@ -138,15 +138,15 @@ def objective_of(model: Any) -> dict[str, Any]:
     """
     if not results_of(model):
         return {}
-    given = model.get_params(deep=False) | {"loss": model.loss}
+    parameters = model.get_params(deep=False) | {"loss": model.loss}
     if isinstance(model, CrossValidatedModel):
-        given["norm"] = model.norm_
-        given["form"] = model.form or model.norm_.usual_form
-        given["l1_ratio"] = model.l1_ratio_
+        parameters["norm"] = model.norm_
+        parameters["form"] = model.form or model.norm_.usual_form
+        parameters["l1_ratio"] = model.l1_ratio_
     return {
-        key: given[key]
+        key: parameters[key]
         for key in ("loss", "form", "norm", "l1_ratio", "standardize")
-        if key in given
+        if key in parameters
     }
 
 
@@ -155,9 +155,9 @@ def names_of_columns(estimator: Any, columns: ArrayLike, names: Any = None) -> l
 
     They are taken from ``names``, else from the training data of the estimator, else x0, x1, ...
     """
-    known = input_names(estimator) if names is None else names
-    known = _check_feature_names_in(estimator) if known is None else known
-    return [str(known[column]) for column in np.asarray(columns)]
+    names_known = input_names(estimator) if names is None else names
+    names_known = _check_feature_names_in(estimator) if names_known is None else names_known
+    return [str(names_known[column]) for column in np.asarray(columns)]
 
 
 def view_of(estimator: Any, X: Any, names: Sequence[str] | None) -> View:
@@ -166,18 +166,20 @@ def view_of(estimator: Any, X: Any, names: Sequence[str] | None) -> View:
     A pipeline must end with the model; X is transformed by the steps before it. ``names`` are the
     names of the columns of X, or None.
     """
-    model = unsearched(estimator)
+    model = best_of_search(estimator)
     data = X
     offered = 0
-    given = list(names) if names is not None else feature_names(X)
+    names_of_inputs = list(names) if names is not None else feature_names(X)
     if hasattr(model, "steps"):
         model, front = model[-1], model[:-1]
         if len(front):
             data = front.transform(X)
             try:
-                given = [str(name) for name in front.get_feature_names_out(given)]
+                names_of_inputs = [
+                    str(name) for name in front.get_feature_names_out(names_of_inputs)
+                ]
             except (AttributeError, ValueError):
-                given = None
+                names_of_inputs = None
             masks = [step.get_support() for _, step in front.steps if hasattr(step, "get_support")]
             offered = max(map(len, masks), default=0)
     if not hasattr(model, "coef_"):
@@ -190,7 +192,7 @@ def view_of(estimator: Any, X: Any, names: Sequence[str] | None) -> View:
         )
     inputs = as_design(encoded_rows(model, data))
     if was_encoded(inputs):
-        given = inputs.names
+        names_of_inputs = inputs.names
     else:
         _check_n_features(model, inputs, reset=False)
     design = inputs
@@ -200,7 +202,7 @@ def view_of(estimator: Any, X: Any, names: Sequence[str] | None) -> View:
         design = model._expanded(inputs)
     columns, weights = nonzero_coefficients(model.coef_)
     every = range(inputs.shape[1])
-    labels = names_of_columns(model, every, given)
+    labels = names_of_columns(model, every, names_of_inputs)
     classes = tuple(model.classes_.tolist()) if is_classifier(model) else None
     offered = max(inputs.shape[1], offered)
     return View(model, inputs, design, terms, labels, columns, weights, classes, offered)
@@ -208,8 +210,8 @@ def view_of(estimator: Any, X: Any, names: Sequence[str] | None) -> View:
 
 def target_names(y: Any) -> list[str]:
     """Return the names of the targets in a pandas Series or DataFrame, [] without names."""
-    found: list[Any] = list(getattr(y, "columns", [getattr(y, "name", None)]))
-    return found if all(str(name) == name and name.strip() for name in found) else []
+    names: list[Any] = list(getattr(y, "columns", [getattr(y, "name", None)]))
+    return names if all(str(name) == name and name.strip() for name in names) else []
 
 
 def outputs_of(view: View, target: str, names: Sequence[str] = ()) -> tuple[str, ...]:
@@ -222,5 +224,5 @@ def outputs_of(view: View, target: str, names: Sequence[str] = ()) -> tuple[str,
         return tuple(view.labels or ())[-view.outputs :]
     if len(names) == view.outputs > 1:
         return tuple(names)
-    single = view.outputs == 1
-    return (target,) if single else tuple(f"{target}[{at}]" for at in range(view.outputs))
+    has_one = view.outputs == 1
+    return (target,) if has_one else tuple(f"{target}[{output}]" for output in range(view.outputs))

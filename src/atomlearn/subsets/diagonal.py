@@ -32,19 +32,19 @@ MOST = 800
 #: Rounds in which D grows, and the share of the largest step that each takes.
 ROUNDS = 6
 STEP = 0.9
-#: The mean of D, relative to the ridge, from which another design is worth its time.
+#: Minimum of mean(D) / ridge for which the strengthened problem is worth its cost.
 WORTH = 0.25
 
 
 def strengthened(
-    relaxation: Relaxation, columns: Columns, fine: float
+    relaxation: Relaxation, columns: Columns, max_share: float
 ) -> tuple[Problem, Array] | None:
     """Return a problem over some columns with the same objectives, and factors of its weights.
 
     A weight v_j of the problem is factor_j w_j. Its objective of a vector is at most that of the
     original problem, and lower by rounding only. None if the loss is not quadratic, if there are
     groups or too many columns, if D is nearly zero, or if rounding takes more than the share
-    ``fine`` of the ridge.
+    ``max_share`` of the ridge.
     """
     problem = relaxation.problem
     size = columns.size
@@ -58,7 +58,7 @@ def strengthened(
     unit = float(np.trace(H[np.ix_(places, places)])) / size
     if not (unit > 0.0 and at_zero > 0.0):
         return None
-    # In units in which Q has a mean diagonal of 1, and f(0) = 1.
+    # The units are such that Q has a mean diagonal of 1, and f(0) = 1.
     Q = H[np.ix_(places, places)] / unit
     Q = 0.5 * (Q + Q.T)
     q = pull[places] / math.sqrt(unit) / math.sqrt(at_zero)
@@ -67,22 +67,22 @@ def strengthened(
     offsets = np.abs(problem.design.taken_off(columns)) / math.sqrt(unit)
     lengths = lengths + math.sqrt(float(problem.weight.sum())) * offsets
     # Twice the bound on rounding errors of Q and of its factorization, as a multiple of I.
-    lost = 2.0 * (growth(n) + growth(size)) * float(lengths @ lengths)
-    if lost > fine * level:
+    error = 2.0 * (growth(n) + growth(size)) * float(lengths @ lengths)
+    if error > max_share * level:
         return None
-    D = _diagonal(Q - lost * np.eye(size))
+    D = _diagonal(Q - error * np.eye(size))
     wrong = growth(n) * math.sqrt(2.0) * float(np.linalg.norm(lengths))
     for _ in range(20):
         if D is None or float(np.mean(D)) < WORTH * level:
             return None
-        made = _data(Q, q, D, lost, wrong)
-        if made is not None:
+        data = _data(Q, q, D, error, wrong)
+        if data is not None:
             break
         D = 0.7 * D
     else:
         return None
     assert D is not None
-    R, target = made
+    R, target = data
     factors = np.sqrt(1.0 + D / level)
     regularizer = problem.regularizer.of(
         relaxation.units.norm.restrict(columns, problem.design.shape[1])
@@ -107,30 +107,30 @@ def _diagonal(Q: Array) -> Array | None:
     """
     D = np.zeros(Q.shape[0])
     for _ in range(ROUNDS):
-        rest = Q - np.diag(D)
+        remainder = Q - np.diag(D)
         try:
-            inverse = la.cho_solve(la.cho_factor(rest), np.eye(D.size))
+            inverse = la.cho_solve(la.cho_factor(remainder), np.eye(D.size))
         except la.LinAlgError:
             return D if D.any() else None
-        alone = 1.0 / np.diag(inverse)
-        if not np.all(np.isfinite(alone) & (alone > 0.0)):
+        diagonal_of_inverse = 1.0 / np.diag(inverse)
+        if not np.all(np.isfinite(diagonal_of_inverse) & (diagonal_of_inverse > 0.0)):
             return D if D.any() else None
-        root = np.sqrt(alone)
-        smallest = float(la.eigvalsh(rest / root / root[:, None], subset_by_index=[0, 0])[0])
+        root = np.sqrt(diagonal_of_inverse)
+        smallest = float(la.eigvalsh(remainder / root / root[:, None], subset_by_index=[0, 0])[0])
         if not smallest > 1e-6:
             break
-        D = D + STEP * smallest * alone
+        D = D + STEP * smallest * diagonal_of_inverse
     return D
 
 
-def _data(Q: Array, q: Array, D: Array, lost: float, wrong: float) -> tuple[Array, Array] | None:
+def _data(Q: Array, q: Array, D: Array, error: float, wrong: float) -> tuple[Array, Array] | None:
     """Return R and a target t with 1/2 ||t - R w||^2 = 1/2 w'(Q - D)w - q'w + 1, up to rounding.
 
-    Rounding lowers it: ``lost`` is taken off the diagonal, and the constant is lowered for errors
+    Rounding lowers it: ``error`` is taken off the diagonal, and the constant is lowered for errors
     of q, whose bound is ``wrong``. None if the quadratic has negative values.
     """
     try:
-        R = la.cholesky(Q - np.diag(D + lost))
+        R = la.cholesky(Q - np.diag(D + error))
     except la.LinAlgError:
         return None
     size = q.size
@@ -139,7 +139,7 @@ def _data(Q: Array, q: Array, D: Array, lost: float, wrong: float) -> tuple[Arra
     wrong += float(np.linalg.norm(R.T @ target - q))
     wrong += growth(size) * float(np.linalg.norm(R)) * length
     # wrong |w| <= lost / 4 |w|^2 + wrong^2 / lost.
-    rest = 1.0 - growth(size) - 0.5 * length**2 * (1.0 + growth(size)) - wrong**2 / lost
-    if not rest > 0.0:
+    factor = 1.0 - growth(size) - 0.5 * length**2 * (1.0 + growth(size)) - wrong**2 / error
+    if not factor > 0.0:
         return None
-    return np.vstack([R, np.zeros(size)]), np.append(target, math.sqrt(2.0 * rest))
+    return np.vstack([R, np.zeros(size)]), np.append(target, math.sqrt(2.0 * factor))

@@ -110,9 +110,9 @@ class Exchange:
     def settle(self) -> None:
         """Run the local search from the best subset until it is a local minimum or time is up."""
         while self.best is not None and not self.is_settled:
-            before = self.best
-            self.exchange(before)
-            if self.best is before:
+            previous = self.best
+            self.exchange(previous)
+            if self.best is previous:
                 break
 
     def exchange(self, subset: Subset) -> Subset:
@@ -127,7 +127,7 @@ class Exchange:
             neighbors = [self.offer(units) for units in self._moves(subset)]
             lowest = min([subset, *neighbors], key=lambda each: each.objective)
             if not lowest.objective < subset.objective * (1.0 - LEAST_GAIN):
-                # After the deadline fits end early, and prove no local minimum.
+                # After the deadline fits end early, so that no local minimum is proved.
                 if not deadline.passed:
                     self._settled.add(subset.units.tobytes())
                 break

@@ -71,19 +71,23 @@ def ridge_fit(problem: Problem, accuracy: float, gram: Array | None = None) -> F
     """
     block = block_of(problem)
     level = problem.regularizer.amount
-    at = _certified(problem, np.zeros(block.shape[1]), 0.0)
+    iterate = _certified(problem, np.zeros(block.shape[1]), 0.0)
     bounded = gram is None and math.isfinite(problem.loss.curvature_bounds[1])
-    damping = _first_damping(problem, at.prediction) if bounded else 0.0
+    damping = _first_damping(problem, iterate.prediction) if bounded else 0.0
     for _ in range(STEPS):
-        if at.certificate.gap <= accuracy * at.objective or is_perfect(problem, at.certificate):
+        if iterate.certificate.gap <= accuracy * iterate.objective or is_perfect(
+            problem, iterate.certificate
+        ):
             break
         if problem.deadline.use_step():
             break
-        H = _hessian(problem, block, at.prediction) if gram is None else gram
+        H = _hessian(problem, block, iterate.prediction) if gram is None else gram
         if damping:
             H = H + damping * _largest(problem, block)
-        found, length = _along(problem, at, inverse_with_ridge(H, level) @ at.slope)
-        if found is None and not (bounded and damping < 1.0):
+        candidate, length = _line_search(
+            problem, iterate, inverse_with_ridge(H, level) @ iterate.slope
+        )
+        if candidate is None and not (bounded and damping < 1.0):
             break
         # If f is almost linear near the iterate, a Newton step is too long. Then a multiple of
         # the Hessian at the largest possible curvature is added.
@@ -91,8 +95,8 @@ def ridge_fit(problem: Problem, accuracy: float, gram: Array | None = None) -> F
             damping = min(1.0, max(10.0 * damping, 1e-3))
         elif length == 1.0:
             damping = 0.1 * damping if damping > 1e-6 else 0.0
-        at = found or at
-    return at
+        iterate = candidate or iterate
+    return iterate
 
 
 def _certified(problem: Problem, weights: Array, intercept: float) -> FittedPoint:
@@ -105,27 +109,29 @@ def _certified(problem: Problem, weights: Array, intercept: float) -> FittedPoin
     return FittedPoint(weights, intercept, prediction, slope, price.certificate)
 
 
-def _along(problem: Problem, at: FittedPoint, step: Array) -> tuple[FittedPoint | None, float]:
+def _line_search(
+    problem: Problem, point: FittedPoint, step: Array
+) -> tuple[FittedPoint | None, float]:
     """Do a backtracking line search along ``step``; return the new iterate and the step length.
 
     The iterate is None if no trial point satisfies the Armijo condition.
     """
-    promised = float(step @ at.slope)
+    promised = float(step @ point.slope)
     length = 1.0
     if not math.isfinite(promised):
         return None, 0.0
-    if promised <= FINE * at.objective:
-        found = _certified(problem, at.weights + step, at.intercept)
-        better = found.certificate.gap < 0.9 * at.certificate.gap
-        return (found if better else None), 1.0
+    if promised <= FINE * point.objective:
+        candidate = _certified(problem, point.weights + step, point.intercept)
+        better = candidate.certificate.gap < 0.9 * point.certificate.gap
+        return (candidate if better else None), 1.0
     for _ in range(HALVINGS):
-        weights = at.weights + length * step
+        weights = point.weights + length * step
         linear = block_of(problem).predict(weights)
-        b = optimal_intercept(problem, linear, at.intercept)
-        reached = objective_at(problem, weights, linear + b)
-        if reached <= at.objective - 1e-4 * length * promised:
+        b = optimal_intercept(problem, linear, point.intercept)
+        value = objective_at(problem, weights, linear + b)
+        if value <= point.objective - 1e-4 * length * promised:
             return _certified(problem, weights, b), length
-        length *= 0.5 if math.isfinite(reached) else 1e-3
+        length *= 0.5 if math.isfinite(value) else 1e-3
     return None, 0.0
 
 

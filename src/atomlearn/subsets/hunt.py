@@ -134,22 +134,22 @@ class Hunt:
         """
         problem = self.problem
         gap = GAP
-        if self._goes_on:
+        if self._adds_price:
             given = with_norm(given, self.units.norm.replaced(k=1))
             gap = LOOSE_GAP
-        deadline = self._half.sooner(Deadline(work=Work(ROOT_WORK)))
+        deadline = self._half_deadline.sooner(Deadline(work=Work(ROOT_WORK)))
         # With a weak ridge the relaxation may use most columns. It stops before that, because the
         # columns in use are copied.
-        few = Callback(lambda progress: 3 * progress.n_columns > self._most)
-        result = Settings(tol=gap, deadline=deadline, stop=few).run(given)
+        callback = Callback(lambda progress: 3 * progress.n_columns > self._most)
+        result = Settings(tol=gap, deadline=deadline, stop=callback).run(given)
         self.interrupted = result.status is Status.INTERRUPTED
         state = result.state
         result.state = None
         self._whole = result
-        used = np.flatnonzero(state.weights)
-        used = used[np.argsort(state.columns[used])]
-        columns = state.columns[used]
-        weights = state.weights[used]
+        support = np.flatnonzero(state.weights)
+        support = support[np.argsort(state.columns[support])]
+        columns = state.columns[support]
+        weights = state.weights[support]
         # If rows are on other machines, the state does not have their predictions.
         linear = np.zeros(problem.y.size)
         for part in LIMITS.pieces(columns.size, linear.size):
@@ -160,8 +160,8 @@ class Hunt:
         dual = negative_gradient(problem, prediction)
         self._rate(self.units.norm.ratings(problem.design.scores(dual)))
         # The rounding of scores is bounded for the columns whose scores the dual value uses.
-        near = np.union1d(columns, self.units.columns(self._first))
-        self.off = rounded_scores(dual, longest(problem, self.units, near))
+        candidates = np.union1d(columns, self.units.columns(self._first))
+        self.off = rounded_scores(dual, longest(problem, self.units, candidates))
         free = np.zeros(self._first.size, dtype=np.int8)
         norm = BranchNorm(self.k, free, None, self.price, self.level)
         squares = np.square(self._ratings.at(self._first))
@@ -169,19 +169,19 @@ class Hunt:
         self.lower = max(self.dual, 0.0)
 
     @property
-    def _half(self) -> Deadline:
+    def _half_deadline(self) -> Deadline:
         """A deadline after half of the remaining time; the other half is for branch and bound."""
         deadline = self.wanted.deadline
         return deadline.sooner(Deadline.after(0.5 * deadline.left))
 
     @property
-    def _goes_on(self) -> bool:
+    def _adds_price(self) -> bool:
         """Whether ``run`` solves the relaxation with the price, from the one without as a start."""
         return self.price > 0.0 and self.problem.design.listable
 
-    def _go_on(self, cutoff: float) -> None:
+    def _improve_root_bound(self, cutoff: float) -> None:
         """Improve the root bound by the relaxation with the price, until it reaches ``cutoff``."""
-        relaxation = self._relaxation(with_deadline(self.problem, self._half))
+        relaxation = self._relaxation(with_deadline(self.problem, self._half_deadline))
         fixed = np.zeros(self.units.count, dtype=np.int8)
         if self.problem.free is not None:
             fixed[self.units.of(self.problem.free)] = OUT
@@ -202,8 +202,8 @@ class Hunt:
         scores.
         """
         # Scores of unpenalized columns are zero up to rounding.
-        most = max(min(FIRST, self._room // self.units.largest), 2 * self.k)
-        first, _ = ratings.top(most + self.units.n_free)
+        limit = max(min(FIRST, self._room // self.units.largest), 2 * self.k)
+        first, _ = ratings.top(limit + self.units.n_free)
         self._first = self._penalized(first)
         self._ratings = ratings
 
@@ -241,30 +241,30 @@ class Hunt:
         are sets of unit numbers. Screening by the root bound then leaves the units over which
         branch and bound runs.
         """
-        # ``first`` has the best subset so far, in the unit numbers of the part ``near``.
-        first, near = self._first_set(starts)
-        if self._goes_on and first.best is not None:
+        # ``first`` has the best subset so far, in the unit numbers of the part ``neighborhood``.
+        first, neighborhood = self._first_set(starts)
+        if self._adds_price and first.best is not None:
             try:
-                self._go_on(first.cutoff)
-                first, near = self._first_set([near.numbers[first.best.units]])
+                self._improve_root_bound(first.cutoff)
+                first, neighborhood = self._first_set([neighborhood.numbers[first.best.units]])
             except KeyboardInterrupt:
                 self.interrupted = True
         assert first.best is not None
-        best = near.numbers[first.best.units]
+        best = neighborhood.numbers[first.best.units]
         limit = first.upper if self.wanted.within is None else first.cutoff
-        left = self._left(limit, best)
-        if left is not None and self.units.columns(left).size > self._room:
+        open_nodes = self._unscreened(limit, best)
+        if open_nodes is not None and self.units.columns(open_nodes).size > self._room:
             # A tighter root bound may screen out more units.
             try:
-                self._go_on(first.cutoff)
+                self._improve_root_bound(first.cutoff)
             except KeyboardInterrupt:
                 self.interrupted = True
-            left = self._left(limit, best)
-        if left is None:
+            open_nodes = self._unscreened(limit, best)
+        if open_nodes is None:
             # There are too many columns to list after screening, so branch and bound is skipped,
             # and only the root bound holds for all subsets.
-            return self._result(first, near, None, self.lower)
-        part = self._part(left)
+            return self._result(first, neighborhood, None, self.lower)
+        part = self._part(open_nodes)
         if self.lower < first.cutoff and first.upper > SMALL * loss_at_zero(self.problem):
             part = part.strengthened(
                 FINE * self.wanted.tol if self.wanted.within is None else NEAR_FINE
@@ -310,7 +310,7 @@ class Hunt:
             search.exchange(search.offer(np.lexsort((-squares, -priority))[:size]))
         return search, part
 
-    def _left(self, limit: float, best: Columns) -> Columns | None:
+    def _unscreened(self, limit: float, best: Columns) -> Columns | None:
         """Return the units that safe screening by the root bound does not eliminate.
 
         A subset with an objective below ``limit`` has only these units; those of the known subset
@@ -338,14 +338,14 @@ class Hunt:
 
     def _stops(self, search: Search) -> bool:
         """Return whether a limit is reached; end the listing after too many near subsets."""
-        wanted = self.wanted
+        settings = self.wanted
         within = search.within
-        if within is not None and len(search.within_reach(within)) > wanted.max_near:
+        if within is not None and len(search.within_reach(within)) > settings.max_near:
             search.end_list()
-        at_limit = search.nodes >= wanted.max_nodes or wanted.deadline.use_step()
+        at_limit = search.nodes >= settings.max_nodes or settings.deadline.use_step()
         return at_limit or self.interrupted or search.is_perfect
 
-    def _ended(self, search: Search, listed: bool) -> SubsetStatus:
+    def _end_reason(self, search: Search, listed: bool) -> SubsetStatus:
         """Return the reason for the end of the search if the requested gap is not proved."""
         if search.is_perfect:
             return SubsetStatus.PERFECT_FIT
@@ -364,8 +364,8 @@ class Hunt:
         seconds = time.monotonic() - self.began
         record = SubsetRecord(seconds, search.nodes, search.upper, search.lower)
         self.history.append(record)
-        for each in () if self.interrupted else self.wanted.watch:
-            each(record)
+        for observer in () if self.interrupted else self.wanted.watch:
+            observer(record)
 
     # --- the result -------------------------------------------------------------------------
 
@@ -396,7 +396,7 @@ class Hunt:
             groups=None if self.units.partition is None else part.numbers[best.units],
             weights=best.point.weights,
             lower_bound=lower,
-            ended=self._ended(search, listed),
+            ended=self._end_reason(search, listed),
             n_features=self.k,
             l2=self.level,
             proved_in=proved_in,

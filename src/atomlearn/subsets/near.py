@@ -35,10 +35,11 @@ from atomlearn.core import (
 from atomlearn.subsets.exchange import Subset
 from atomlearn.subsets.fit import inverse_with_ridge
 
-#: Newton steps for one end of a range, and the share of its width that may stay open.
+#: Maximum number of Newton steps for one end of a range, and the share of its width that may stay
+#: undecided.
 STEPS = 24
 OPEN = 0.01
-#: Halvings of one of them.
+#: Maximum number of halvings of one step.
 HALVINGS = 10
 
 
@@ -83,12 +84,12 @@ class Ranges:
         ends = self.lower, self.upper, self.least, self.most
         return Ranges(*(end / scales for end in ends))
 
-    def join(self, other: Ranges, at: Any = slice(None)) -> None:
-        """Extend the ranges at positions ``at`` by those over other models, in place."""
-        self.lower[at] = np.minimum(self.lower[at], other.lower)
-        self.upper[at] = np.maximum(self.upper[at], other.upper)
-        self.least[at] = np.minimum(self.least[at], other.least)
-        self.most[at] = np.maximum(self.most[at], other.most)
+    def join(self, other: Ranges, positions: Any = slice(None)) -> None:
+        """Extend the ranges at positions ``positions`` by those over other models, in place."""
+        self.lower[positions] = np.minimum(self.lower[positions], other.lower)
+        self.upper[positions] = np.maximum(self.upper[positions], other.upper)
+        self.least[positions] = np.minimum(self.least[positions], other.least)
+        self.most[positions] = np.maximum(self.most[positions], other.most)
 
 
 @dataclass
@@ -144,15 +145,15 @@ class NearModels:
 
         0 is in the range of a column that some subset lacks.
         """
-        found = Ranges.nothing(self.columns.size)
+        ranges = Ranges.nothing(self.columns.size)
         missing = np.zeros(self.columns.size, dtype=bool)
-        for each in self.level_sets:
-            of_each = each.ranges(np.eye(each.size, each.positions.size), self.limit)
-            found.join(of_each, each.positions)
-            missing |= ~np.isin(np.arange(self.columns.size), each.positions)
+        for level_set in self.level_sets:
+            of_each = level_set.ranges(np.eye(level_set.size, level_set.positions.size), self.limit)
+            ranges.join(of_each, level_set.positions)
+            missing |= ~np.isin(np.arange(self.columns.size), level_set.positions)
         zero = np.zeros(np.count_nonzero(missing))
-        found.join(Ranges(zero, zero, zero, zero), missing)
-        return found if self.scales is None else found.divided(self.scales)
+        ranges.join(Ranges(zero, zero, zero, zero), missing)
+        return ranges if self.scales is None else ranges.divided(self.scales)
 
     def predictions(self, X: object) -> Ranges:
         """Return the ranges of the predictions X w + b for new samples.
@@ -181,20 +182,16 @@ class NearModels:
             )
         if self.around is not None:
             design = self.around(design)
-        found = Ranges.nothing(design.shape[0])
+        ranges = Ranges.nothing(design.shape[0])
         A = np.asarray(design.gather(self.columns).dense(), dtype=np.float64)
-        for each in self.level_sets:
-            functions = each.functions_of_rows(A[:, each.positions], design)
-            found.join(each.ranges(functions.T, self.limit, each.problem.origin))
-        return found
+        for level_set in self.level_sets:
+            functions = level_set.functions_of_rows(A[:, level_set.positions], design)
+            ranges.join(level_set.ranges(functions.T, self.limit, level_set.problem.origin))
+        return ranges
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the state, with the ranges of the coefficients and without the training data."""
-        return vars(self) | {
-            "coefficients": self.coefficients,
-            "level_sets": [],
-            "around": None,
-        }
+        return vars(self) | {"coefficients": self.coefficients, "level_sets": [], "around": None}
 
 
 class LevelSet:
@@ -269,6 +266,7 @@ class LevelSet:
         self.objective = max(here, self._bound)
 
     def _objective(self, A: Array, theta: Array) -> float:
+        """Return the objective without prices at theta."""
         m = A.shape[1]
         w = theta[:m]
         return loss_value(self.problem, A @ w + self._Z @ theta[m:]) + 0.5 * self.level * float(
@@ -276,9 +274,11 @@ class LevelSet:
         )
 
     def _dual(self, prediction: Array) -> Array:
+        """Return the negative gradient of the loss at some predictions."""
         return -loss_gradient(self.problem, prediction)
 
     def _hessian(self, G: Array, prediction: Array) -> Array:
+        """Return the Hessian of the loss in theta, without the ridge."""
         c, K = self.problem.loss.coupling(self.problem.y, prediction, self.problem.weight)
         pulled = K.T @ G
         return np.asarray(G.T @ (c[:, None] * G) - pulled.T @ pulled)
@@ -305,22 +305,23 @@ class LevelSet:
         inverse = self._inverse(G, prediction)
         center = functions.T @ self.theta
         variance = np.maximum((functions * (inverse @ functions)).sum(axis=0), 0.0)
-        room = max(limit - self.objective, 0.0)
+        slack = max(limit - self.objective, 0.0)
         if self._quadratic:
-            # The fit is off the minimum by at most its gap in the metric of the Hessian.
+            # The distance of the fit from the minimum is at most its gap, in the metric of the
+            # Hessian.
             worst = 1.0 + float(np.trace(self._hessian(A, prediction))) / self.level
             above = max(limit - self._bound, 0.0) * (1.0 + 1e-9)
             gap = max(self.objective - self._bound, 0.0)
-            spread = np.sqrt(variance) * (1.0 + min(100.0 * EPS * worst, 0.5))
-            outer = spread * (math.sqrt(2.0 * above) + math.sqrt(2.0 * gap))
+            radius = np.sqrt(variance) * (1.0 + min(100.0 * EPS * worst, 0.5))
+            outer = radius * (math.sqrt(2.0 * above) + math.sqrt(2.0 * gap))
             outer += growth(G.shape[0]) * (np.abs(functions).T @ np.abs(self.theta))
-            inner = np.sqrt(2.0 * room * variance)
+            inner = np.sqrt(2.0 * slack * variance)
             ends = (center - outer, center + outer, center - inner, center + inner)
             return Ranges(*(end + origin for end in ends))
         at = [_End(self, G, inverse, g, limit) for g in functions.T]
-        below = np.array([end.extreme(room) for end in at]).T
+        below = np.array([end.extreme(slack) for end in at]).T
         at = [_End(self, G, inverse, -g, limit) for g in functions.T]
-        over = -np.array([end.extreme(room) for end in at]).T
+        over = -np.array([end.extreme(slack) for end in at]).T
         return Ranges(below[0] + origin, over[0] + origin, below[1] + origin, over[1] + origin)
 
 
@@ -338,114 +339,124 @@ class _End:
         self.g = g
         self.limit = limit
 
-    def extreme(self, room: float) -> tuple[float, float]:
+    def extreme(self, slack: float) -> tuple[float, float]:
         """Return a proved lower bound on g'theta, and a value that a model of the set attains."""
         center = float(self.g @ self.among.theta)
         if not self.g.any():
             return 0.0, 0.0
-        low, high = self._ball(center), center
-        for lower, inner in self._steps(room, center):
+        low, high = self._bound_by_ball(center), center
+        for lower, inner in self._steps(slack, center):
             low = max(low, lower)
             high = min(high, inner)
             if high - low <= OPEN * (center - low):
                 break
         return low - growth(self.g.size) * abs(center), high
 
-    def _ball(self, center: float) -> float:
-        """Return the bound from the strong convexity of the ridge; -inf with free coefficients."""
-        among = self.among
-        m = among.positions.size
+    def _bound_by_ball(self, center: float) -> float:
+        """Return the bound by strong convexity; -inf if coefficients are unpenalized."""
+        level_set = self.among
+        m = level_set.positions.size
         if self.g[m:].any():
             return -math.inf
-        radius = math.sqrt(2.0 * max(self.limit - among._bound, 0.0) / among.level)
-        gap = math.sqrt(2.0 * max(among.objective - among._bound, 0.0) / among.level)
+        radius = math.sqrt(2.0 * max(self.limit - level_set._bound, 0.0) / level_set.level)
+        gap = math.sqrt(2.0 * max(level_set.objective - level_set._bound, 0.0) / level_set.level)
         return center - (radius + gap) * float(np.linalg.norm(self.g)) * (1.0 + 1e-9)
 
-    def _steps(self, room: float, center: float) -> Iterator[tuple[float, float]]:
-        among = self.among
-        A = self.G[:, : among.positions.size]
-        theta = among.theta
+    def _steps(self, slack: float, center: float) -> Iterator[tuple[float, float]]:
+        """Return the best proved bound and an attained value, by Newton steps."""
+        level_set = self.among
+        A = self.G[:, : level_set.positions.size]
+        theta = level_set.theta
         inverse = self.inverse
-        objective = among.objective
-        t = math.sqrt(2.0 * max(room, EPS * abs(self.limit)) / max(self._variance(inverse), 1e-300))
+        objective = level_set.objective
+        t = math.sqrt(
+            2.0 * max(slack, EPS * abs(self.limit)) / max(self._variance(inverse), 1e-300)
+        )
         for step in range(STEPS):
             slope = self._slope(theta, t) if step else t * self.g
             move = inverse @ slope
-            before = among._objective(A, theta) + t * float(self.g @ theta)
+            before = level_set._objective(A, theta) + t * float(self.g @ theta)
             for length in 0.5 ** np.arange(HALVINGS):
-                value = among._objective(A, theta - length * move)
+                value = level_set._objective(A, theta - length * move)
                 if value + t * float(self.g @ (theta - length * move)) <= before:
                     theta = theta - length * move
                     break
-            value = among._objective(A, theta)
+            value = level_set._objective(A, theta)
             prediction = self.G @ theta
             lower = self._bound(prediction, t)
             here = float(self.g @ theta)
             share = 1.0
             if value > self.limit:
-                share = room / max(value - objective, 1e-300)
+                share = slack / max(value - objective, 1e-300)
             yield lower, center + min(share, 1.0) * (here - center)
-            inverse = among._inverse(self.G, prediction)
-            if float(slope @ move) > 0.01 * room and step % 8 != 7:
+            inverse = level_set._inverse(self.G, prediction)
+            if float(slope @ move) > 0.01 * slack and step % 8 != 7:
                 continue
             rise = value - objective
-            t *= math.sqrt(min(max(room / rise, 0.25), 4.0)) if rise > 0.0 else 2.0
+            t *= math.sqrt(min(max(slack / rise, 0.25), 4.0)) if rise > 0.0 else 2.0
 
     def _variance(self, inverse: Array) -> float:
+        """Return g' (H^-1) g, H the Hessian of the objective."""
         return float(self.g @ inverse @ self.g)
 
     def _slope(self, theta: Array, t: float) -> Array:
         """Return the gradient of F + t g'theta."""
-        among = self.among
-        slope = t * self.g - self.G.T @ among._dual(self.G @ theta)
-        m = among.positions.size
-        slope[:m] += among.level * theta[:m]
+        level_set = self.among
+        slope = t * self.g - self.G.T @ level_set._dual(self.G @ theta)
+        m = level_set.positions.size
+        slope[:m] += level_set.level * theta[:m]
         return slope
 
     def _bound(self, prediction: Array, t: float) -> float:
         """Return the lower bound (D(t) - limit) / t of the dual point at some predictions."""
-        among = self.among
-        problem = among.problem
-        m = among.positions.size
-        v, prediction, open_slope = self._feasible(prediction, t)
-        conjugate, lost = dual_part(problem, prediction, v)
+        level_set = self.among
+        problem = level_set.problem
+        m = level_set.positions.size
+        v, prediction, open_slope = self._feasible_dual(prediction, t)
+        conjugate, rounding = dual_part(problem, prediction, v)
         scores = self.G[:, :m].T @ v - t * self.g[:m]
-        off = 2.0 * growth(v.size) * float(np.linalg.norm(v))
-        scores = np.abs(scores) + off * np.linalg.norm(self.G[:, :m], axis=0)
-        dual = -conjugate - lost - float(scores @ scores) * (1.0 + growth(m)) / (2.0 * among.level)
-        # What is left of the condition on v is rounding.
-        dual -= 2.0 * float(np.abs(open_slope) @ (np.abs(among.theta[m:]) + 1.0))
-        found = (dual - self.limit) / t
-        return found if math.isfinite(found) else -math.inf
+        error = 2.0 * growth(v.size) * float(np.linalg.norm(v))
+        scores = np.abs(scores) + error * np.linalg.norm(self.G[:, :m], axis=0)
+        dual = (
+            -conjugate
+            - rounding
+            - float(scores @ scores) * (1.0 + growth(m)) / (2.0 * level_set.level)
+        )
+        # The residual of the condition on v is rounding error.
+        dual -= 2.0 * float(np.abs(open_slope) @ (np.abs(level_set.theta[m:]) + 1.0))
+        bound = (dual - self.limit) / t
+        return bound if math.isfinite(bound) else -math.inf
 
-    def _feasible(self, prediction: Array, t: float) -> tuple[Array, Array, Array]:
-        """Return a dual point v with Z'v = t g for the free coefficients, predictions, and a rest.
+    def _feasible_dual(self, prediction: Array, t: float) -> tuple[Array, Array, Array]:
+        """Return a dual point v with Z'v = t g (Z: the free columns), predictions, and a residual.
 
-        v is the negative gradient of the loss near the predictions. The rest Z'v - t g is infinite
-        if it is more than rounding.
+        v is the negative gradient of the loss near the predictions. The residual Z'v - t g is
+        infinite if it exceeds rounding.
         """
-        among = self.among
-        problem = among.problem
-        Z = among._Z
-        v = among._dual(prediction)
-        wanted = t * self.g[among.positions.size :]
-        if not wanted.size:
-            return v, prediction, wanted
-        if not wanted.any():
-            # The loss with its best intercept and free coefficients has such a gradient.
-            linear = prediction + optimal_intercept(among.profiled, prediction)
-            v = negative_gradient(among.profiled, linear)
+        level_set = self.among
+        problem = level_set.problem
+        Z = level_set._Z
+        v = level_set._dual(prediction)
+        target = t * self.g[level_set.positions.size :]
+        if not target.size:
+            return v, prediction, target
+        if not target.any():
+            # At the best intercept and free coefficients, the gradient of the loss satisfies the
+            # condition.
+            linear = prediction + optimal_intercept(level_set.profiled, prediction)
+            v = negative_gradient(level_set.profiled, linear)
         allowed = 8.0 * growth(v.size) * np.linalg.norm(Z, axis=0) * float(np.linalg.norm(v))
-        # Rows move by their curvatures, which keeps them inside the domain of the conjugate.
+        # The entries of v change in proportion to the curvatures of their rows, which keeps them
+        # inside the domain of the conjugate.
         c, _ = problem.loss.coupling(problem.y, prediction, problem.weight)
         for metric in (c, problem.weight):
             for _ in range(2):
-                rest = Z.T @ v - wanted
-                if np.all(np.abs(rest) <= allowed):
-                    return v, prediction, rest
+                residual = Z.T @ v - target
+                if np.all(np.abs(residual) <= allowed):
+                    return v, prediction, residual
                 H = Z.T @ (metric[:, None] * Z)
-                v = v - metric * (Z @ np.linalg.lstsq(H, rest, rcond=1e-12)[0])
-        rest = Z.T @ v - wanted
-        if not np.all(np.abs(rest) <= allowed):
-            rest = np.full(wanted.size, math.inf)
-        return v, prediction, rest
+                v = v - metric * (Z @ np.linalg.lstsq(H, residual, rcond=1e-12)[0])
+        residual = Z.T @ v - target
+        if not np.all(np.abs(residual) <= allowed):
+            residual = np.full(target.size, math.inf)
+        return v, prediction, residual

@@ -119,12 +119,12 @@ class BranchNorm(RatedNorm):
 
     @property
     def least(self) -> float:
-        """The |w_j| from which the relaxation charges the full price: sqrt(2 price / level)."""
+        """The |w_j| from which on the relaxation charges the full price: sqrt(2 price / level)."""
         return math.sqrt(2.0 * self.price / self.level)
 
     @property
     def toll(self) -> float:
-        """The reduction of a squared score by the price: 2 price level."""
+        """The price in units of squared scores, 2 price level, which is subtracted from them."""
         return 2.0 * self.price * self.level
 
     def value(self, w: Array) -> float:
@@ -133,9 +133,9 @@ class BranchNorm(RatedNorm):
         sizes = w if self.groups is None else self.partition(w.size).norms(w)
         if np.any(sizes[self.fixed == OUT]):
             return math.inf
-        inside = sizes[self.fixed == IN]
+        fixed_sizes = sizes[self.fixed == IN]
         free = sizes[self.fixed == 0]
-        return math.hypot(float(np.linalg.norm(inside)), self._free_gauge(free))
+        return math.hypot(float(np.linalg.norm(fixed_sizes)), self._free_gauge(free))
 
     def _free_gauge(self, free: Array) -> float:
         """Return gauge_k of the weights, or group sizes, of the free units."""
@@ -151,15 +151,15 @@ class BranchNorm(RatedNorm):
         shares = np.minimum(np.abs(free) / least, 1.0)
         if shares.sum() >= self.k:
             return math.hypot(plain, least * math.sqrt(self.k))
-        each = np.where(shares < 1.0, 2.0 * least * np.abs(free), free**2 + least**2)
-        return math.sqrt(float(each.sum()))
+        gauges = np.where(shares < 1.0, 2.0 * least * np.abs(free), free**2 + least**2)
+        return math.sqrt(float(gauges.sum()))
 
     def squares(self, scores: Scores) -> Array:
         """Return the squared rating of each column, or group."""
         return np.square(self.ratings(scores).full())
 
     def polar(self, scores: Scores) -> float:
-        """Return sqrt(sum of z_j^2 over the columns that are in and the k largest free ones)."""
+        """Return sqrt(sum of z_j^2) over the columns fixed in, and the k largest free z_j^2."""
         return math.sqrt(self.counted(self.squares(scores)))
 
     def counted(self, squares: Array) -> float:
@@ -175,8 +175,8 @@ class BranchNorm(RatedNorm):
         """Return the columns of all units fixed in, and of the max(k, count) best free units."""
         squares = self.squares(scores)
         free = np.flatnonzero(self.fixed == 0)
-        most = min(max(self.k, count), free.size)
-        best = free[np.argpartition(-squares[free], most - 1)[:most]] if most else free
+        n_listed = min(max(self.k, count), free.size)
+        best = free[np.argpartition(-squares[free], n_listed - 1)[:n_listed]] if n_listed else free
         chosen = np.concatenate([np.flatnonzero(self.fixed == IN), best])
         groups = self._groups(scores.n_columns)
         return chosen if groups is None else groups.members(chosen)
@@ -200,6 +200,7 @@ class BranchNorm(RatedNorm):
         return max(fair_share(free, self.k) if free.size > self.k > 0 else 0.0, self.least)
 
     def _point(self, v: Array, amount: float, form: Form) -> ProxPoint:
+        """Return the proximal map of ``form`` at v."""
         if form != "squared":
             raise ValueError(f"BranchNorm is used in the squared form, got form={form!r}")
         if self.groups is None:
@@ -208,23 +209,23 @@ class BranchNorm(RatedNorm):
 
     def _shrunk(self, v: Array, amount: float) -> ProxPoint:
         """Return the proximal map of (amount / 2) gauge^2 over columns, or over sizes of groups."""
-        inside = self.fixed == IN
+        is_fixed = self.fixed == IN
         free = np.flatnonzero(self.fixed == 0)
-        point = np.where(inside, v / (1.0 + amount), 0.0)
+        point = np.where(is_fixed, v / (1.0 + amount), 0.0)
         gauge = float(np.linalg.norm(point))
         if not self.k or not free.size:
-            diagonal = np.where(inside, 1.0 / (1.0 + amount), 0.0)
+            diagonal = np.where(is_fixed, 1.0 / (1.0 + amount), 0.0)
             return ProxPoint(point, gauge, lambda: ProxJacobian(diagonal))
         inner = self._prox_of_free_units(v[free], amount)
         point[free] = inner.point
 
         def jacobian() -> ProxJacobian:
             of_free = inner.jacobian()
-            diagonal = np.where(inside, 1.0 / (1.0 + amount), 0.0)
+            diagonal = np.where(is_fixed, 1.0 / (1.0 + amount), 0.0)
             diagonal[free] = of_free.diagonal
-            among = of_free.dense_factors()
-            factors = np.zeros((v.size, among.shape[1]))
-            factors[free] = among
+            factors_of_free = of_free.dense_factors()
+            factors = np.zeros((v.size, factors_of_free.shape[1]))
+            factors[free] = factors_of_free
             return ProxJacobian(diagonal, factors, of_free.coefficients)
 
         return ProxPoint(point, math.hypot(gauge, inner.gauge), jacobian)
@@ -234,12 +235,14 @@ class BranchNorm(RatedNorm):
         least = self.least
         sizes = np.abs(v)
         bought = sizes >= least * (1.0 + amount)
-        some = ~bought & (sizes > least * amount)
-        point = np.where(some, v - np.sign(v) * least * amount, 0.0)
+        is_shrunk = ~bought & (sizes > least * amount)
+        point = np.where(is_shrunk, v - np.sign(v) * least * amount, 0.0)
         point[bought] = v[bought] / (1.0 + amount)
-        shares = np.count_nonzero(bought) + float(np.abs(point[some]).sum()) / max(least, 1e-300)
+        shares = np.count_nonzero(bought) + float(np.abs(point[is_shrunk]).sum()) / max(
+            least, 1e-300
+        )
         if least and shares < self.k:
-            diagonal = np.where(bought, 1.0 / (1.0 + amount), some.astype(np.float64))
+            diagonal = np.where(bought, 1.0 / (1.0 + amount), is_shrunk.astype(np.float64))
             return ProxPoint(point, self._free_gauge(point), lambda: ProxJacobian(diagonal))
         inner = ksupport_point(v, self.k, amount, "squared")
         return replace(inner, gauge=math.hypot(inner.gauge, least * math.sqrt(self.k)))

@@ -38,19 +38,19 @@ class PartialRelaxation:
         """The relaxation in the units of the problem."""
         return self.original or self.relaxation
 
-    def strengthened(self, fine: float) -> PartialRelaxation:
+    def strengthened(self, max_share: float) -> PartialRelaxation:
         """Return the part with a stronger ridge, see ``diagonal``, or itself.
 
-        ``fine`` is the largest share of the ridge that rounding may take.
+        ``max_share`` is the largest share of the ridge that rounding may take.
         """
         if self.searched.size < self.numbers.size:
             return self
         r = self.relaxation
-        found = strengthened(r, np.arange(self.columns.size), fine)
-        if found is None:
+        problem = strengthened(r, np.arange(self.columns.size), max_share)
+        if problem is None:
             return self
-        other = Relaxation(found[0], r.price, r.accuracy, r.room)
-        return replace(self, relaxation=other, original=r, factors=found[1])
+        other = Relaxation(problem[0], r.price, r.accuracy, r.room)
+        return replace(self, relaxation=other, original=r, factors=problem[1])
 
     def fitted(self, subset: Subset) -> Subset:
         """Return a subset of the search with its fit in the units of the problem."""
@@ -71,9 +71,9 @@ class PartialRelaxation:
 
     def point(self, point: RelaxedPoint) -> RelaxedPoint:
         """Return a point restricted to the columns of the part."""
-        known = np.isin(point.columns, self.columns)
-        places = np.searchsorted(self.columns, point.columns[known])
-        weights = point.weights[known]
+        is_inside = np.isin(point.columns, self.columns)
+        places = np.searchsorted(self.columns, point.columns[is_inside])
+        weights = point.weights[is_inside]
         if self.factors is not None:
             weights = weights * self.factors[places]
         return replace(point, columns=places, weights=weights)
@@ -100,35 +100,37 @@ def near_models(
     """
     if within is None:
         return None
-    found = [part.fitted(each) for each in search.within_reach(within)]
+    models = [part.fitted(subset) for subset in search.within_reach(within)]
     relaxation = part.plain
     complete = listed and search.within is not None and search.is_complete(within)
-    columns = np.unique(np.concatenate([each.point.columns for each in found]))
-    inside = np.unique(np.concatenate([each.units for each in found]))
+    columns = np.unique(np.concatenate([subset.point.columns for subset in models]))
+    units = np.unique(np.concatenate([subset.units for subset in models]))
     undecided = None
     in_all: Columns = np.zeros(0, dtype=np.int64)
     if listed:
-        some, every = search.reach()
+        in_some, every = search.reach()
         in_all = np.flatnonzero(every)
-        undecided = part.numbers[np.setdiff1d(np.flatnonzero(some), inside)]
+        undecided = part.numbers[np.setdiff1d(np.flatnonzero(in_some), units)]
     A = relaxation.dense(columns)
     problem = replace(relaxation.problem, free=whole.free)
     sets = [
         LevelSet(
             problem,
             A,
-            np.searchsorted(columns, each.point.columns),
-            each,
-            price * each.units.size,
+            np.searchsorted(columns, subset.point.columns),
+            subset,
+            price * subset.units.size,
         )
-        for each in found
+        for subset in models
     ]
     return NearModels(
-        subsets=[NearSubset(np.sort(part.numbers[each.units]), each.objective) for each in found],
+        subsets=[
+            NearSubset(np.sort(part.numbers[subset.units]), subset.objective) for subset in models
+        ],
         complete=complete,
-        limit=found[0].objective + within * abs(found[0].objective),
+        limit=models[0].objective + within * abs(models[0].objective),
         in_all=part.numbers[in_all],
-        in_some=part.numbers[np.setdiff1d(inside, in_all)],
+        in_some=part.numbers[np.setdiff1d(units, in_all)],
         undecided=undecided,
         columns=part.columns[columns],
         n_features=whole.design.shape[1],

@@ -46,19 +46,19 @@ class Products:
             weighted = curvature[:, None] * self._basis
             values, vectors = np.linalg.eigh(self._basis.T @ weighted)
             kept = values > 1e-13 * values[-1]
-            for each in (weighted @ (vectors[:, kept] / np.sqrt(values[kept]))).T:
-                squares -= problem.design.scores(np.ascontiguousarray(each)).full() ** 2
+            for direction in (weighted @ (vectors[:, kept] / np.sqrt(values[kept]))).T:
+                squares -= problem.design.scores(np.ascontiguousarray(direction)).full() ** 2
         self.squares = np.maximum(squares, 0.0)
 
     def of(self, columns: Columns) -> Array:
         """Return the rows of X'CX of these m columns, (m, n_columns).
 
-        Each row that is not cached takes one pass over X.
+        Each row that is not cached requires one pass over X.
         """
-        most = max(columns.size, int(KEPT * self._curvature.size))
+        n_kept = max(columns.size, int(KEPT * self._curvature.size))
         rows = {column: self._row(column) for column in columns.tolist()}
         # Only the rows that were used last stay in the cache.
-        self._rows = dict(list(({**self._rows, **rows}).items())[-most:])
+        self._rows = dict(list(({**self._rows, **rows}).items())[-n_kept:])
         return np.array(list(rows.values())).reshape(columns.size, self.squares.size)
 
     def _row(self, column: int) -> Array:
@@ -96,13 +96,13 @@ class QuadraticModel:
         self._scores = scores
         self._level = level
         self._across = products.of(point.columns)
-        own = self._across[:, point.columns]
+        columns = self._across[:, point.columns]
         # With the symbols of the module: _inverse is K^-1, column j of _solved is K^-1 c_j, and
         # _left has the denominators q_j.
-        self._inverse = inverse_with_ridge(0.5 * (own + own.T), level)
+        self._inverse = inverse_with_ridge(0.5 * (columns + columns.T), level)
         self._solved = self._inverse @ self._across
         self._left = products.squares + level - (self._across * self._solved).sum(axis=0)
-        self._worst = 1.0 + float(np.trace(own)) / level + point.columns.size
+        self._worst = 1.0 + float(np.trace(columns)) / level + point.columns.size
 
     def added(self) -> Array:
         """Return the decrease of the model for each added column, (n_columns,); -inf in S."""
@@ -118,11 +118,11 @@ class QuadraticModel:
         lengths = np.sqrt(self._products.plain)
         # The fit is not exact: with g the gradient over S, the exact score of column j differs by
         # c_j'K^-1 g, and g'K^-1 g <= 2 gap.
-        off = lengths * (2.0 * growth(dual.size) * float(np.linalg.norm(dual)))
-        scores = np.abs(self._scores) + off + lengths * math.sqrt(2.0 * gap)
-        left = self._left - 100.0 * EPS * self._worst * self._products.plain
+        errors = lengths * (2.0 * growth(dual.size) * float(np.linalg.norm(dual)))
+        scores = np.abs(self._scores) + errors + lengths * math.sqrt(2.0 * gap)
+        residual_squares = self._left - 100.0 * EPS * self._worst * self._products.plain
         # The denominator is at least the ridge.
-        gains = np.square(scores) / (2.0 * np.maximum(left, self._level))
+        gains = np.square(scores) / (2.0 * np.maximum(residual_squares, self._level))
         gains[self._point.columns] = -math.inf
         return np.asarray(gains)
 
@@ -133,13 +133,13 @@ class QuadraticModel:
         the entries of the other columns of S are -inf. Scores and denominators without i are
         rank-one updates by row i of K^-1 X_S'CX.
         """
-        for at, column in enumerate(self._point.columns.tolist()):
-            own = self._inverse[at, at]
-            row = self._solved[at]
-            leaves = self._point.weights[at] / own
-            left = self._left + row * row / own
+        for position, column in enumerate(self._point.columns.tolist()):
+            diagonal_entry = self._inverse[position, position]
+            row = self._solved[position]
+            leaves = self._point.weights[position] / diagonal_entry
+            residual_squares = self._left + row * row / diagonal_entry
             gains = np.square(self._scores + leaves * row)
-            gains /= 2.0 * np.maximum(left, self._level)
+            gains /= 2.0 * np.maximum(residual_squares, self._level)
             gains[self._point.columns] = -math.inf
             gains[column] = 0.0
-            yield gains - 0.5 * leaves * self._point.weights[at]
+            yield gains - 0.5 * leaves * self._point.weights[position]

@@ -39,21 +39,22 @@ from atomlearn.core import (
 from atomlearn.subsets.fit import ridge_fit
 from atomlearn.subsets.norm import IN, OUT, BranchNorm, Choices
 
-#: Newton steps of one call of the kernel; the next round of column generation continues them.
+#: Maximum number of Newton steps of one kernel call; the next round of column generation continues
+#: them.
 STEPS = 10
 #: Number of columns beyond which the deadline is checked after each step.
 MANY = 2000
 #: Child nodes start with the columns whose squared score is at least this share of the entry
 #: threshold (``BranchNorm.bar``).
 NEAR = 0.7
-#: Minimizations of a quadratic model of the loss between two passes, and halvings of one step.
+#: Maximum number of quadratic models of the loss between two passes, and of halvings of one step.
 WORKING = 3
 HALVINGS = 8
 #: Largest number of rounds of column generation for one node.
 ROUNDS = 60
 #: Relative gap of the ridge fit of a subset, so that equal subsets have equal objectives.
 ACCURACY = 1e-10
-#: Steps of one solve of a restricted master problem; any dual point proves a valid bound.
+#: Maximum number of steps of one restricted master problem; any dual point proves a valid bound.
 WORK = 50
 
 
@@ -70,7 +71,8 @@ class RelaxedPoint:
 class Bound:
     """Lower bounds of a node from one dual point v of its relaxation, with the primal point."""
 
-    #: Lower bound on the optimum of the relaxation, at least 0 plus the prices of units fixed in.
+    #: Lower bound on the optimum of the relaxation: at least the prices of the units that are fixed
+    #: in.
     lower: float
     #: Dual objective at v. Fixing a unit adds a difference of squared scores to it. It may be
     #: negative.
@@ -165,14 +167,15 @@ class Relaxation:
             gram = H[np.ix_(places, places)]
         places = self._gathered(columns)
         block = self._block.inner.gather(places)
-        with np.errstate(over="ignore", invalid="ignore"):  # trial steps of steep losses
-            found = ridge_fit(self._problem_with(norm, block), self.accuracy, gram)
-        objective = found.objective + self.price * units.size
-        lower = max(objective - found.certificate.gap, self.price * units.size)
+        # Trial steps may overflow for losses that grow fast.
+        with np.errstate(over="ignore", invalid="ignore"):
+            point = ridge_fit(self._problem_with(norm, block), self.accuracy, gram)
+        objective = point.objective + self.price * units.size
+        lower = max(objective - point.certificate.gap, self.price * units.size)
         perfect = objective <= self._fades or (
-            objective == found.objective and is_perfect(self.problem, found.certificate)
+            objective == point.objective and is_perfect(self.problem, point.certificate)
         )
-        return RelaxedPoint(columns, found.weights, found.intercept), objective, lower, perfect
+        return RelaxedPoint(columns, point.weights, point.intercept), objective, lower, perfect
 
     def prediction(self, point: RelaxedPoint) -> Array:
         """Return the predictions X w + b of a point, (n_samples,)."""
@@ -200,22 +203,23 @@ class Relaxation:
         """
         if self._block.shape[1] > self.room:
             self._forget()
-        steps = [self._steps(*asked) for asked in branches]
-        found: dict[int, Bound | None] = {}
+        steps = [self._steps(*branch) for branch in branches]
+        bounds: dict[int, Bound | None] = {}
         answers: dict[int, Scores | None] = dict.fromkeys(range(len(steps)))
 
         def step(number: int) -> Array | None:
+            """Advance the solver of one node to its next request for scores."""
             if number and answers[number] is None and self.problem.deadline.use_step():
-                found[number] = None
+                bounds[number] = None
                 return None
             try:
                 # Trial steps may overflow if the loss grows exponentially.
                 with np.errstate(over="ignore", invalid="ignore"), self.problem.deadline.kept():
                     return steps[number].send(answers[number])  # type: ignore[arg-type]
             except StopIteration as end:
-                found[number] = end.value
+                bounds[number] = end.value
             except TimeIsUp:
-                found[number] = None
+                bounds[number] = None
             return None
 
         while answers:
@@ -225,7 +229,7 @@ class Relaxation:
             design = self.problem.design
             scores = design.scores_many(V.T) if len(V) > 1 else map(design.scores, V)
             answers = dict(zip(going, scores, strict=True))
-        return [found[number] for number in range(len(steps))]
+        return [bounds[number] for number in range(len(steps))]
 
     def _steps(
         self, norm: BranchNorm, start: RelaxedPoint, near: Columns, cutoff: float
@@ -236,8 +240,8 @@ class Relaxation:
         """
         problem = self._problem_with(norm, self.problem.design)
         fixed = norm.fixed
-        inside = self.units.columns(np.flatnonzero(fixed == IN))
-        columns = np.union1d(inside, near)
+        fixed_columns = self.units.columns(np.flatnonzero(fixed == IN))
+        columns = np.union1d(fixed_columns, near)
         columns = columns[fixed[self.units.of(columns)] != OUT]
         given = np.zeros(problem.design.shape[1])
         given[start.columns] = start.weights
@@ -248,19 +252,19 @@ class Relaxation:
         cutoff -= paid
         for _ in range(ROUNDS):
             target = 1e-6 * abs(cutoff) if math.isfinite(cutoff) else 1e-6 * loss_at_zero(problem)
-            refit = self._toward(norm, columns, weights, intercept, target)
+            refit = self._refit_inexactly(norm, columns, weights, intercept, target)
             weights, intercept, prediction = refit
-            used = np.flatnonzero(weights)
-            point = RelaxedPoint(columns[used], weights[used], intercept)
+            support = np.flatnonzero(weights)
+            point = RelaxedPoint(columns[support], weights[support], intercept)
             dual = negative_gradient(problem, prediction)
             squares = norm.squares((yield dual))
             sizes = self.sizes(point)
             bar = (self.level * norm.bar(sizes)) ** 2
-            off = self.off(dual)
-            lower = dual_value(problem, norm, prediction, dual, squares, off)
+            errors = self.score_error(dual)
+            lower = dual_value(problem, norm, prediction, dual, squares, errors)
             if best is None or lower > best.dual:
                 near = self.units.columns(np.flatnonzero((squares >= NEAR * bar) | (sizes > 0.0)))
-                best = Bound(max(lower, 0.0), lower, point, squares, off, near)
+                best = Bound(max(lower, 0.0), lower, point, squares, errors, near)
             gauge = gauge_of(problem, point.columns, point.weights)
             objective = objective_at(problem, point.weights, prediction, gauge)
             enough = 1e-6 * abs(objective)
@@ -271,14 +275,14 @@ class Relaxation:
                 break
             if columns.size > self.room:
                 break
-            wanted = (fixed == 0) & (squares > bar * (1.0 + 1e-9))
-            wanted[self.units.of(columns)] = False
-            new = np.flatnonzero(wanted)
+            is_violated = (fixed == 0) & (squares > bar * (1.0 + 1e-9))
+            is_violated[self.units.of(columns)] = False
+            new = np.flatnonzero(is_violated)
             if not new.size and not (self.quadratic or self._modelling):
                 break
-            most = max(20, used.size)
-            if new.size > most:
-                new = new[np.argpartition(-squares[new], most)[:most]]
+            limit = max(20, support.size)
+            if new.size > limit:
+                new = new[np.argpartition(-squares[new], limit)[:limit]]
             columns = np.append(columns, self.units.columns(new))
             weights = np.append(weights, np.zeros(columns.size - weights.size))
         assert best is not None
@@ -286,7 +290,7 @@ class Relaxation:
         best.dual = best.dual + paid
         return best
 
-    def off(self, dual: Array) -> float:
+    def score_error(self, dual: Array) -> float:
         """Return a bound on the rounding error of a score, or of the rating of a group."""
         return rounded_scores(dual, self._longest)
 
@@ -313,8 +317,8 @@ class Relaxation:
             return refit.weights, refit.intercept, refit.prediction
         H, pull, places = self.model(columns)
         weights = self._modelled(inner, H, pull, places, weights)
-        used = np.flatnonzero(weights)
-        linear = self._block.inner.gather(places[used]).predict(weights[used])
+        support = np.flatnonzero(weights)
+        linear = self._block.inner.gather(places[support]).predict(weights[support])
         intercept = optimal_intercept(problem, linear, intercept)
         return weights, intercept, linear + intercept
 
@@ -326,24 +330,24 @@ class Relaxation:
         It does up to STEPS Newton steps over the columns at ``places`` of H (M, M) and pull (M,);
         ``inner`` is the norm over these columns.
         """
-        inside = np.flatnonzero(inner.fixed == IN)
+        fixed_units = np.flatnonzero(inner.fixed == IN)
         free = np.flatnonzero(inner.fixed == 0)
-        order = np.concatenate([free, inside])
-        found = weights[order]
-        given = H, places[free], places[inside], pull, found
+        order = np.concatenate([free, fixed_units])
+        magnitudes = weights[order]
+        arguments = H, places[free], places[fixed_units], pull, magnitudes
         k = inner.k
         level = self.level
         least = inner.least
-        most = STEPS if free.size <= MANY else 1
-        for _ in range(0, STEPS, most):
-            made = branch_newton(*given, k=k, level=level, least=least, most=most)
-            if made < most or self.problem.deadline.use_step():
+        limit = STEPS if free.size <= MANY else 1
+        for _ in range(0, STEPS, limit):
+            n_steps = branch_newton(*arguments, k=k, level=level, least=least, most=limit)
+            if n_steps < limit or self.problem.deadline.use_step():
                 break
         weights = np.zeros(weights.size)
-        weights[order] = found
+        weights[order] = magnitudes
         return weights
 
-    def _toward(
+    def _refit_inexactly(
         self, norm: BranchNorm, columns: Columns, weights: Array, intercept: float, target: float
     ) -> tuple[Array, float, Array]:
         """Solve the restricted master problem as ``_refit`` does, inexactly for non-quadratic f.
@@ -367,7 +371,7 @@ class Relaxation:
             slope = block.scores(negative_gradient(problem, linear + intercept)).full()
             move = self._modelled(inner, H, slope + H @ weights, here, weights) - weights
             ahead = block.predict(move)
-            before = value
+            previous = value
             for length in 0.5 ** np.arange(HALVINGS):
                 there = linear + length * ahead
                 b = optimal_intercept(problem, there, intercept)
@@ -378,7 +382,7 @@ class Relaxation:
                     intercept = b
                     value = trial
                     break
-            if not before - value > 10.0 * target:
+            if not previous - value > 10.0 * target:
                 break
         if not value < began:
             return self._refit(norm, columns, weights, intercept, target)
@@ -419,14 +423,14 @@ def longest(problem: Problem, units: Choices, near: Columns | None = None) -> fl
     the bound on rounding errors of scores.
     """
     design = problem.design
-    used = counted(problem.weight)
+    is_counted = counted(problem.weight)
     if design.listable:
         columns = np.arange(design.shape[1])
-        squares = design.squared_norms(used)
+        squares = design.squared_norms(is_counted)
     else:
         assert near is not None
         columns = near
-        squares = design.gather(near).squared_norms(used)
+        squares = design.gather(near).squared_norms(is_counted)
     # If the design centers its columns implicitly, scores are computed from uncentered columns,
     # whose norms are larger by at most this term.
     lengths = np.sqrt(squares) + math.sqrt(design.shape[0]) * design.taken_off(columns)
@@ -443,23 +447,20 @@ def rounded_scores(dual: Array, longest: float) -> float:
 
 
 def dual_value(
-    problem: Problem,
-    norm: BranchNorm,
-    prediction: Array,
-    dual: Array,
-    squares: Array,
-    off: float,
+    problem: Problem, norm: BranchNorm, prediction: Array, dual: Array, squares: Array, error: float
 ) -> float:
     """Return the dual objective at v = ``dual``, a lower bound on the relaxation of a node.
 
     It is -f*(-v) - (sum of the counted squared scores) / (2 level), lowered by bounds on rounding
-    errors: ``off`` is the one of a score. ``squares`` (n_units,) are the squared scores of v, and
+    errors: ``error`` is the one of a score. ``squares`` (n_units,) are the squared scores of v, and
     ``prediction`` (n_samples,) the point at which v is the negative gradient. The result is -inf
     if a value overflowed.
     """
-    conjugate, lost = dual_part(problem, prediction, dual)
-    most = norm.counted((np.sqrt(squares) + off) ** 2)
+    conjugate, rounding = dual_part(problem, prediction, dual)
+    gauge = norm.counted((np.sqrt(squares) + error) ** 2)
     value = (
-        -conjugate - lost - most * (1.0 + growth(squares.size)) / (2.0 * problem.regularizer.amount)
+        -conjugate
+        - rounding
+        - gauge * (1.0 + growth(squares.size)) / (2.0 * problem.regularizer.amount)
     )
     return value if math.isfinite(value) else -math.inf

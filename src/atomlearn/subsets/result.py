@@ -178,24 +178,24 @@ class SubsetResult:
             raise ValueError("no near subsets were asked for; pass within=0.01, for example")
         first, *others = self.near
         best = set(first.columns.tolist())
-        found: dict[int, list[int]] = {column: [] for column in sorted(best)}
+        twins: dict[int, list[int]] = {column: [] for column in sorted(best)}
         for each in others:
             these = set(each.columns.tolist())
             gone = best - these
             come = these - best
             if len(gone) == len(come) == 1:
-                found[gone.pop()].append(come.pop())
-        return {column: np.array(each, dtype=np.int64) for column, each in found.items()}
+                twins[gone.pop()].append(come.pop())
+        return {column: np.array(each, dtype=np.int64) for column, each in twins.items()}
 
     def __repr__(self) -> str:
         what = "groups" if self.groups is not None else "columns"
         chosen = self.columns if self.groups is None else self.groups
         total = self.n_proved_out + (0 if self.open_columns is None else self.open_columns.size)
-        out = f"{self.n_proved_out} of {total} {what} are in no best subset"
+        note = f"{self.n_proved_out} of {total} {what} are in no best subset"
         return (
             f"SubsetResult: {self.status}\n"
             f"  {what} {chosen.tolist()}, objective {self.objective:.6g}, no subset is better by "
-            f"more than {100.0 * self.gap:.3g}%; {out}; {self.nodes} branches, "
+            f"more than {100.0 * self.gap:.3g}%; {note}; {self.nodes} branches, "
             f"{self.passes:g} passes, {self.seconds:.3g} s"
         )
 

@@ -131,9 +131,9 @@ class Search(Exchange):
         best = self.best
         if best is None or not (self.price or best.units.size == self.k):
             return False
-        others = (each.lower for each in self.known.values() if each is not best)
-        rest = min(self._cut, min(others, default=math.inf))
-        return self._lowest_bound == math.inf and rest > self.upper + 0.5 * WORSE * abs(self.upper)
+        others = (point.lower for point in self.known.values() if point is not best)
+        bound = min(self._cut, min(others, default=math.inf))
+        return self._lowest_bound == math.inf and bound > self.upper + 0.5 * WORSE * abs(self.upper)
 
     def within_reach(self, within: float) -> list[Subset]:
         """Return the fitted subsets with objective <= (1 + within) times the best, best first.
@@ -141,8 +141,8 @@ class Search(Exchange):
         They have k units; with a price they may have fewer.
         """
         limit = self.reached(within)
-        found = [each for each in self._sized() if each.objective <= limit + WORSE * abs(limit)]
-        return sorted(found, key=lambda each: each.objective)
+        points = [point for point in self._sized() if point.objective <= limit + WORSE * abs(limit)]
+        return sorted(points, key=lambda each: each.objective)
 
     def is_complete(self, within: float) -> bool:
         """Return whether ``within_reach`` is proved complete.
@@ -150,9 +150,9 @@ class Search(Exchange):
         This needs that no node is open, and that no unfinished fit may be below the limit.
         """
         limit = self.reached(within)
-        beyond = limit + WORSE * abs(limit)
+        rounded_limit = limit + WORSE * abs(limit)
         return not self.is_open and not any(
-            each.lower <= limit and each.objective > beyond for each in self._sized()
+            point.lower <= limit and point.objective > rounded_limit for point in self._sized()
         )
 
     def reach(self) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
@@ -176,10 +176,10 @@ class Search(Exchange):
                 every &= branch.fixed == IN
         for subset in self._sized():
             if subset.lower <= limit or subset.objective <= limit + WORSE * abs(limit):
-                inside = np.zeros(count, dtype=bool)
-                inside[subset.units] = True
-                some |= inside
-                every &= inside
+                in_some = np.zeros(count, dtype=bool)
+                in_some[subset.units] = True
+                some |= in_some
+                every &= in_some
         return some, every
 
     def end_list(self) -> None:
@@ -189,7 +189,7 @@ class Search(Exchange):
 
     def _sized(self) -> list[Subset]:
         """Return the fitted subsets of k units, or of any size with a price."""
-        return [each for each in self.known.values() if self.price or each.units.size == self.k]
+        return [point for point in self.known.values() if self.price or point.units.size == self.k]
 
     def reached(self, share: float) -> float:
         """Return the best objective plus this share of its absolute value, inf without any."""
@@ -227,8 +227,8 @@ class Search(Exchange):
         root = Branch(-math.inf, next(self._numbers), fixed, self.k, start, start.columns)
         self._batch.append(root)
         self._cut = math.inf
-        (bound,) = self.relaxation.bounds([self._asked(root)])
-        self._taken(root, bound)
+        (bound,) = self.relaxation.bounds([self._bound_arguments(root)])
+        self._process(root, bound)
         self._batch.remove(root)
         self.settle()
         return bound
@@ -240,22 +240,22 @@ class Search(Exchange):
         """
         with ThreadPoolExecutor(threads) as pool:
             while self._open and not stop():
-                self._next()
+                self._next_batch()
                 batch = list(self._batch)
-                relaxed = [each for each in batch if not self._looks_through(each)]
-                asked = [self._asked(each) for each in relaxed]
-                found = self.relaxation.bounds(asked, pool if threads > 1 else None)
-                bounds = iter(found)
+                relaxed = [node for node in batch if not self._looks_through(node)]
+                branches = [self._bound_arguments(node) for node in relaxed]
+                node_bounds = self.relaxation.bounds(branches, pool if threads > 1 else None)
+                bounds = iter(node_bounds)
                 for branch in batch:
                     if branch in relaxed:
-                        self._taken(branch, next(bounds))
+                        self._process(branch, next(bounds))
                     else:
                         self._look_through(branch)
                     self._batch.remove(branch)
                 self.settle()
                 yield
 
-    def _next(self) -> None:
+    def _next_batch(self) -> None:
         """Move the open nodes with the smallest bounds to the batch; prune those above ``cutoff``.
 
         KeyboardInterrupt may come between any two lines. Each node is added to its new place before
@@ -269,7 +269,7 @@ class Search(Exchange):
                 self._cut = min(self._cut, branch.bound)
             heapq.heappop(self._open)
 
-    def _asked(self, branch: Branch) -> Asked:
+    def _bound_arguments(self, branch: Branch) -> Asked:
         """Return the arguments of ``Relaxation.bounds`` for a node."""
         norm = self.relaxation.norm(branch.k, branch.fixed)
         return norm, branch.start, branch.near, self.cutoff
@@ -279,7 +279,7 @@ class Search(Exchange):
         r = self.relaxation
         return branch.k == 0 or (branch.k == 1 and r.quadratic and r.units.partition is None)
 
-    def _taken(self, branch: Branch, bound: Bound | None) -> None:
+    def _process(self, branch: Branch, bound: Bound | None) -> None:
         """Fit the rounded subset of a bounded node, then prune the node or branch on it.
 
         ``bound`` is None if the deadline passed before the node was bounded.
@@ -290,7 +290,7 @@ class Search(Exchange):
             return
         self.nodes += 1
         bound.lower = max(bound.lower, branch.bound)
-        subset = self._rounded(branch, bound) if bound.lower < self.limit else None
+        subset = self._rounded_fit(branch, bound) if bound.lower < self.limit else None
         if bound.lower >= self.cutoff:
             self._cut = min(self._cut, self._bound_without(branch, bound, subset))
         else:
@@ -305,13 +305,15 @@ class Search(Exchange):
             return bound.lower
         # Every other subset lacks one of the paying units, or has a unit that does not pay.
         least_paying = bound.squares[paying].min(initial=math.inf) - self._toll
-        growth = min(float(least_paying) - following, last - after) - self._lost(last, bound)
+        growth = min(float(least_paying) - following, last - after) - self._rounding_bound(
+            last, bound
+        )
         return max(bound.lower, bound.dual + max(growth, 0.0) / (2.0 * self.relaxation.level))
 
     def _ranked(
         self, fixed: NDArray[np.int8], k: int, bound: Bound
     ) -> tuple[Columns, float, float, float]:
-        """Rank the free units by squared score minus toll, and return ``paying`` and three values.
+        """Rank the free units by squared score minus ``toll``; return ``paying`` and three values.
 
         A unit pays if its squared score exceeds the toll 2 level price. ``paying`` are the paying
         units among the k best free ones, best first. The three values are squared scores minus the
@@ -329,17 +331,19 @@ class Search(Exchange):
             return free[:paying], 0.0, 0.0, after
         return free[:k], float(worth[k - 1]) if k else 0.0, max(after, 0.0), after
 
-    def _rounded(self, branch: Branch, bound: Bound) -> Subset:
+    def _rounded_fit(self, branch: Branch, bound: Bound) -> Subset:
         """Round the solution of the relaxation to a subset, and return its ridge fit.
 
         The subset has the units fixed in and the free units with the largest weights.
         """
         sizes = self.relaxation.sizes(bound.point)
-        half = 0.5 * self.relaxation.norm(branch.k, branch.fixed).bar(sizes) if self.price else 0.0
+        threshold = (
+            0.5 * self.relaxation.norm(branch.k, branch.fixed).bar(sizes) if self.price else 0.0
+        )
         sizes[branch.fixed == IN] = math.inf
         top = np.argsort(-sizes, kind="stable")[: self.k]
-        # With a price, units of less than half a share are rounded down to 0.
-        top = top[sizes[top] > half]
+        # With a price, units whose share is below one half are rounded down to 0.
+        top = top[sizes[top] > threshold]
         if top.size < self.k and not self.price:
             others = np.where((branch.fixed == 0) & (sizes == 0.0), bound.squares, -1.0)
             added = np.argsort(-others, kind="stable")[: self.k - top.size]
@@ -349,25 +353,26 @@ class Search(Exchange):
     def _look_through(self, branch: Branch) -> None:
         """Enumerate a node with k <= 1: fit each of its subsets that may be below ``cutoff``."""
         self.nodes += 1
-        inside = np.flatnonzero(branch.fixed == IN)
-        alone = self.offer(inside)
+        fixed_units = np.flatnonzero(branch.fixed == IN)
+        point = self.offer(fixed_units)
         if branch.k == 0:
             return
         free = np.flatnonzero(branch.fixed == 0)
-        model, dual = self.model(alone)
-        gap = max(alone.objective - alone.lower, 0.0)
+        model, dual = self.model(point)
+        gap = max(point.objective - point.lower, 0.0)
         gains = model.most_added(gap, dual)[free]
-        bounds = alone.lower + self.price - gains * (1.0 + 1e-9) - 1e-12 * abs(alone.objective)
-        # In increasing order, so that the first bound above ``cutoff`` ends it for all others.
+        bounds = point.lower + self.price - gains * (1.0 + 1e-9) - 1e-12 * abs(point.objective)
+        # Bounds are in increasing order, so all after the first one above ``cutoff`` exceed it as
+        # well.
         for position in np.argsort(bounds, kind="stable"):
-            if np.sort(np.append(inside, free[position])).tobytes() in self.known:
+            if np.sort(np.append(fixed_units, free[position])).tobytes() in self.known:
                 continue
             if bounds[position] >= self.cutoff or self.relaxation.problem.deadline.use_step():
                 self._cut = min(self._cut, float(bounds[position]))
                 if bounds[position] < self.cutoff:
                     self._skipped.append(branch)
                 break
-            self.offer(np.append(inside, free[position]))
+            self.offer(np.append(fixed_units, free[position]))
 
     def _branch(self, branch: Branch, bound: Bound) -> None:
         """Fix units of a bounded node by their scores, and open its child nodes.
@@ -397,7 +402,7 @@ class Search(Exchange):
             without = fixed.copy()
             without[unit] = OUT
             worth = float(squares[unit]) - self._toll
-            growth = worth - following - self._lost(worth, bound)
+            growth = worth - following - self._rounding_bound(worth, bound)
             self._open_branch(bound, without, k, growth / (2.0 * self.relaxation.level))
             fixed[unit] = IN
             k = k - 1
@@ -428,14 +433,14 @@ class Search(Exchange):
         worth = bound.squares - self._toll
         # The growth of the bound, times 2 level, that reaches the limit.
         needed = 2.0 * self.relaxation.level * (limit - bound.dual)
-        needed = needed * (1.0 + 1e-9) + self._lost(last, bound)
+        needed = needed * (1.0 + 1e-9) + self._rounding_bound(last, bound)
         fixed[(fixed == 0) & (worth < last - needed)] = OUT
         least = following + needed + 1e-9 * bound.squares[paying]
         forced = paying[worth[paying] > least]
         fixed[forced] = IN
         return int(forced.size)
 
-    def _lost(self, worth: float, bound: Bound) -> float:
+    def _rounding_bound(self, worth: float, bound: Bound) -> float:
         """Return a bound on the rounding error of a difference of squared scores.
 
         ``worth`` is the largest of them, minus the toll.

@@ -163,24 +163,20 @@ def solve_subset(
     >>> result.columns.tolist(), result.gap <= 1e-4
     ([3, 7], True)
     """
-    wanted = wanted_of(tol, within, max_near, time_limit, max_nodes, observers)
+    settings = wanted_of(tol, within, max_near, time_limit, max_nodes, observers)
     price = None if alpha is None else positive("alpha", alpha, "for each column")
     with single_threaded_blas():
         problem = subset_problem(
             X, y, n_features, l2, loss, groups, fit_intercept, sample_weight, offset, unpenalized
         )
-        starts = [np.unique(np.asarray(each, dtype=np.int64)) for each in start]
+        starts = [np.unique(np.asarray(columns, dtype=np.int64)) for columns in start]
         if price is None:
             check_size(problem, n_features)
-        return best_subset(problem, n_features, wanted, starts, price or 0.0)
+        return best_subset(problem, n_features, settings, starts, price or 0.0)
 
 
 def best_subset(
-    problem: Problem,
-    k: int,
-    wanted: Wanted,
-    starts: Sequence[Columns] = (),
-    price: float = 0.0,
+    problem: Problem, k: int, settings: Wanted, starts: Sequence[Columns] = (), price: float = 0.0
 ) -> SubsetResult:
     """Return the best subset of at most k columns, or groups, found by branch and bound.
 
@@ -190,24 +186,24 @@ def best_subset(
         The mean loss with the squared k-support norm, whose amount is l2.
     k : int
         Largest number of columns, or groups, of a subset.
-    wanted : Wanted
+    settings : Wanted
         Tolerance, limits and observers of the search.
     starts : sequence of (m,) int64, default=()
         Subsets from which the local search starts: column numbers, or group numbers.
     price : float, default=0.0
         Added to the objective for each selected column, or group (an l0 penalty).
     """
-    most = k
+    limit = k
     units = Choices(problem)
     if price:
         zero = np.zeros(problem.y.size)
         # A subset of more than ``worth`` columns pays more in prices alone than the objective
         # of the empty subset times 1 + within, so it cannot be among the subsets that are sought.
-        none = loss_value(problem, zero + optimal_intercept(problem, zero))
-        worth = (1.0 + (wanted.within or 0.0)) * none / price * (1.0 + 1e-9)
-        most = max(1, int(min(k, units.count - units.n_free, worth)))
-    problem = with_norm(problem, units.norm.replaced(k=most))
-    return replace(Hunt(problem, wanted, price).run(starts), n_features=k)
+        null_loss = loss_value(problem, zero + optimal_intercept(problem, zero))
+        worth = (1.0 + (settings.within or 0.0)) * null_loss / price * (1.0 + 1e-9)
+        limit = max(1, int(min(k, units.count - units.n_free, worth)))
+    problem = with_norm(problem, units.norm.replaced(k=limit))
+    return replace(Hunt(problem, settings, price).run(starts), n_features=k)
 
 
 def subset_problem(
@@ -282,9 +278,9 @@ def check_size(problem: Problem, k: int) -> None:
     free = units.n_free
     if k > count:
         what = "columns" if units.partition is None else "groups"
-        left = f" ({free} columns are unpenalized and belong to every subset)" if free else ""
+        remark = f" ({free} columns are unpenalized and belong to every subset)" if free else ""
         raise ValueError(
-            f"solve_subset: n_features={k}, but X has {count} {what} to choose from{left}; use "
+            f"solve_subset: n_features={k}, but X has {count} {what} to choose from{remark}; use "
             f"n_features={count} or less"
         )
 
@@ -423,18 +419,18 @@ def subset_path(
         raise ValueError(
             "subset_path: n_features holds no size; pass n_features=range(1, 11), for example"
         )
-    whole = Deadline.limited(time_limit)
+    deadline = Deadline.limited(time_limit)
     results: list[SubsetResult] = []
     with single_threaded_blas():
         problem = subset_problem(
             X, y, sizes[-1], l2, loss, groups, fit_intercept, sample_weight, offset, unpenalized
         )
         check_size(problem, sizes[-1])
-        for left, k in zip(range(len(sizes), 0, -1), sizes, strict=True):
-            share = None if time_limit is None else max(whole.left / left, 1e-3)
-            wanted = wanted_of(tol, None, MOST_NEAR, share, max_nodes)
+        for n_left, k in zip(range(len(sizes), 0, -1), sizes, strict=True):
+            share = None if time_limit is None else max(deadline.left / n_left, 1e-3)
+            settings = wanted_of(tol, None, MOST_NEAR, share, max_nodes)
             starts = [chosen(result) for result in results[-1:]]
-            results.append(best_subset(problem, k, wanted, starts))
+            results.append(best_subset(problem, k, settings, starts))
             if results[-1].ended is SubsetStatus.INTERRUPTED:
                 break
     return results

@@ -11,7 +11,7 @@ from scipy.special import expit
 
 from atomlearn.core import EDGE_TOLERANCE, Array, LastAnswer, Loss, Task
 from atomlearn.survival.risk_sets import RiskSets
-from atomlearn.survival.target import checked_survival, staying
+from atomlearn.survival.target import checked_survival, competing_at_infinity
 
 #: Two predicted risks that differ by at most this count as tied, as in scikit-survival.
 TIED = 1e-8
@@ -89,23 +89,25 @@ class Cox(Loss):
 
     def strata(self, y: Any, prediction: Array, weight: Array) -> list[RiskSets]:
         """Return the risk sets of each stratum with an event, at these predictions."""
-        return self._there(y, prediction, weight)[1]
+        return self._risk_sets_at(y, prediction, weight)[1]
 
-    def _there(self, y: Any, prediction: Array, weight: Array) -> tuple[Array, list[RiskSets]]:
-        """Return the weights of events, see ``_seen``, and the risk sets at these predictions."""
-        zero = self._at_zero(y, weight)
+    def _risk_sets_at(
+        self, y: Any, prediction: Array, weight: Array
+    ) -> tuple[Array, list[RiskSets]]:
+        """Return the weights of events (``_event_weights``), and the risk sets at predictions."""
+        zero = self._risk_sets_at_zero(y, weight)
 
         def find() -> tuple[Any, list[RiskSets]]:
             """Return the weights of events, and the risk sets moved to these predictions."""
             return zero, [sets.at(prediction) for sets in zero[1]]
 
         cached: Any = self.there.of(find, prediction)
-        if cached[0] is not zero:  # of other samples
+        if cached[0] is not zero:  # the cache holds the risk sets of other samples
             self.there.forget()
             cached = self.there.of(find, prediction)
         return zero[0], cached[1]
 
-    def _at_zero(self, y: Any, weight: Array) -> tuple[Array, list[RiskSets]]:
+    def _risk_sets_at_zero(self, y: Any, weight: Array) -> tuple[Array, list[RiskSets]]:
         """Return the weights of events and the risk sets at z = 0, cached for y and weight."""
 
         def find() -> tuple[Array, list[RiskSets]]:
@@ -113,7 +115,9 @@ class Cox(Loss):
             order = np.argsort(y["stratum"], kind="stable")
             parts = np.split(order, np.flatnonzero(np.diff(y["stratum"][order])) + 1)
             sets = (RiskSets.of_stratum(y, weight, rows, self.ties == "efron") for rows in parts)
-            return _seen(y, weight), [each for each in sets if each is not None]
+            return _event_weights(y, weight), [
+                risk_set for risk_set in sets if risk_set is not None
+            ]
 
         cached: tuple[Array, list[RiskSets]] = self.at_zero.of(find, y, weight)
         return cached
@@ -121,21 +125,21 @@ class Cox(Loss):
     def value(self, y: Array, prediction: Array, weight: Array) -> float:
         """Return f(z), never negative."""
         z = prediction
-        event_weight, strata = self._there(y, z, weight)
+        event_weight, strata = self._risk_sets_at(y, z, weight)
         return sum(
             max(0.0, sets.value(float(event_weight[sets.rows] @ z[sets.rows]))) for sets in strata
         )
 
     def slack(self, y: Array, prediction: Array, dual: Array, weight: Array) -> float:
         """Return a bound on the rounding error of ``value``, which subtracts large sums."""
-        event_weight, strata = self._there(y, prediction, weight)
+        event_weight, strata = self._risk_sets_at(y, prediction, weight)
         return sum(
             sets.rounding(event_weight[sets.rows] * prediction[sets.rows]) for sets in strata
         )
 
     def gradient(self, y: Array, prediction: Array, weight: Array) -> Array:
         """Return expected minus observed events of each sample (negative martingale residuals)."""
-        event_weight, strata = self._there(y, prediction, weight)
+        event_weight, strata = self._risk_sets_at(y, prediction, weight)
         return _expected(strata, y.size) - event_weight
 
     def curvature(self, y: Array, prediction: Array, weight: Array) -> Array:
@@ -150,7 +154,7 @@ class Cox(Loss):
     def score_residuals(self, y: Array, prediction: Array, weight: Array, A: Array) -> Array:
         """Return the score residuals of the columns A (n_samples, k), (n_samples, k).
 
-        They are the integrals of A less its mean over the risk set, with respect to the martingale
+        They are the integrals of A minus its mean over the risk set, with respect to the martingale
         of each sample; their sums are minus the gradient with respect to the coefficients of A.
 
         References
@@ -158,7 +162,7 @@ class Cox(Loss):
         D. Y. Lin, L. J. Wei. The robust inference for the Cox proportional hazards model. Journal
         of the American Statistical Association 84 (1989) 1074-1078.
         """
-        event_weight = _seen(y, weight)
+        event_weight = _event_weights(y, weight)
         residuals = -self.gradient(y, prediction, weight)[:, None] * A
         for sets in self.strata(y, prediction, weight):
             residuals[sets.rows] += sets.spread(sets.pulled(A))
@@ -171,21 +175,21 @@ class Cox(Loss):
 
         With left truncation or competing events there is no formula, and it is always ``inf``.
         """
-        event_weight, at_zero = self._at_zero(y, weight)
+        event_weight, at_zero = self._risk_sets_at_zero(y, weight)
         events = dual + event_weight
         # Tolerances for single entries and sums that are negative because of rounding.
-        each = EDGE_TOLERANCE * (np.abs(dual) + event_weight)
-        if not np.all(events >= -each):
+        tolerances = EDGE_TOLERANCE * (np.abs(dual) + event_weight)
+        if not np.all(events >= -tolerances):
             return float("inf")
         events = np.maximum(events, 0.0)
-        slack = float(each.sum())
-        inside = np.zeros(y.size, dtype=bool)
+        slack = float(tolerances.sum())
+        is_counted = np.zeros(y.size, dtype=bool)
         total = 0.0
         for sets in at_zero:
-            inside[sets.rows] = True
+            is_counted[sets.rows] = True
             total += _conjugate(sets, events[sets.rows], weight[sets.rows], slack)
-        # "not all inside" rather than "any outside": a NaN is outside too.
-        return total if np.all(np.abs(events[~inside]) <= 0.0) else float("inf")
+        # Written as "not all inside" rather than "any outside", so that NaN counts as outside.
+        return total if np.all(np.abs(events[~is_counted]) <= 0.0) else float("inf")
 
     def conjugate_along(
         self, y: Array, prediction: Array, dual: Array, weight: Array, factor: float
@@ -242,7 +246,7 @@ class Coupling:
         return (self @ np.eye(self.shape[1])).astype(dtype or np.float64)
 
 
-def _seen(y: Any, weight: Array) -> Array:
+def _event_weights(y: Any, weight: Array) -> Array:
     """Return the weight of each sample with an observed event, and 0 for censored samples."""
     return np.where(y["event"], weight, 0.0)
 
@@ -334,7 +338,7 @@ def concordance(y: Any, risk: Array) -> float:
     event. A sample with a competing event counts as observed without an event forever (Wolbers et
     al., Epidemiology 20, 2009). The result is nan if there are no comparable pairs.
     """
-    y = staying(y)
+    y = competing_at_infinity(y)
     order = np.argsort(y["time"], kind="stable")
     y = y[order]
     risk = risk[order]

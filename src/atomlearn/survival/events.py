@@ -110,7 +110,7 @@ censored at its time: hazards are those of rows still at risk"
     """
     labels = label_texts(status)
     counts = Counter(labels.tolist())
-    events = _given(observed, counts, name, "the event") if observed is not None else None
+    events = _labels_in_data(observed, counts, name, "the event") if observed is not None else None
     if events is None:
         events = _recognized(counts, name)
     other_labels = [label for label in sorted(counts) if label not in events]
@@ -119,28 +119,30 @@ censored at its time: hazards are those of rows still at risk"
     unknown = [label for label in other_labels if label not in censored]
     modeled = list[str]()
     if competing is not None:
-        modeled = unknown if competing == "all" else _given(competing, counts, name, "competing")
+        modeled = (
+            unknown if competing == "all" else _labels_in_data(competing, counts, name, "competing")
+        )
         if set(modeled) & set(events):
             raise ValueError(f"{name}: {modeled[0]!r} cannot be the event and compete with it")
         if competing == "all" and not recognized and len(other_labels) > 1:
             raise ValueError(
-                f"{name} has the labels {_listed(counts)}, and none of them means censoring; name "
+                f"{name} has the labels {_counted(counts)}, and none of them means censoring; name "
                 "the competing ones, as --competing LABEL (in Python competing=LABEL)"
             )
         if not modeled:
             raise ValueError(
-                f"{name} has no competing event: its labels are {_listed(counts)}; leave competing "
-                "out, or name the event"
+                f"{name} has no competing event: its labels are {_counted(counts)}; leave "
+                "competing out, or name the event"
             )
-    left = [label for label in other_labels if label not in modeled]
-    loud = tuple(label for label in left if label not in censored)
+    unmodeled = [label for label in other_labels if label not in modeled]
+    loud = tuple(label for label in unmodeled if label not in censored)
     roles: dict[str, Sequence[str]] = {
         "the event": events,
-        "censored": [label for label in left if label in censored],
+        "censored": [label for label in unmodeled if label in censored],
         "a competing event: hazards are those of the subdistribution (Fine and Gray)": modeled,
         "another event, censored at its time: hazards are those of rows still at risk": loud,
     }
-    words = [_said(labels, counts, role) for role, labels in roles.items() if labels]
+    words = [_labels_note(labels, counts, role) for role, labels in roles.items() if labels]
     return Events(
         np.isin(labels, list(events)),
         np.isin(labels, modeled),
@@ -158,7 +160,7 @@ def label_texts(status: Any) -> NDArray[Any]:
             f"status must have one label for each row, received an array of shape {cells.shape}"
         )
     is_text = None
-    if cells.dtype.kind in "biuf":  # few labels, of perhaps millions of rows
+    if cells.dtype.kind in "biuf":  # few distinct labels, of perhaps millions of rows
         cells, is_text = np.unique(cells, return_inverse=True)
     texts = [str(cell).strip().removesuffix(".0") for cell in cells.tolist()]
     labels = np.array(texts, dtype=object)
@@ -183,13 +185,13 @@ def _recognized(counts: Counter[str], name: str) -> list[str]:
             )
         first = max((label for label in counts if _plain(label) not in CENSORED_LABELS), default="")
         raise ValueError(
-            f"{name} has the labels {_listed(counts)}; name that of the event, as --event "
+            f"{name} has the labels {_counted(counts)}; name that of the event, as --event "
             f"{name}={first} (in Python observed={first!r}); the others are then censored"
         )
     return [label for label in sorted(counts) if _plain(label) in EVENT_LABELS]
 
 
-def _given(labels: Any, counts: Counter[str], name: str, role: str) -> list[str]:
+def _labels_in_data(labels: Any, counts: Counter[str], name: str, role: str) -> list[str]:
     """Return the named labels as they are in the data; raise ValueError if one is not there."""
     texts = label_texts(np.atleast_1d(np.asarray(labels, dtype=object)))
     labels_found = []
@@ -198,19 +200,19 @@ def _given(labels: Any, counts: Counter[str], name: str, role: str) -> list[str]
         matches = matches or [known for known in counts if known.casefold() == label.casefold()]
         if not matches:
             raise ValueError(
-                f"{name} has no label {label!r} for {role}; its labels are {_listed(counts)}"
+                f"{name} has no label {label!r} for {role}; its labels are {_counted(counts)}"
             )
         labels_found += matches
     return labels_found
 
 
-def _listed(counts: Counter[str]) -> str:
-    """Return the labels with their numbers of rows."""
+def _counted(counts: Counter[str]) -> str:
+    """Return the labels as text, each with its number of rows."""
     listed = [f"{label!r} ({counts[label]:,})" for label in sorted(counts)[:_MOST_LABELS]]
     return ", ".join(listed) + (", ..." if len(counts) > _MOST_LABELS else "")
 
 
-def _said(labels: Sequence[str], counts: Counter[str], role: str) -> str:
+def _labels_note(labels: Sequence[str], counts: Counter[str], role: str) -> str:
     """Return the labels with their number of rows, and what they are."""
     count = sum(counts[label] for label in labels)
     rows = f"{count:,} row{'' if count == 1 else 's'}"

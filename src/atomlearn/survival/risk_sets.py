@@ -59,13 +59,13 @@ class Staying:
         censored = ~(y["event"] | y["competing"])
         moments, time_of = np.unique(time[censored], return_inverse=True)
         n_censored = np.bincount(time_of, weights=s[censored], minlength=moments.size)
-        reached = np.append(0.0, np.cumsum(s))[np.searchsorted(-time, -moments, side="right")]
+        cumulative = np.append(0.0, np.cumsum(s))[np.searchsorted(-time, -moments, side="right")]
         event_times, event_of = np.unique(time[~censored], return_inverse=True)
         n_events = np.bincount(event_of, weights=s[~censored], minlength=event_times.size)
         is_event_time = np.isin(moments, event_times)
-        reached[is_event_time] -= n_events[np.isin(event_times, moments)]
+        cumulative[is_event_time] -= n_events[np.isin(event_times, moments)]
         with np.errstate(divide="ignore"):
-            log_G = np.append(0.0, np.cumsum(np.log1p(-np.minimum(n_censored / reached, 1.0))))
+            log_G = np.append(0.0, np.cumsum(np.log1p(-np.minimum(n_censored / cumulative, 1.0))))
 
         def just_before(moments_asked: Array) -> Array:
             """Return log G just before these times."""
@@ -81,11 +81,11 @@ class Staying:
         np.cumsum(columns[:, self.rows] * np.exp(-self.log_then), axis=1, out=cumulative[:, 1:])
         return np.asarray(np.exp(self.log_now) * cumulative[:, self.before])
 
-    def spread(self, at: Array) -> Array:
-        """Return the weighted sums of ``at`` (m, k) over the later event times of each, (q, k)."""
-        found = np.zeros((at.shape[0] + 1, at.shape[1]))
-        np.cumsum((np.exp(self.log_now)[:, None] * at)[::-1], axis=0, out=found[1:])
-        return np.asarray(np.exp(-self.log_then)[:, None] * found[::-1][self.since])
+    def spread(self, values: Array) -> Array:
+        """Return weighted sums (q, k) of ``values`` (m, k) over the event times after each time."""
+        sums = np.zeros((values.shape[0] + 1, values.shape[1]))
+        np.cumsum((np.exp(self.log_now)[:, None] * values)[::-1], axis=0, out=sums[1:])
+        return np.asarray(np.exp(-self.log_then)[:, None] * sums[::-1][self.since])
 
 
 @dataclass(frozen=True)
@@ -208,8 +208,10 @@ class RiskSets:
     @cached_property
     def weights(self) -> tuple[Array, Array]:
         """The weight of each term, and its logarithm."""
-        each = (self.totals / self.counts)[self.shares[0]] if self.efron else self.totals
-        return each, np.log(each)
+        shares_of_events = (
+            (self.totals / self.counts)[self.shares[0]] if self.efron else self.totals
+        )
+        return shares_of_events, np.log(shares_of_events)
 
     @cached_property
     def starts(self) -> tuple[Rows, Rows]:
@@ -260,8 +262,8 @@ class RiskSets:
         times, _, weight, logs = self.terms
         # The error of each logarithm is a few units of rounding of its size and of that of z + log
         # s. Efron's subtraction amplifies it by the ratio of the whole sum to the remaining part.
-        each = (np.abs(logs) + self.largest) * np.exp(self.at_risk[times] - logs)
-        size = float(weight @ each) + float(np.abs(seen).sum()) + abs(self.least)
+        error_bounds = (np.abs(logs) + self.largest) * np.exp(self.at_risk[times] - logs)
+        size = float(weight @ error_bounds) + float(np.abs(seen).sum()) + abs(self.least)
         return float(EPS * (4.0 + np.sqrt(self.rows.size)) * size)
 
     @cached_property

@@ -81,7 +81,7 @@ class Spans:
     def _over_rows(self, terms: Array, add: Any) -> Array:
         """Return the sum (by the ufunc ``add``) of ``terms`` (n_times,) over each row's times."""
         width = _width(self.n_times)
-        total = np.full(2 * width, _nothing(add))
+        total = np.full(2 * width, _neutral(add))
         total[width : width + self.n_times] = terms
         start = width // 2
         while start:
@@ -111,13 +111,13 @@ def _width(n_times: int) -> int:
     return 1 << max(n_times - 1, 0).bit_length()
 
 
-def _nothing(add: Any) -> float:
+def _neutral(add: Any) -> float:
     """Return the neutral element of the ufunc: 0 for ``np.add``, -inf for ``np.logaddexp``."""
     return 0.0 if add is np.add else -np.inf
 
 
 def _grouped(terms: Array, groups: Rows, n_groups: int, add: Any) -> Array:
     """Return the sum of the terms of each group, (n_groups,)."""
-    total = np.full(n_groups, _nothing(add))
+    total = np.full(n_groups, _neutral(add))
     add.at(total, groups, terms)
     return total

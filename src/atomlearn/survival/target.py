@@ -96,8 +96,11 @@ def checked_survival(y: object) -> NDArray[Any]:
         raise ValueError("y is empty; expected one record per sample, at least one sample")
     records = fields if fields.dtype == RECORD else _recorded(fields)
     late = ~(records["entry"] < records["time"])
-    before = ~(records["time"] >= 0.0)
-    for wrong, words in ((late, "whose entry is not before their time"), (before, "at times < 0")):
+    is_negative = ~(records["time"] >= 0.0)
+    for wrong, words in (
+        (late, "whose entry is not before their time"),
+        (is_negative, "at times < 0"),
+    ):
         if wrong.any():
             raise ValueError(
                 f"y has {int(wrong.sum())} samples {words}, the first at index "
@@ -111,7 +114,7 @@ def checked_survival(y: object) -> NDArray[Any]:
     return records
 
 
-def staying(y: NDArray[Any]) -> NDArray[Any]:
+def competing_at_infinity(y: NDArray[Any]) -> NDArray[Any]:
     """Return the records with competing events at infinite times, after which no event comes."""
     if not y["competing"].any():
         return y
@@ -129,23 +132,23 @@ def _fields_of(y: Any) -> NDArray[Any]:
     return np.rec.fromarrays([np.asarray(y[name]) for name in names], **fields)
 
 
-def _recorded(given: NDArray[Any]) -> NDArray[Any]:
+def _recorded(records: NDArray[Any]) -> NDArray[Any]:
     """Return records from a structured array whose fields are recognized by name and type."""
-    names = list(given.dtype.names or ())
+    names = list(records.dtype.names or ())
     entry, stratum, competing = (
         next((name for name in names if name.lower() in known), None)
         for known in (_ENTRY, _STRATUM, _COMPETING)
     )
     other_names = [name for name in names if name not in (entry, stratum, competing)]
-    events = [name for name in other_names if given.dtype[name].kind == "b"]
+    events = [name for name in other_names if records.dtype[name].kind == "b"]
     events = events or [name for name in other_names if name.lower() in _EVENT]
-    events = events or [name for name in other_names if np.isin(given[name], (0, 1)).all()]
+    events = events or [name for name in other_names if np.isin(records[name], (0, 1)).all()]
     times = [name for name in other_names if name not in events]
     if len(events) != 1 or len(times) != 1:
         raise ValueError(f"y must be {_EXPECTED}; received the fields {names}")
-    columns = [None if name is None else given[name] for name in (entry, stratum, competing)]
-    event = read_events(given[events[0]], events[0]).observed
-    return _records(event, given[times[0]], *columns)
+    columns = [None if name is None else records[name] for name in (entry, stratum, competing)]
+    event = read_events(records[events[0]], events[0]).observed
+    return _records(event, records[times[0]], *columns)
 
 
 def _records(event: Any, time: Any, entry: Any, stratum: Any, competing: Any) -> NDArray[Any]:

@@ -21,16 +21,16 @@ def each(name: str, values: Iterable[Any]) -> Callable[[Callable[..., None]], Ca
         @functools.wraps(test)
         def all_cases(*args: Any, **others: Any) -> None:
             for value in cases:
-                given = dict(zip(names, value if len(names) > 1 else (value,), strict=True))
+                arguments = dict(zip(names, value if len(names) > 1 else (value,), strict=True))
                 try:
-                    test(*args, **given, **others)
+                    test(*args, **arguments, **others)
                 except Exception as error:
                     error.add_note(f"in the case {name} = {value!r}")
                     raise
 
         signature = inspect.signature(test)
-        left = [part for part in signature.parameters.values() if part.name not in names]
-        all_cases.__signature__ = signature.replace(parameters=left)  # type: ignore[attr-defined]
+        parameters = [part for part in signature.parameters.values() if part.name not in names]
+        all_cases.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
         return all_cases
 
     return decorated

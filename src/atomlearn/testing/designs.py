@@ -117,6 +117,7 @@ class DesignChecks:
     # --- the design ---------------------------------------------------------------------------
 
     def test_shape_and_dtype(self) -> None:
+        """Check shape and dtype against the array."""
         design, array = self.build()
         assert design.shape == array.shape
         assert all(type(size) is int for size in design.shape)
@@ -131,8 +132,8 @@ class DesignChecks:
             scores = design.scores(v)
             assert scores.n_columns == all_columns.size
             for columns in self.some_columns(all_columns.size):
-                chosen = array[:, columns]
-                assert_within(scores.at(columns), chosen.T @ v, self.bound(columns, left=v))
+                selected = array[:, columns]
+                assert_within(scores.at(columns), selected.T @ v, self.bound(columns, left=v))
             z = scores.at(all_columns)
             if self.scores_are_storable:
                 assert_array_equal(scores.full(), z)
@@ -147,6 +148,7 @@ class DesignChecks:
                 assert_array_equal(values, expected_values)
 
     def test_group_norms(self) -> None:
+        """Check group norms of scores against those of the array."""
         if not self.scores_are_storable:
             return
         design, array = self.build()
@@ -180,12 +182,12 @@ class DesignChecks:
         curvature[0] = 0.0
         for c, weights in ((None, ones), (curvature, curvature)):
             bound = self.square_bound(all_columns, weights)
-            for found in (design.squared_norms(c), Design._squares(design, weights)):
-                assert_within(found, weights @ array**2, bound)
+            for norms in (design.squared_norms(c), Design._squares(design, weights)):
+                assert_within(norms, weights @ array**2, bound)
         # Subtraction after sums costs digits: gaps have to include that.
-        taken = np.sqrt(array.shape[0]) * design.taken_off(all_columns)
+        shifts = np.sqrt(array.shape[0]) * design.taken_off(all_columns)
         error = np.linalg.norm(self._sizes, axis=0)
-        scale = np.linalg.norm(array, axis=0) + taken
+        scale = np.linalg.norm(array, axis=0) + shifts
         assert np.all((error <= 64.0 * scale) | ~array.any(axis=0))
 
     def test_parts(self) -> None:
@@ -196,16 +198,24 @@ class DesignChecks:
         all_rows = np.arange(n_samples)
         all_columns = np.arange(n_features)
         some = np.flatnonzero(rng.random(n_features) < 0.4)
-        one = all_columns[-1:]
+        last_column = all_columns[-1:]
         once, often = (rng.choice(n_samples, n_samples // 2 + 1, replace=r) for r in (False, True))
-        more = rng.integers(0, n_samples, n_samples + 3)
-        parts = [(None, some), (None, one), (often, None), (often, some), (once, one), (more, None)]
+        repeated_rows = rng.integers(0, n_samples, n_samples + 3)
+        parts = [
+            (None, some),
+            (None, last_column),
+            (often, None),
+            (often, some),
+            (once, last_column),
+            (repeated_rows, None),
+        ]
         for rows, columns in parts:
             part = part_of(design, rows, columns)
             rows = all_rows if rows is None else rows
             self.check_part(part, rows, all_columns if columns is None else columns, rng)
 
     def test_pickles(self) -> None:
+        """A pickled design has the same scores."""
         design, array = self.build()
         rows, columns = map(np.arange, array.shape)
         copy = pickle.loads(pickle.dumps(design))
@@ -220,10 +230,10 @@ class DesignChecks:
         assert part.shape == array.shape
         # Designs without a faster way make a full pass: its rounding, not that of the part.
         v = rng.standard_normal(rows.size)
-        spread = np.zeros(n_samples)
+        padded = np.zeros(n_samples)
         positions = columns.size
-        np.add.at(spread, rows, np.abs(v))
-        bound = 2 * self.bound(left=spread)[columns]
+        np.add.at(padded, rows, np.abs(v))
+        bound = 2 * self.bound(left=padded)[columns]
         assert_within(part.scores(v).at(np.arange(positions)), array.T @ v, bound)
         entries = in_float64(part.gather(np.arange(positions)[::-1]).dense())[:, ::-1]
         self.check_entries(entries, array, self.bound()[rows][:, columns])
@@ -236,19 +246,22 @@ class DesignChecks:
             assert_within(part.squared_norms(), (array**2).sum(axis=0), squares)
 
     def test_many_scores_are_those_of_each(self) -> None:
+        """Scores of many vectors equal those of each vector."""
         design, array = self.build()
         V = np.column_stack(self.vectors(array.shape[0]))
         all_columns = np.arange(array.shape[1])
         exact = array.T @ V
         counted = Counted(design)
         bounds = np.maximum(0.6 * np.abs(exact).max(axis=0), 1e-30)
-        found = counted.scores_many(V)
+        all_scores = counted.scores_many(V)
         large = counted.scores_above(V, bounds)
         assert counted.passes == 2 * (1 if design.traits.reads_at_once else V.shape[1])
-        for scores, some, v, z, bound in zip(found, large, V.T, exact.T, bounds, strict=True):
+        for scores, selected, v, z, bound in zip(
+            all_scores, large, V.T, exact.T, bounds, strict=True
+        ):
             error = self.bound(left=v)
             assert_within(scores.at(all_columns), z, error)
-            columns, values = some.above(bound)
+            columns, values = selected.above(bound)
             assert_within(values, z[columns], error[columns])
             assert set(columns) >= set(np.flatnonzero(np.abs(z) >= bound + 2 * error))
 
@@ -289,21 +302,24 @@ class DesignChecks:
     # --- its blocks ---------------------------------------------------------------------------
 
     def test_gather(self) -> None:
+        """Gathered columns equal those of the array."""
         design, array = self.build()
         for columns in self.some_columns(array.shape[1]):
             block = design.gather(columns)
-            chosen = array[:, columns]
-            assert block.shape == chosen.shape
+            selected = array[:, columns]
+            assert block.shape == selected.shape
             assert block.dtype in (np.float32, np.float64)
-            self.check_entries(in_float64(block.dense()), chosen, self.bound(columns))
+            self.check_entries(in_float64(block.dense()), selected, self.bound(columns))
             assert_array_equal(np.asarray(block), block.dense())
 
     def test_block_products(self) -> None:
+        """Check the products of a block against the array."""
         design, array = self.build()
         for columns in self.some_columns(array.shape[1]):
             self.check_block(design.gather(columns), columns)
 
     def test_block_of_blocks(self) -> None:
+        """A block gathered from a block equals the columns of the array."""
         design, array = self.build()
         columns = np.random.default_rng(5).permutation(array.shape[1])
         block = design.gather(columns)
@@ -312,23 +328,25 @@ class DesignChecks:
         self.check_block(block.gather(positions), columns[positions])
 
     def test_append_leaves_predecessors_alone(self) -> None:
+        """Appending columns changes no earlier block."""
         design, array = self.build()
         everything = np.random.default_rng(6).permutation(array.shape[1])
         blocks = [design.gather(everything[:1])]
-        known = [everything[:1]]
+        arrays = [everything[:1]]
         for start in range(1, everything.size, 3):
-            more = everything[start : start + 3]
-            blocks.append(blocks[-1].append(design.gather(more)))
-            known.append(np.concatenate([known[-1], more]))
+            new_rows = everything[start : start + 3]
+            blocks.append(blocks[-1].append(design.gather(new_rows)))
+            arrays.append(np.concatenate([arrays[-1], new_rows]))
         # Second successors of blocks whose spare room has been taken.
         for index in range(0, len(blocks), 2):
             blocks.append(blocks[index].append(design.gather(everything[:2])))
-            known.append(np.concatenate([known[index], everything[:2]]))
-        for block, columns in zip(blocks, known, strict=True):
+            arrays.append(np.concatenate([arrays[index], everything[:2]]))
+        for block, columns in zip(blocks, arrays, strict=True):
             self.check_entries(in_float64(block.dense()), array[:, columns], self.bound(columns))
-        self.check_block(blocks[-1], known[-1])
+        self.check_block(blocks[-1], arrays[-1])
 
     def test_append_refuses_other_rows(self) -> None:
+        """Appending a block with other rows raises ValueError."""
         design, array = self.build()
         block = design.gather(np.array([0, 1]))
         other = RowSubset(design, np.arange(array.shape[0] - 1)).gather(np.array([0]))
@@ -359,9 +377,9 @@ class DesignChecks:
         ones = np.ones(n_samples)
         assert_within(block.squared_norms(), ones @ array**2, self.square_bound(columns, ones))
         for positions in (None, rng.permutation(n_columns)[: n_columns // 2 + 1]):
-            chosen = array if positions is None else array[:, positions]
+            selected = array if positions is None else array[:, positions]
             sizes = self._sizes[:, columns]
             sizes = sizes if positions is None else sizes[:, positions]
             eps = 4 * roundings(array.shape)
             gram = block.gram(c, positions)
-            assert_within(gram, chosen.T @ (c[:, None] * chosen), eps * (sizes.T * c) @ sizes)
+            assert_within(gram, selected.T @ (c[:, None] * selected), eps * (sizes.T * c) @ sizes)

@@ -38,11 +38,13 @@ def _lifted(cp: Any, lift: Lift, w: Any) -> Model:
 
 
 def _scaled(cp: Any, norm: Scaled, w: Any) -> Model:
+    """Return the CVXPY model of a scaled norm."""
     gauge, constraints = gauge_model(cp, norm.norm, w)
     return norm.factor * gauge, constraints
 
 
 def _nonnegative(cp: Any, norm: Nonnegative, w: Any) -> Model:
+    """Return the CVXPY model of a norm for w >= 0."""
     gauge, constraints = gauge_model(cp, norm.norm, w)
     return gauge, [*constraints, w >= 0]
 
@@ -54,10 +56,11 @@ def _sizes(cp: Any, norm: Groups | KSupport, w: Any) -> Model:
     partition = norm.partition(w.shape[0])
     sizes = cp.Variable(partition.n_groups)
     members = [np.flatnonzero(partition.labels == g) for g in range(partition.n_groups)]
-    return sizes, [cp.norm(w[inside]) <= sizes[g] for g, inside in enumerate(members)]
+    return sizes, [cp.norm(w[columns]) <= sizes[g] for g, columns in enumerate(members)]
 
 
 def _groups(cp: Any, norm: Groups, w: Any) -> Model:
+    """Return the CVXPY model of a group norm."""
     sizes, constraints = _sizes(cp, norm, w)
     weights = norm.parts(w.shape[0])[1]
     return cp.norm1(cp.multiply(weights, sizes)), constraints

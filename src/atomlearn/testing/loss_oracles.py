@@ -37,7 +37,7 @@ def _as_counts(numbers: Array) -> Array:
 
 
 def _as_amounts(numbers: Array) -> Array:
-    """Return numbers > 0."""
+    """Return positive targets, the exponentials of the clipped numbers."""
     return np.exp(np.clip(numbers, -5.0, 5.0))
 
 
@@ -52,6 +52,7 @@ def _as_shares(numbers: Array) -> Array:
 
 
 def _tweedie(cp: Any, y: Array, z: Any, s: Array, loss: Any) -> Any:
+    """Return the CVXPY expression of the Tweedie loss."""
     A = 2.0 - loss.power
     B = loss.power - 1.0
     terms = cp.exp(A * z) / A + cp.multiply(y / B, cp.exp(-B * z))
@@ -59,6 +60,7 @@ def _tweedie(cp: Any, y: Array, z: Any, s: Array, loss: Any) -> Any:
 
 
 def _negative_binomial(cp: Any, y: Array, z: Any, s: Array, loss: Any) -> Any:
+    """Return the CVXPY expression of the negative binomial loss."""
     theta = loss.theta
     x = z - np.log(loss.theta)
     terms = cp.multiply(y, cp.logistic(-x)) + theta * cp.logistic(x)
@@ -73,8 +75,7 @@ LOSS_ORACLES: dict[str, LossOracle] = {
         lambda numbers: numbers,
     ),
     "logistic": LossOracle(
-        lambda cp, y, z, s, loss: s @ cp.logistic(-cp.multiply(y, z)),
-        _as_labels,
+        lambda cp, y, z, s, loss: s @ cp.logistic(-cp.multiply(y, z)), _as_labels
     ),
     "binomial": LossOracle(
         lambda cp, y, z, s, loss: s @ (cp.logistic(z) - cp.multiply(y, z)), _as_shares
@@ -86,8 +87,7 @@ LOSS_ORACLES: dict[str, LossOracle] = {
         _as_labels,
     ),
     "poisson": LossOracle(
-        lambda cp, y, z, s, loss: s @ (cp.exp(z) - cp.multiply(y, z) + xlogy(y, y) - y),
-        _as_counts,
+        lambda cp, y, z, s, loss: s @ (cp.exp(z) - cp.multiply(y, z) + xlogy(y, y) - y), _as_counts
     ),
     "gamma": LossOracle(
         lambda cp, y, z, s, loss: s @ (cp.multiply(y, cp.exp(-z)) + z - 1.0 - np.log(y)),

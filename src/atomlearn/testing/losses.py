@@ -40,8 +40,8 @@ class LossChecks:
 
     def per_sample(self, method: Callable[..., float], y: Array, point: Array) -> Array:
         """Return ``value`` or ``conjugate`` of each single sample with weight 1, (n_samples,)."""
-        one = np.ones(1)
-        return np.array([method(y[i : i + 1], point[i : i + 1], one) for i in range(y.size)])
+        ones = np.ones(1)
+        return np.array([method(y[i : i + 1], point[i : i + 1], ones) for i in range(y.size)])
 
     def values(self, y: Array, prediction: Array, weight: Array) -> Array:
         """Return the n_samples values s_i loss(y_i, z_i), one call each."""
@@ -71,8 +71,12 @@ class LossChecks:
         y, prediction, weight = self.sample(seed)
         loss = self.loss
         step = tolerances.FINITE_DIFFERENCE_STEP
-        before, after = (loss.curvature(y, prediction + j * step, weight) for j in (-2, 2))
-        smooth = np.abs(after - before) <= 0.05 * (1.0 + np.maximum(before, after))
+        curvature_before, curvature_after = (
+            loss.curvature(y, prediction + j * step, weight) for j in (-2, 2)
+        )
+        smooth = np.abs(curvature_after - curvature_before) <= 0.05 * (
+            1.0 + np.maximum(curvature_before, curvature_after)
+        )
         if loss.smoothed(1.0) is not None:
             sides = [loss.gradient(y, prediction + 2 * j * step, weight) for j in (-1, 1)]
             smooth &= sides[0] == sides[1]
@@ -175,19 +179,19 @@ class LossChecks:
             assert_allclose(method(y, point, weight), terms.sum(), rtol=0, atol=size)
 
     def test_one_value_outside_of_the_domain_makes_a_conjugate_infinite(self) -> None:
-        """Among others inside; and a sample of weight zero admits only the dual value zero."""
+        """A conjugate is infinite if one dual value is outside, or not 0 at a weight of 0."""
         y, prediction, _ = (part[:6] for part in self.sample(4))
         weight = np.linspace(0.5, 2.0, 6)
-        inside = self.loss.gradient(y, prediction, weight)
+        gradient = self.loss.gradient(y, prediction, weight)
         for seed in range(20):
-            dual = inside.copy()
+            dual = gradient.copy()
             at = seed % 6
             dual[at] += 5.0 * np.random.default_rng(seed).standard_normal()
             alone = self.loss.conjugate(y[[at]], dual[[at]], weight[[at]])
             assert np.isfinite(self.loss.conjugate(y, dual, weight)) == np.isfinite(alone)
         weight[2] = 0.0
-        inside[2] = 1e-300
-        assert self.loss.conjugate(y, inside, weight) == np.inf
+        gradient[2] = 1e-300
+        assert self.loss.conjugate(y, gradient, weight) == np.inf
 
     # Numbers.
 
@@ -204,9 +208,9 @@ class LossChecks:
         weight = np.ones(prediction.size)
         if not np.isfinite(self.loss.curvature_bounds[1]):
             # exp(700) is about the largest float.
-            beyond = np.isinf(self.values(y, prediction, weight))
-            assert np.all(np.abs(prediction[beyond]) > 700.0)
-            y, prediction, weight = (part[~beyond] for part in (y, prediction, weight))
+            is_infinite = np.isinf(self.values(y, prediction, weight))
+            assert np.all(np.abs(prediction[is_infinite]) > 700.0)
+            y, prediction, weight = (part[~is_infinite] for part in (y, prediction, weight))
         with np.errstate(all="raise", under="ignore"):
             gradient = self.loss.gradient(y, prediction, weight)
             curvature = self.loss.curvature(y, prediction, weight)
@@ -218,11 +222,11 @@ class LossChecks:
     def test_inputs_are_left_alone(self) -> None:
         """Read-only inputs work, one weight for all too; outputs are fresh float64 arrays."""
         y, prediction, weight = self.sample(2)
-        for given in (weight, np.broadcast_to(2.0, y.shape)):
-            parts = (y, prediction, given)
+        for weights in (weight, np.broadcast_to(2.0, y.shape)):
+            parts = (y, prediction, weights)
             for part in parts:
                 part.flags.writeable = False
-            written = np.array(given)
+            written = np.array(weights)
             for derivative in (self.loss.gradient, self.loss.curvature):
                 result = derivative(*parts)
                 assert_allclose(result, derivative(y, prediction, written), rtol=SAME_FLOAT64)
@@ -233,7 +237,7 @@ class LossChecks:
             dual = self.loss.gradient(*parts)
             dual.flags.writeable = False
             for method, point in ((self.loss.value, prediction), (self.loss.conjugate, dual)):
-                value = method(y, point, given)
+                value = method(y, point, weights)
                 assert isinstance(value, float)
                 assert_allclose(value, method(y, point, written), rtol=SAME_FLOAT64)
 
@@ -263,6 +267,6 @@ class LossChecks:
         for labels in ([0, 1, 1, 0], [False, True, True, False], [-1, 1, 1, -1], [0.0, 1, 1, 0]):
             assert_array_equal(self.loss.check_target(labels), expected)
         refused: dict[str, Any] = {"2": [1, 2, 2], "0": [-1, 0, 1], "'yes'": ["no", "yes"]}
-        for named, other in refused.items():
-            with pytest.raises(ValueError, match=rf"found .*{named}.*np.where"):
+        for label, other in refused.items():
+            with pytest.raises(ValueError, match=rf"found .*{label}.*np.where"):
                 self.loss.check_target(other)

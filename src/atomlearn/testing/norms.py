@@ -269,11 +269,11 @@ class NormChecks:
         zeros = np.zeros(self.n_features)
         for v in (self.inside(self.sample(0)), self.inside(self.sample(2))):
             edge = self.norm.value(v) if form == "constrained" else self.polar(v)
-            none = self.point(v, 0.0, form).point
+            at_zero = self.point(v, 0.0, form).point
             all_of_it = self.point(v, 2.0 * edge, form).point
             if form == "constrained":
-                none, all_of_it = all_of_it, none
-            assert_array_equal(none, v)
+                at_zero, all_of_it = all_of_it, at_zero
+            assert_array_equal(at_zero, v)
             if form != "squared":
                 assert_array_equal(all_of_it, zeros)
             for amount in (1e-10, 1e10, *(edge * (1.0 - share) for share in (1e-15, 1e-12, 1e-6))):
@@ -293,10 +293,10 @@ class NormChecks:
         result = self.point(v, amount, form).point
         assert result.dtype == np.float64
         assert not np.shares_memory(result, v)
-        single: Any = v.astype(np.float32)
-        single.flags.writeable = False
-        found = self.point(single, amount, form).point
-        assert_allclose(found, expected, rtol=tolerances.SAME_FLOAT32, atol=1e-5)
+        v_float32: Any = v.astype(np.float32)
+        v_float32.flags.writeable = False
+        point = self.point(v_float32, amount, form).point
+        assert_allclose(point, expected, rtol=tolerances.SAME_FLOAT32, atol=1e-5)
         assert_array_equal(self.point(np.repeat(v, 2)[::2], amount, form).point, expected)
 
     # Jacobians.
@@ -323,11 +323,11 @@ class NormChecks:
             outside = np.setdiff1d(np.arange(self.n_features), jacobian.support)
             assert not dense[outside].any()
             moves = self.step * np.eye(self.n_features)
-            near = [self.point(v + move, amount, form) for move in (*moves, *-moves)]
-            if any(np.abs(one.jacobian().dense() - dense).max() > 1e-3 for one in near):
+            neighbors = [self.point(v + move, amount, form) for move in (*moves, *-moves)]
+            if any(np.abs(point.jacobian().dense() - dense).max() > 1e-3 for point in neighbors):
                 continue  # a kink within the reach of the differences
             checked += 1
-            ahead, behind = np.split(np.array([one.point for one in near]), 2)
+            ahead, behind = np.split(np.array([point.point for point in neighbors]), 2)
             assert_allclose((ahead - behind) / (2.0 * self.step), dense, atol=1e-7)
         assert checked == 5, "most points lie at a kink: little was checked"
 

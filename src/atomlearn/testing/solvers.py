@@ -43,10 +43,12 @@ class Interrupting(Forwarding):
         self.left = calls
 
     def scores(self, v: Array) -> Scores:
+        """Return the scores X'v of all columns."""
         self._count()
         return self.inner.scores(v)
 
     def predict(self, weights: Array) -> Array:
+        """Return X w, (n_samples,), for w = ``weights``."""
         self._count()
         return self.inner.predict(weights)
 
@@ -191,16 +193,16 @@ class SolverChecks:
     def test_awkward_data(self) -> None:
         """n = 1, p = 1, k = p, k > p, zeros, columns twice, separable classes, other units."""
         rng = np.random.default_rng(0)
-        half = rng.standard_normal((12, 4))
+        columns = rng.standard_normal((12, 4))
         wide = rng.standard_normal((24, 16))
-        twice = np.column_stack([half, half, -half[:, :2], np.ones(12), np.zeros(12)])
-        apart = rng.standard_normal((20, 6))
-        apart[:, 0] += 3 * np.sign(apart[:, 0])
+        twice = np.column_stack([columns, columns, -columns[:, :2], np.ones(12), np.zeros(12)])
+        independent = rng.standard_normal((20, 6))
+        independent[:, 0] += 3 * np.sign(independent[:, 0])
         shapes = ((1, 6, 2), (9, 1, 1), (9, 4, 4), (9, 4, 40), (1, 1, 3))
         data = [(rng.standard_normal((n, p)), self._norm(k), 0.3) for n, p, k in shapes]
         data += [(X, self.norm, 0.3) for X in (np.zeros((8, 5)), twice, 1e-6 * wide, 1e6 * wide)]
-        for X, norm, strength in (*data, (apart, self.norm, 0.05)):
-            noise = 0.0 if X is apart else 0.3 * rng.standard_normal(len(X))
+        for X, norm, strength in (*data, (independent, self.norm, 0.05)):
+            noise = 0.0 if X is independent else 0.3 * rng.standard_normal(len(X))
             y = np.where(X[:, 0] + noise * np.abs(X).max() > 0, 1.0, -1.0)
             for form in self.forms:
                 if form == "constrained" and np.abs(X).max() > 1e4:

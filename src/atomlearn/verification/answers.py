@@ -17,7 +17,8 @@ from atomlearn.verification.bounds import check, claim_digest
 from atomlearn.verification.claims import MARGIN, DesignColumns
 from atomlearn.verification.models import Fit, fit_of_result, fits_of_estimator
 
-#: What worst-case bounds on rounding may add to a relative gap that counts likely roundings.
+#: Amount by which worst-case bounds on rounding may exceed a relative gap that assumes typical
+#: rounding errors.
 ROUNDING = 1e-9
 
 
@@ -107,16 +108,16 @@ def verify(
             fits = [fit_of_result(model, X, y, sample_weight, offset)]
         else:
             fits, _ = fits_of_estimator(model, X, y, sample_weight, offset)
-        return summed_up([_compared(fit) for fit in fits])
+        return summed_up([_verified_fit(fit) for fit in fits])
     except (KeyError, IndexError, TypeError) as error:
         return refused(f"the claim is damaged ({type(error).__name__}: {error})")
     except ValueError as error:
         return refused(str(error))
 
 
-def refused(why: str) -> Verified:
+def refused(reason: str) -> Verified:
     """Return the answer for a model that is not verified, with the reason."""
-    return Verified(False, math.inf, f"not verified: {why}")
+    return Verified(False, math.inf, f"not verified: {reason}")
 
 
 def claimed(proof: Mapping[str, Any]) -> str:
@@ -135,27 +136,27 @@ def summed_up(proved: Sequence[Mapping[str, Any]]) -> Verified:
 
     Each has its columns, and whether it is among the selected columns only.
     """
-    full = [one for one in proved if not one["selected"]]
-    selected_only = [one for one in proved if one["selected"]]
+    full = [proof for proof in proved if not proof["selected"]]
+    selected_only = [proof for proof in proved if proof["selected"]]
     worst = max(full, key=lambda one: one["relative_gap"])
-    several = f"each of {len(full)} objectives is" if len(full) > 1 else "the objective is"
+    subject = f"each of {len(full)} objectives is" if len(full) > 1 else "the objective is"
     words = (
-        f"within {upwards(worst['relative_gap'])} of the best over all {worst['columns']:,} columns"
+        f"within {rounded_up(worst['relative_gap'])} of the best over all "
+        f"{worst['columns']:,} columns"
     )
-    for one in selected_only:
-        words += (
-            f", within {upwards(one['relative_gap'])} over the {one['columns']:,} selected ones"
-        )
+    for proof in selected_only:
+        gap = rounded_up(proof["relative_gap"])
+        words += f", within {gap} over the {proof['columns']:,} selected ones"
     return Verified(
         True,
         worst["relative_gap"],
-        f"verified: {several} {words}, relative to it and rounding included",
-        tuple(one["objective"] for one in proved),
-        tuple(one["gap"] for one in proved),
+        f"verified: {subject} {words}, relative to it and rounding included",
+        tuple(proof["objective"] for proof in proved),
+        tuple(proof["gap"] for proof in proved),
     )
 
 
-def upwards(gap: float) -> str:
+def rounded_up(gap: float) -> str:
     """Return a gap with two digits, rounded up."""
     if not 0.0 < gap < math.inf:
         return f"{gap:g}"
@@ -163,7 +164,7 @@ def upwards(gap: float) -> str:
     return f"{math.ceil(gap / digit) * digit:.2g}"
 
 
-def _compared(fit: Fit) -> dict[str, float]:
+def _verified_fit(fit: Fit) -> dict[str, float]:
     """Return what is proved of a fit; ValueError if it is less than the fit says."""
     claim, data = fit.claim()
     result = fit.result
@@ -221,7 +222,7 @@ def in_order(columns: DesignColumns, names: Any, proof: Mapping[str, Any]) -> De
     claim_names = proof["names"]
     if claim_names is None or names is None or list(names) == claim_names:
         return columns
-    position = {name: at for at, name in enumerate(names)}
+    position = {name: index for index, name in enumerate(names)}
     missing = [name for name in claim_names if name not in position]
     if missing or len(position) != len(claim_names):
         example = f" and not {missing[0]!r}" if missing else ""
@@ -242,14 +243,14 @@ def verify_file(
     for number, claim in enumerate(proof["claims"]):
         if claim["among"] is None:
             _same_coefficients(content, claim, number)
-        own = offsets if offsets is None or offsets.ndim < 2 else offsets[:, [number]]
-        own = offsets if claim["outputs"] > 1 else own
+        offsets_of_claim = offsets if offsets is None or offsets.ndim < 2 else offsets[:, [number]]
+        offsets_of_claim = offsets if claim["outputs"] > 1 else offsets_of_claim
         target = claimed_target(claim, proof["classes"], y)
-        among = claim["among"]
-        part = X if among is None else X.taken(np.array(among, dtype=np.int64))
+        columns = claim["among"]
+        part = X if columns is None else X.taken(np.array(columns, dtype=np.int64))
         results.append(
-            check(claim, part, target, weight, own)
-            | {"columns": part.shape[1], "selected": among is not None}
+            check(claim, part, target, weight, offsets_of_claim)
+            | {"columns": part.shape[1], "selected": columns is not None}
         )
     return summed_up(results)
 
@@ -286,13 +287,13 @@ def _same_coefficients(content: Mapping[str, Any], claim: Mapping[str, Any], num
             claimed[column % outputs, position] += weight
         elif weight:
             raise ValueError(f"coefficient of column {column // outputs}: expected one in features")
-    used = np.array(content["coefficients"], dtype=np.float64).reshape(-1, len(features))
-    used = used if outputs > 1 else used[[number]]
-    wrong = np.abs(claimed - used) > 1e-12 * np.abs(used).max(initial=0.0)
+    expected = np.array(content["coefficients"], dtype=np.float64).reshape(-1, len(features))
+    expected = expected if outputs > 1 else expected[[number]]
+    wrong = np.abs(claimed - expected) > 1e-12 * np.abs(expected).max(initial=0.0)
     if wrong.any():
         output, position = np.argwhere(wrong)[0]
         name = content["features"][position]["name"]
         raise ValueError(
             f"coefficient of {name!r}: expected {claimed[output, position]:.17g}, as claimed; "
-            f"received {used[output, position]:.17g}"
+            f"received {expected[output, position]:.17g}"
         )

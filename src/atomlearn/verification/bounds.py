@@ -46,7 +46,7 @@ def check(claim: Any, X: Any, y: Any, weight: Any = None, offset: Any = None) ->
 def proved(claim: Any, X: Any, y: Any, s: Any, o: Any) -> dict[str, float]:
     """Return the numbers of ``check``: first those of the point, then those of the bound."""
     W = math.fsum(s)
-    used = s > 0
+    is_weighted = s > 0
     slack = (X.shape[0] + 40) * EPS
     form = claim["form"]
     T = claim["outputs"]
@@ -64,25 +64,26 @@ def proved(claim: Any, X: Any, y: Any, s: Any, o: Any) -> dict[str, float]:
     )
     magnitudes = np.abs(b)
     if claim["intercept"] and claim["loss"]["name"] in ("squared", "huber", "quantile"):
-        # The same problem, as v adds up to 0; targets far from 0 lose no digits then.
+        # Shifting the targets gives the same problem, because v adds up to 0; targets far from 0
+        # then lose no digits.
         y = y.reshape(o.shape) - b
         b = 0 * b
         magnitudes = np.abs(y)
     r = (len(claim["columns"]) + 40) * EPS * (r + magnitudes + np.abs(o))
-    loss = loss_of(claim["loss"], y[used], s[used, None])
-    value, top = loss["value"]((z + b + o)[used], r[used])
+    loss = loss_of(claim["loss"], y[is_weighted], s[is_weighted, None])
+    value, top = loss["value"]((z + b + o)[is_weighted], r[is_weighted])
     penalty = {"penalized": amount * gauge, "squared": amount / 2 * gauge**2, "constrained": 0.0}
     ridge = tau / 2 * math.fsum(d * d)
     objective = value + ridge + penalty[form]
     top = top + (ridge + penalty[form]) * (1 + slack)
     v = np.zeros(o.shape)
     e = np.zeros(o.shape)
-    v[used], e[used] = loss["dual"](claim, s, used, X)
-    x, off = scores(X, v, e, s, W, claim, slack)
+    v[is_weighted], e[is_weighted] = loss["dual"](claim, s, is_weighted, X)
+    x, errors = scores(X, v, e, s, W, claim, slack)
     x = x - tau * d
-    off = off + 8 * EPS * tau * np.abs(d)
-    x[free] = off[free] = 0.0
-    polar, boxed = polar_above(norm, x, off, amount, form)
+    errors = errors + 8 * EPS * tau * np.abs(d)
+    x[free] = errors[free] = 0.0
+    polar, boxed = polar_above(norm, x, errors, amount, form)
     polar *= 1 + slack
     scaled = form == "penalized" and polar > amount * (1 - 8 * EPS)
     c = (amount / polar if scaled else 1.0) * (1 - 32 * EPS)
@@ -98,8 +99,8 @@ def proved(claim: Any, X: Any, y: Any, s: Any, o: Any) -> dict[str, float]:
     demand_that(math.isfinite(top) and gap == gap, "a finite gap", gap)
     gap = min(gap, top / W)  # no loss and no norm is negative
     relative = gap / max(objective / W, TINY)
-    off = 1e-12 * objective / W + (top - objective) / W
-    numbers = {"objective": objective / W, "best": top / W - gap, "gap": gap, "off": off}
+    errors = 1e-12 * objective / W + (top - objective) / W
+    numbers = {"objective": objective / W, "best": top / W - gap, "gap": gap, "off": errors}
     return {**numbers, "relative_gap": relative}
 
 
@@ -162,7 +163,7 @@ def data_digest(X: Any, y: Any, s: Any, o: Any, sparse: bool) -> str:
 def blocks(X: Any) -> Any:
     """Yield the columns in pieces, as float64 copies of 4 million numbers if dense."""
     step = max(1, 2**22 // max(X.shape[0], 1))
-    return (X[:, at : at + step].astype(float) for at in range(0, X.shape[1], step))
+    return (X[:, start : start + step].astype(float) for start in range(0, X.shape[1], step))
 
 
 def deviations(B: Any, s: Any, W: float) -> tuple[Any, Any]:
@@ -173,29 +174,31 @@ def deviations(B: Any, s: Any, W: float) -> tuple[Any, Any]:
         is_constant = (rows.max(axis=0).toarray() == rows.min(axis=0).toarray()).ravel()
         square = s @ B.power(2) / W
         var = square - (s @ B / W) ** 2
-        off = 4 * slack * square
+        errors = 4 * slack * square
     else:
         is_constant = rows.max(axis=0) == rows.min(axis=0)
         B = B - s @ B / W
         var = s @ B**2 / W
-        off = slack * var + (np.abs(s @ B) / W + slack * (s @ np.abs(B)) / W) ** 2
+        errors = slack * var + (np.abs(s @ B) / W + slack * (s @ np.abs(B)) / W) ** 2
     demand_that(
-        (is_constant | (var > off)).all(), "columns that vary by more than rounding", "another"
+        (is_constant | (var > errors)).all(), "columns that vary by more than rounding", "another"
     )
-    low, high = (np.sqrt(np.where(is_constant, 1.0, np.maximum(var + k * off, 0))) for k in (-1, 1))
+    low, high = (
+        np.sqrt(np.where(is_constant, 1.0, np.maximum(var + k * errors, 0))) for k in (-1, 1)
+    )
     return low * (1 - 4 * EPS), high * (1 + 4 * EPS)
 
 
 def scores(X: Any, v: Any, e: Any, s: Any, W: float, claim: Any, slack: float) -> tuple[Any, Any]:
     """Return D^-1 X'v and bounds on the errors, (n_columns * outputs,) each, for v off by e."""
     sums = claim["intercept"] or claim["loss"]["name"] == "cox"
-    found = []
+    scores = []
     for B in blocks(X):
         low, high = deviations(B, s, W) if claim["standardize"] else np.ones((2, B.shape[1]))
         if sums and not hasattr(B, "tocsc"):
-            B = B - s @ B / W  # v adds up to 0, so that a constant changes no score
+            B = B - s @ B / W  # adding a constant changes no score, because v adds up to 0
         x = (B.T @ v) / low[:, None]
-        off = abs(B).T @ (slack * np.abs(v) + e) * (1 + slack) / low[:, None]
-        found.append((x, off + np.abs(x) * ((high - low) / low + 8 * EPS)[:, None]))
-    x, off = (np.concatenate(parts).ravel() for parts in zip(*found, strict=True))
-    return x, off
+        errors = abs(B).T @ (slack * np.abs(v) + e) * (1 + slack) / low[:, None]
+        scores.append((x, errors + np.abs(x) * ((high - low) / low + 8 * EPS)[:, None]))
+    x, errors = (np.concatenate(parts).ravel() for parts in zip(*scores, strict=True))
+    return x, errors

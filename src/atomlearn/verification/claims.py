@@ -29,7 +29,7 @@ from atomlearn.verification.bounds import claim_digest, data_digest, proved
 
 #: Number of bits of the stored dual point, whose steps add up to 0 exactly.
 BITS = 44
-#: Share that a gap may grow by when another machine adds up in another order.
+#: Share by which a gap may increase if another machine adds numbers in another order.
 MARGIN = 1.001
 #: The losses and norms that ``bounds`` knows.
 LOSSES = (
@@ -172,9 +172,9 @@ def loss_entry(loss: Loss) -> dict[str, Any]:
     """Return the name and the parameters of a loss."""
     if loss.name not in LOSSES:
         raise NoClaim(f"the loss {loss.name!r} is not checked yet; those that are: {LOSSES}")
-    given: Any = loss
-    names = [name for name in ("delta", "q", "n_classes", "ties") if hasattr(given, name)]
-    return {"name": loss.name} | {name: getattr(given, name) for name in names}
+    inner: Any = loss
+    names = [name for name in ("delta", "q", "n_classes", "ties") if hasattr(inner, name)]
+    return {"name": loss.name} | {name: getattr(inner, name) for name in names}
 
 
 def norm_entry(norm: Norm, n_features: int) -> dict[str, Any]:
@@ -236,7 +236,7 @@ def stored_dual(
 ) -> dict[str, Any]:
     """Return the dual point as whole multiples of a power of 2, which add up to 0 exactly."""
     n_outputs = claim["outputs"]
-    several = loss.name == "multinomial"
+    is_multinomial = loss.name == "multinomial"
     if dual is None:
         if loss.smoothed(1.0) is not None:
             raise NoClaim(
@@ -247,17 +247,17 @@ def stored_dual(
         W = np.zeros((features.size, n_outputs))
         np.add.at(W, (positions, point.columns % n_outputs), point.weights)
         z = data.X[:, features] @ W + point.intercepts + offset
-        y = np.eye(n_outputs)[data.y.astype(np.int64)] if several else data.y
+        y = np.eye(n_outputs)[data.y.astype(np.int64)] if is_multinomial else data.y
         weight = np.repeat(data.weight, n_outputs)
         dual = -loss.gradient(np.ravel(y), np.ravel(z), weight).reshape(z.shape)
     v = np.array(dual, dtype=np.float64).reshape(offset.shape)
-    if claim["intercept"] and not several:
+    if claim["intercept"] and not is_multinomial:
         v = np.stack([_balanced(column) for column in v.T], axis=1)
     largest = float(np.abs(v).max(initial=0.0)) or 1.0
     exponent = math.ceil(math.log2(largest)) - BITS
-    # Towards 0, which keeps each slope in the domain of the conjugate.
+    # Rounding is towards 0, which keeps each slope in the domain of the conjugate.
     steps = np.trunc(np.ldexp(v, -exponent)).astype(np.int64)
-    if several:
+    if is_multinomial:
         _add_up_by_rows(steps, data.y.astype(np.int64), claim["intercept"])
     elif claim["intercept"]:
         for column in steps.T:
@@ -278,17 +278,17 @@ def _balanced(v: Array) -> Array:
 
 def _add_up(steps: NDArray[np.int64]) -> None:
     """Move the largest entries towards 0 until all add up to 0, in place."""
-    left = int(steps.sum())
+    excess = int(steps.sum())
     order = np.argsort(-np.abs(steps), kind="stable")
-    order = order[steps[order] * left > 0]
-    while left and order.size:
-        share = max(1, abs(left) // order.size)
-        taken = order[: max(1, abs(left) // share)]
+    order = order[steps[order] * excess > 0]
+    while excess and order.size:
+        share = max(1, abs(excess) // order.size)
+        taken = order[: max(1, abs(excess) // share)]
         taken = taken[np.abs(steps[taken]) >= share]
         if not taken.size:
             break
-        steps[taken] -= int(math.copysign(share, left))
-        left -= int(math.copysign(share, left)) * taken.size
+        steps[taken] -= int(math.copysign(share, excess))
+        excess -= int(math.copysign(share, excess)) * taken.size
 
 
 def _add_up_by_rows(steps: NDArray[np.int64], codes: NDArray[np.int64], fits: bool) -> None:
@@ -301,8 +301,8 @@ def _add_up_by_rows(steps: NDArray[np.int64], codes: NDArray[np.int64], fits: bo
     steps[rows, codes] = -steps.sum(axis=1)
     for target in range(steps.shape[1] if fits else 0):
         for source in range(steps.shape[1]):
-            left = steps.sum(axis=0)
-            move = min(int(left[source]), -int(left[target]))
+            excesses = steps.sum(axis=0)
+            move = min(int(excesses[source]), -int(excesses[target]))
             of_class = np.flatnonzero(codes == source)
             order = of_class[np.argsort(steps[of_class, target], kind="stable")]
             for row in order.tolist():

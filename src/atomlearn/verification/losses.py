@@ -29,9 +29,11 @@ def formulas(spec: Any, y: Any) -> Any:
     q = spec.get("q", 0.0)
 
     def log(p: Any) -> Any:
+        """Return log p without a warning at 0."""
         return np.log(np.maximum(p, TINY))
 
     def log1p(p: Any) -> Any:
+        """Return log(1 + p) without a warning at -1."""
         return np.log1p(np.maximum(p, EPS - 1))
 
     return {
@@ -84,8 +86,8 @@ def formulas(spec: Any, y: Any) -> Any:
 def log_of_sum(z: Any) -> Any:
     """Return terms of log sum_k exp(z_k), with 1 - 1: the sum is off by a few units of 1."""
     largest = z.max(axis=1, keepdims=True)
-    one = np.ones(largest.shape)
-    return [largest, np.log(np.exp(z - largest).sum(axis=1, keepdims=True)), one, -one]
+    ones = np.ones(largest.shape)
+    return [largest, np.log(np.exp(z - largest).sum(axis=1, keepdims=True)), ones, -ones]
 
 
 def loss_of(spec: Any, y: Any, s: Any) -> Any:
@@ -98,40 +100,42 @@ def loss_of(spec: Any, y: Any, s: Any) -> Any:
 
     table = formulas(spec, y)
     demand_that(name in table, f"a loss of {sorted([*table, 'cox'])}", name)
-    at, star, low, high = table[name]
+    value_at, star, low, high = table[name]
     slopes: Any = {}
 
     def bound(f: Any, mid: Any, rad: Any, low: Any = -np.inf, high: Any = np.inf) -> float:
         """Return an upper bound on sum s f(u), u within ``rad`` of ``mid``, with rounding."""
         ends = [f(np.clip(mid + k * (rad + EPS * abs(mid)), low, high)) for k in (-1, 1)]
-        most = np.maximum(*(sum(terms) for terms in ends))
+        upper = np.maximum(*(sum(terms) for terms in ends))
         size = np.maximum(*(sum(map(np.abs, terms)) for terms in ends))
-        return math.fsum((s * most).ravel()) + 32 * EPS * math.fsum((s * size).ravel())
+        return math.fsum((s * upper).ravel()) + 32 * EPS * math.fsum((s * size).ravel())
 
     def value(z: Any, r: Any) -> tuple[float, float]:
         """Return the loss at predictions z, and an upper bound on it for errors of z up to r."""
         if name == "multinomial":  # log sum_k exp(z_k - z_y) grows with each difference
             z = z - (y * z).sum(axis=1, keepdims=True)
             r = 2 * r.max(axis=1, keepdims=True) + EPS * np.abs(z).max(axis=1, keepdims=True)
-        return math.fsum((s * sum(at(z))).ravel()), bound(at, z, r)
+        return math.fsum((s * sum(value_at(z))).ravel()), bound(value_at, z, r)
 
-    def dual(claim: Any, _: Any, used: Any, X: Any) -> tuple[Any, Any]:
+    def dual(claim: Any, _: Any, is_weighted: Any, X: Any) -> tuple[Any, Any]:
         """Return the stored dual point v, and bounds on its distance from a feasible one."""
-        steps = np.array(claim["dual"]["steps"].split(), dtype=np.int64).reshape(used.size, -1)
+        steps = np.array(claim["dual"]["steps"].split(), dtype=np.int64).reshape(
+            is_weighted.size, -1
+        )
         demand_that(np.abs(steps).max() < 2**53, "dual: steps below 2^53", np.abs(steps).max())
-        left = [sum(column) for column in steps.T.tolist()]
-        demand_that(not (claim["intercept"] and any(left)), "dual: a sum of 0", left)
-        demand_that(not steps[~used].any(), "dual: 0 in rows of weight 0", "another number")
-        v = steps[used] * 2.0 ** claim["dual"]["exponent"]
+        sums = [sum(column) for column in steps.T.tolist()]
+        demand_that(not (claim["intercept"] and any(sums)), "dual: a sum of 0", sums)
+        demand_that(not steps[~is_weighted].any(), "dual: 0 in rows of weight 0", "another number")
+        v = steps[is_weighted] * 2.0 ** claim["dual"]["exponent"]
         if name == "multinomial":
             demand_that(not steps.sum(axis=1).any(), "dual: rows that add up to 0", "another sum")
         a = v / s
         e = np.zeros(v.shape)
         if claim["free"]:
-            room = s * np.clip(np.minimum(a - low, high - a), 0.0, np.abs(a).max())
-            Z = dense(X[:, claim["free"]][used])
+            slack = s * np.clip(np.minimum(a - low, high - a), 0.0, np.abs(a).max())
+            Z = dense(X[:, claim["free"]][is_weighted])
             Z = np.hstack([np.ones((Z.shape[0], int(claim["intercept"]))), Z])
-            e = room * nearby(Z, room[:, 0], v[:, 0])[:, None]
+            e = slack * nearby(Z, slack[:, 0], v[:, 0])[:, None]
         slopes.update(a=a, off=e / s * (1 + 4 * EPS))
         edge = 8 * EPS * np.where(np.isfinite(low), np.abs(low), 0)
         inside = a - slopes["off"] >= low - edge
@@ -183,8 +187,8 @@ def softmax_at(z: Any, a: Any) -> tuple[Any, float, float]:
     largest = z.max()
     p = a * np.exp(z - largest)
     total = float(p.sum())
-    off = (z.size + min(largest - z.min(), 750.0) + 40) * EPS
-    return p / total, largest + math.log(total), off
+    error = (z.size + min(largest - z.min(), 750.0) + 40) * EPS
+    return p / total, largest + math.log(total), error
 
 
 def cox(spec: Any, y: Any, s: Any) -> Any:
@@ -205,8 +209,8 @@ def cox(spec: Any, y: Any, s: Any) -> Any:
     least, weight, n_terms = totals(terms())
 
     def softmax(risk: Any, a: Any) -> tuple[Any, float, float]:
-        p, log, off = softmax_at(cache["z"][risk], a)
-        return p, log, off + cache["moved"].get(risk.size, 0.0)
+        p, log, error = softmax_at(cache["z"][risk], a)
+        return p, log, error + cache["moved"].get(risk.size, 0.0)
 
     def value(z: Any, r: Any) -> tuple[float, float]:
         cache.update(z=z[:, 0], moved={})
@@ -216,56 +220,56 @@ def cox(spec: Any, y: Any, s: Any) -> Any:
             _, log, _ = softmax(risk, a)
             sums.append(omega * (log - q @ z[risk, 0]))
             size += omega * (abs(log) + 1 + 2 * np.abs(z[risk]).max())
-        lost = (n + 750 + 40) * EPS * size + 2 * r.max(initial=0) * weight
-        return math.fsum(sums), math.fsum(sums) + lost
+        rounding = (n + 750 + 40) * EPS * size + 2 * r.max(initial=0) * weight
+        return math.fsum(sums), math.fsum(sums) + rounding
 
-    def dual(claim: Any, _: Any, used: Any, X: Any) -> tuple[Any, Any]:
+    def dual(claim: Any, _: Any, is_weighted: Any, X: Any) -> tuple[Any, Any]:
         v, size, e = np.zeros((3, n))
         first: Any = None
         for risk, a, q, omega, _ in terms():
-            p, _, off = softmax(risk, a)
+            p, _, error = softmax(risk, a)
             v[risk] += omega * (q - p)
             size[risk] += omega * (q + p)
-            e[risk] += omega * p * off
+            e[risk] += omega * p * error
             first = (risk, omega * p) if first is None or risk.size > first[0].size else first
         e += (n_terms + 8) * EPS * size
-        if claim["free"]:  # the largest risk sets take up what is missing to Z'v = 0
-            room = np.zeros(n)
-            room[first[0]] = first[1]
-            Z = np.hstack([np.ones((n, 1)), dense(X[:, claim["free"]][used])])
-            h = nearby(Z, room, v, e)
+        if claim["free"]:  # the largest risk sets absorb the remaining violation of Z'v = 0
+            slack = np.zeros(n)
+            slack[first[0]] = first[1]
+            Z = np.hstack([np.ones((n, 1)), dense(X[:, claim["free"]][is_weighted])])
+            h = nearby(Z, slack, v, e)
             demand_that(h.max() < 0.5, "predictions at an optimum over the free columns", h.max())
             cache["moved"][first[0].size] = h.max()
-            e += room * h * (1 + 4 * EPS)
+            e += slack * h * (1 + 4 * EPS)
         return v[:, None], e[:, None]
 
     def conjugate(c: float) -> float:
         sums = [least]
-        lost = (n + 40) * EPS * abs(least)
+        rounding = (n + 40) * EPS * abs(least)
         for risk, a, q, omega, _ in terms():
-            p, _, off = softmax(risk, a)
+            p, _, error = softmax(risk, a)
             p = c * p + (1 - c) * q
             logs = np.log(np.maximum(p, TINY) / a)
             sums.append(omega * math.fsum(p * logs))
-            lost += omega * float((p * ((off + 32 * EPS) * np.abs(logs) + off)).sum())
-        return float(math.fsum(sums) + lost * (1 + 40 * EPS))
+            rounding += omega * float((p * ((error + 32 * EPS) * np.abs(logs) + error)).sum())
+        return float(math.fsum(sums) + rounding * (1 + 40 * EPS))
 
     return {"value": value, "dual": dual, "conjugate": conjugate}
 
 
-def nearby(Z: Any, room: Any, v: Any, e: Any = 0.0) -> Any:
+def nearby(Z: Any, width: Any, v: Any, e: Any = 0.0) -> Any:
     """Return h with |u_i - v_i| <= room_i h_i for some u with Z'u = 0 exactly.
 
     u = v - P (Z'P)^-1 Z'v with P = room Q and Q near Z (Z' room Z)^-1, so that Z'P = 1 - E.
     """
     Z = Z / 2.0 ** np.round(np.log2(np.maximum(np.abs(Z).max(axis=0), TINY)))
     slack = (Z.shape[0] + 40) * EPS
-    Q = Z @ np.linalg.pinv(Z.T @ (room[:, None] * Z))
-    P = room[:, None] * Q
+    Q = Z @ np.linalg.pinv(Z.T @ (width[:, None] * Z))
+    P = width[:, None] * Q
     E = np.abs(np.eye(Z.shape[1]) - Z.T @ P) + slack * (np.abs(Z).T @ np.abs(P))
     size = E.sum(axis=1).max()
     demand_that(
         size < 0.5, "columns without penalty that do not depend on each other", f"{size:.2g}"
     )
-    left = np.abs(Z.T @ v) + np.abs(Z).T @ (slack * np.abs(v) + e)
-    return np.abs(Q).sum(axis=1) * left.max() / (1 - size) * (1 + slack)
+    residuals = np.abs(Z.T @ v) + np.abs(Z).T @ (slack * np.abs(v) + e)
+    return np.abs(Q).sum(axis=1) * residuals.max() / (1 - size) * (1 + slack)

@@ -163,9 +163,15 @@ def fit_of_result(
     design = as_design(X)
     weight = check_weight(sample_weight, design.shape[0])
     moved = Tasks(design, n_outputs) if n_outputs > 1 else design
-    given = None if offset is None else np.reshape(offset, (design.shape[0], n_outputs))
+    offsets = None if offset is None else np.reshape(offset, (design.shape[0], n_outputs))
     return Fit(
-        replace(problem, design=moved), result, target, weight, given, has_intercept, unwraps=False
+        replace(problem, design=moved),
+        result,
+        target,
+        weight,
+        offsets,
+        has_intercept,
+        unwraps=False,
     )
 
 
@@ -224,7 +230,7 @@ def _of_generator(
     if model.debias is not None:
         raise NoClaim("debias= fits again without a certificate over all columns")
     design = checked_design(model, X, reset=False)
-    with warnings.catch_warnings(action="ignore", category=UserWarning):  # the fit gave them
+    with warnings.catch_warnings(action="ignore", category=UserWarning):  # the fit provided them
         selections = model.selections(design, y, sample_weight, offset, model._settings())
     data = selections.data
     problem = replace(selections.problem, weight=model.C_ * selections.problem.weight)
@@ -239,10 +245,10 @@ def _of_generator(
     return [fit, *_over_selected(fit, model, n_outputs)], data
 
 
-def _over_selected(whole: Fit, model: Any, n_outputs: int) -> list[Fit]:
+def _over_selected(fit: Fit, model: Any, n_outputs: int) -> list[Fit]:
     """Return the fit among the selected columns only; empty if groups overlap."""
-    problem = whole.problem
-    result = whole.result
+    problem = fit.problem
+    result = fit.result
     if problem.regularizer.norm.lift(problem.design.shape[1]) is not None:
         return []
     among = np.union1d(model.moments_[0], result.columns // n_outputs).astype(np.int64)
@@ -258,7 +264,7 @@ def _over_selected(whole: Fit, model: Any, n_outputs: int) -> list[Fit]:
     )
     positions = np.searchsorted(entries, result.columns)
     return [
-        replace(whole, problem=restricted, result=replace(result, columns=positions), among=among)
+        replace(fit, problem=restricted, result=replace(result, columns=positions), among=among)
     ]
 
 
@@ -270,7 +276,7 @@ def proof_of_estimator(
     try:
         fits, data = fits_of_estimator(model, X, y, sample_weight, offset)
         claims = [fit.claim()[0] for fit in fits]
-    except ValueError as error:  # a NoClaim, or what ``bounds`` cannot prove
+    except ValueError as error:  # a NoClaim, or a result that ``bounds`` cannot prove
         return {"why": str(error), "claims": []}
     classes = None if data.classes is None else data.classes.tolist()
     return {"names": names, "classes": classes, "claims": claims}

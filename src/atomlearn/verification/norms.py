@@ -63,73 +63,77 @@ def magnitudes(norm: Any, entries: Any, labels: Any = None) -> Any:
     return np.sqrt(squares) * (1 + (entries.size + 8) * EPS)
 
 
-def gauge_above(norm: Any, at: Any, w: Any, sets: Any) -> tuple[float, float]:
+def gauge_above(norm: Any, columns: Any, w: Any, sets: Any) -> tuple[float, float]:
     """Return an upper bound on the gauge, and the factor that brings w into its bounds."""
     slack = norm["scale"] * (1 + (w.size + 40) * EPS)
-    most = 1.0
+    ratio = 1.0
     if norm["lower"] is not None and w.size:
-        edge = np.where(w > 0, norm["upper"][at], -norm["lower"][at])
-        most = float((edge / np.maximum(np.abs(w), TINY)).min(initial=1.0, where=w != 0))
+        edge = np.where(w > 0, norm["upper"][columns], -norm["lower"][columns])
+        ratio = float((edge / np.maximum(np.abs(w), TINY)).min(initial=1.0, where=w != 0))
     if norm["members"] is not None:
         labels = np.repeat(np.arange(norm["starts"].size - 1), np.diff(norm["starts"]))
-        known = set(zip(norm["members"].tolist(), labels.tolist(), strict=True))
-        own = known.issuperset(zip(at.tolist(), sets.tolist(), strict=True))
-        demand_that(own, "coefficients in the groups that hold their columns", "another group")
-    once = len(set(zip(at.tolist(), sets.tolist(), strict=True))) == at.size
+        memberships = set(zip(norm["members"].tolist(), labels.tolist(), strict=True))
+        is_member = memberships.issuperset(zip(columns.tolist(), sets.tolist(), strict=True))
+        demand_that(
+            is_member, "coefficients in the groups that hold their columns", "another group"
+        )
+    once = len(set(zip(columns.tolist(), sets.tolist(), strict=True))) == columns.size
     demand_that(once, "each coefficient once, or once a group", "one twice")
     m = magnitudes(norm, w, sets)
     if norm["name"] == "l1":
         prices: Any = 1.0 if norm["weights"] is None else norm["weights"]
-        prices = prices if norm["members"] is not None or norm["weights"] is None else prices[at]
-        used = m > 0
-        return math.fsum((m * prices)[used]) * slack, most
+        prices = (
+            prices if norm["members"] is not None or norm["weights"] is None else prices[columns]
+        )
+        is_nonzero = m > 0
+        return math.fsum((m * prices)[is_nonzero]) * slack, ratio
     if norm["name"] == "elasticnet":
         longer = math.fsum(m) / math.sqrt(norm["k"])
-        return max(math.sqrt(math.fsum(m * m)), longer) * slack, most
+        return max(math.sqrt(math.fsum(m * m)), longer) * slack, ratio
     m = -np.sort(-m)
     if norm["name"] == "owl":
-        return math.fsum(m * norm["weights"][: m.size]) * slack, most
+        return math.fsum(m * norm["weights"][: m.size]) * slack, ratio
     tail = np.cumsum(m[::-1])[::-1]
-    for q in range(norm["k"]):  # d = 1 for the q largest, then in proportion to m
+    for q in range(norm["k"]):  # d = 1 for the q largest entries, then d is proportional to m
         if q >= m.size or m[q] * (norm["k"] - q) <= tail[q] * (1 + EPS):
             rest = tail[q] ** 2 / (norm["k"] - q) if q < m.size else 0.0
             break
-    return math.sqrt(math.fsum(m[:q] ** 2) + rest) * slack, most
+    return math.sqrt(math.fsum(m[:q] ** 2) + rest) * slack, ratio
 
 
-def polar_above(norm: Any, x: Any, off: Any, amount: float, form: str) -> tuple[float, float]:
+def polar_above(norm: Any, x: Any, errors: Any, amount: float, form: str) -> tuple[float, float]:
     """Return t, at least the polar of x without boxes, and what boxes l <= w <= u add to R*(t).
 
     R* is the least over t of h*(t) + sum_j u_j max(x_j - t p_j, 0) - l_j max(-x_j - t p_j, 0).
     """
     if norm["lower"] is not None:
-        return _with_bounds(norm, x, off, amount, form)
-    m = magnitudes(norm, np.abs(x) + off)
+        return _with_bounds(norm, x, errors, amount, form)
+    m = magnitudes(norm, np.abs(x) + errors)
     slack = (1 + 2 * m.size * EPS) / norm["scale"]
     if norm["name"] == "l1":
         weights = 1.0 if norm["weights"] is None else norm["weights"]
         return float((m / weights).max(initial=0.0)) * slack, 0.0
     if (
         norm["name"] == "elasticnet"
-    ):  # the least over t of ||soft(m, t)|| + sqrt(k) t; any t will do
+    ):  # the minimum over t of ||soft(m, t)|| + sqrt(k) t; any t gives an upper bound
 
         def at(t: float) -> float:
-            rest = np.maximum(m - t, 0.0)
-            return math.sqrt(math.fsum(rest * rest)) + math.sqrt(norm["k"]) * t
+            excess = np.maximum(m - t, 0.0)
+            return math.sqrt(math.fsum(excess * excess)) + math.sqrt(norm["k"]) * t
 
-        return at(_lowest(at, 0.0, float(m.max(initial=0.0)))) * slack, 0.0
+        return at(_minimum(at, 0.0, float(m.max(initial=0.0)))) * slack, 0.0
     m = -np.sort(-m)
     if norm["name"] == "owl":
         return float((np.cumsum(m) / np.cumsum(norm["weights"])).max(initial=0.0)) * slack, 0.0
     return math.sqrt(math.fsum(m[: norm["k"]] ** 2)) * slack, 0.0
 
 
-def _with_bounds(norm: Any, x: Any, off: Any, amount: float, form: str) -> tuple[float, float]:
+def _with_bounds(norm: Any, x: Any, errors: Any, amount: float, form: str) -> tuple[float, float]:
     """Return the same for the l1 norm with bounds on coefficients."""
     price = norm["scale"] * norm["weights"] * (1 - 2 * EPS)
     ratios = [0.0]
     boxes = []
-    for side, z in ((norm["upper"], x + off), (-norm["lower"], off - x)):
+    for side, z in ((norm["upper"], x + errors), (-norm["lower"], errors - x)):
         box = (side > 0) & np.isfinite(side)
         boxes.append((side[box], z[box], price[box]))
         ratios.append(float((z / price).max(initial=0.0, where=side == np.inf)))
@@ -143,15 +147,15 @@ def _with_bounds(norm: Any, x: Any, off: Any, amount: float, form: str) -> tuple
     least = max(ratios)
     if form == "penalized":
         return least, added(amount)
-    most = max(least, *(float((z / p).max(initial=0.0)) for _, z, p in boxes))
-    t = _lowest(whole, least, most)
+    largest = max(least, *(float((z / p).max(initial=0.0)) for _, z, p in boxes))
+    t = _minimum(whole, least, largest)
     return t, added(t)
 
 
-def _lowest(function: Any, low: float, high: float) -> float:
+def _minimum(function: Any, low: float, high: float) -> float:
     """Return a number near the least value of a convex function between two numbers."""
     for _ in range(100):
-        near = low + (high - low) / 3
+        third = low + (high - low) / 3
         far = high - (high - low) / 3
-        low, high = (low, far) if function(near) <= function(far) else (near, high)
+        low, high = (low, far) if function(third) <= function(far) else (third, high)
     return low

@@ -29,17 +29,17 @@ def check_same_rows(first: Block, second: Block) -> None:
 
 @dataclass(slots=True)
 class _Room:
-    """A Fortran array shared by successive blocks; its first ``used`` columns are in use."""
+    """A Fortran array with spare columns that successive blocks share; ``used`` are filled."""
 
     array: NDArray[Any]
     used: int
 
 
 class DenseBlock(Block):
-    """A as a Fortran array with spare room on the right; float32 data stay float32, sums do not.
+    """A as a Fortran array with spare columns; float32 data are kept, but sums are float64.
 
-    ``append`` writes into the spare room where this block is the room's latest owner, and copies
-    otherwise, so a block never changes.
+    ``append`` writes into the spare columns if no other block has used them, and copies the array
+    otherwise, so that a block never changes.
 
     Examples
     --------
@@ -55,8 +55,8 @@ class DenseBlock(Block):
 
     def __init__(self, array: NDArray[Any], room: _Room | None = None) -> None:
         if room is None:
-            single = np.asarray(array).dtype == np.float32
-            array = np.asarray(array, dtype=np.float32 if single else np.float64, order="F")
+            is_float32 = np.asarray(array).dtype == np.float32
+            array = np.asarray(array, dtype=np.float32 if is_float32 else np.float64, order="F")
             room = _Room(array, array.shape[1])
         self._room = room
         self._array = room.array[:, : room.used]
@@ -68,6 +68,7 @@ class DenseBlock(Block):
         return DenseBlock, (self._array,)
 
     def dense(self) -> NDArray[Any]:
+        """Return the block as a dense array (n_samples, n_columns)."""
         return self._array
 
     def stored(self) -> NDArray[Any]:
@@ -75,12 +76,15 @@ class DenseBlock(Block):
         return self._array
 
     def predict(self, weights: Array) -> Array:
+        """Return A w for the columns A of the block."""
         return _kernels.predict_dense(self._array, weights)
 
     def scores(self, v: Array) -> Scores:
+        """Return A'v for the columns A of the block."""
         return ArrayScores(_kernels.scores_dense(self._array, v))
 
     def scores_many(self, V: Array) -> Sequence[Scores]:
+        """Return A'v for each column v of V."""
         return [ArrayScores(z) for z in _kernels.many_dense(self._array, V)]
 
     def gram(self, curvature: Array, positions: Columns | None = None) -> Array:
@@ -99,14 +103,14 @@ class DenseBlock(Block):
         ``positions`` : the columns of the block that make up A; None: all of them.
         """
         rows = np.flatnonzero(curvature)
-        few = rows if 4 * rows.size <= 3 * curvature.size else None
-        root = np.sqrt(curvature if few is None else curvature[few])
+        support = rows if 4 * rows.size <= 3 * curvature.size else None
+        root = np.sqrt(curvature if support is None else curvature[support])
 
         def scaled(piece: slice) -> Array:
             """Return these rows of diag(sqrt(c)) (A - 1 m'), in float64."""
-            if few is not None:
-                chosen = np.arange(self.shape[1]) if positions is None else positions
-                rows_of_piece = _kernels.gather_dense(self._array, chosen, few[piece])
+            if support is not None:
+                columns = np.arange(self.shape[1]) if positions is None else positions
+                rows_of_piece = _kernels.gather_dense(self._array, columns, support[piece])
             elif positions is None:
                 rows_of_piece = self._array[piece].astype(np.float64)
             else:
@@ -118,7 +122,8 @@ class DenseBlock(Block):
 
         def product(rows: slice) -> Array:
             """Return B'B for these rows B of diag(sqrt(c)) (A - 1 m')."""
-            # In pieces: allocating memory for all rows takes longer than the product.
+            # The product is computed in pieces: allocating memory for all rows takes longer than
+            # the product.
             total = np.zeros((size, size))
             for piece in LIMITS.pieces(rows.stop - rows.start, size):
                 deadline.check()
@@ -133,6 +138,7 @@ class DenseBlock(Block):
         return _kernels.sum_of_pieces(product, root.size, 0.5 * root.size * size * size)
 
     def _squares(self, weights: Array) -> Array:
+        """Return sum_i w_i x_ij^2 of each column j, for w = ``weights``."""
         return _kernels.scores_dense(self._array, weights, squared=True)
 
     def gather(self, columns: Columns) -> DenseBlock:
@@ -143,7 +149,7 @@ class DenseBlock(Block):
         return DenseBlock(_kernels.gather_dense(self._array, columns, None, self.dtype))
 
     def append(self, other: Block) -> Block:
-        """Return [A, B] for B = ``other``; writes B into spare room behind A if there is any."""
+        """Return [A, B] for B = ``other``; B is written into spare columns if there are any."""
         check_same_rows(self, other)
         n_samples, size = self.shape
         total = size + other.shape[1]
@@ -153,7 +159,7 @@ class DenseBlock(Block):
         columns = other.dense()
         dtype = np.result_type(self.dtype, columns.dtype) if size else columns.dtype
         if storage.used != size or storage.array.shape[1] < total or storage.array.dtype != dtype:
-            # Spare room costs address space, not memory, until it is written to.
+            # Unused capacity takes address space, but no memory until it is written to.
             capacity = max(total, size + size // 2 + 8)
             storage = _Room(np.empty((n_samples, capacity), dtype=dtype, order="F"), size)
             storage.array[:, :size] = self._array
@@ -165,7 +171,7 @@ class DenseBlock(Block):
 class SparseBlock(Block):
     """A in compressed columns: float64 data, sorted or unsorted row indices, no duplicates.
 
-    Appending copies the block, which is less than a pass over X reads.
+    Appending copies the block, which costs less than a pass over X.
 
     Examples
     --------
@@ -179,11 +185,7 @@ class SparseBlock(Block):
     traits = Traits(is_sparse=True, keeps_gram=True)
 
     def __init__(
-        self,
-        data: Array,
-        indices: NDArray[Any],
-        indptr: NDArray[Any],
-        n_samples: int,
+        self, data: Array, indices: NDArray[Any], indptr: NDArray[Any], n_samples: int
     ) -> None:
         self._data = data
         self._indices = indices
@@ -204,6 +206,7 @@ class SparseBlock(Block):
 
     @property
     def _parts(self) -> tuple[Array, NDArray[Any], NDArray[Any]]:
+        """Return data, row indices and column pointers."""
         return self._data, self._indices, self._indptr
 
     def stored(self) -> sp.csc_array:
@@ -211,20 +214,24 @@ class SparseBlock(Block):
         return sp.csc_array(self._parts, shape=self.shape, copy=False)
 
     def dense(self) -> Array:
+        """Return the block as a dense array (n_samples, n_columns)."""
         return self.stored().toarray(order="F")
 
     def predict(self, weights: Array) -> Array:
+        """Return A w for the columns A of the block."""
         return _kernels.sparse_sums(*self._parts, weights, self._n_samples)
 
     def scores(self, v: Array) -> Scores:
+        """Return A'v for the columns A of the block."""
         return ArrayScores(_kernels.sparse_dots(*self._parts, v))
 
     def gram(self, curvature: Array, positions: Columns | None = None) -> Array:
         """Return A_S' diag(curvature) A_S, S = ``positions``, as a sum over the rows of A."""
-        chosen = self if positions is None else self.gather(positions)
-        return weighted_squares(chosen.stored().tocsr(), curvature)
+        selected = self if positions is None else self.gather(positions)
+        return weighted_squares(selected.stored().tocsr(), curvature)
 
     def _squares(self, weights: Array) -> Array:
+        """Return sum_i w_i x_ij^2 of each column j, for w = ``weights``."""
         return _kernels.sparse_dots(*self._parts, weights, squared=True)
 
     def gather(self, columns: Columns) -> SparseBlock:

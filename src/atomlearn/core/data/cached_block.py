@@ -16,8 +16,8 @@ from atomlearn.core.data.limits import LIMITS
 from atomlearn.core.interfaces import Array, Block, Columns, Deadline, Design, Scores
 from atomlearn.core.interfaces.forwarding import forward
 
-#: Columns of a Gram matrix that nobody requests any more, before they are dropped, beyond as many
-#: as are requested.
+#: Maximum number of columns of a Gram matrix that are kept although no request contains them, in
+#: addition to as many as are requested.
 FORGOTTEN = 1000
 
 
@@ -50,7 +50,7 @@ class GrowingGram:
 
     @classmethod
     def known(cls, curvature: Array, matrix: Array) -> GrowingGram:
-        """Return the object for a known H = ``matrix`` of columns that are not centered."""
+        """Return the object whose H = ``matrix`` is known, for columns that are not centered."""
         gram = cls(curvature, False)
         gram._buffer, gram.size, gram._means = matrix, matrix.shape[0], np.zeros(matrix.shape[0])
         return gram
@@ -90,7 +90,7 @@ class GrowingGram:
         if start == 0 and self.basis is None and columns is None and not packed:
             if self.centered:
                 self._means = block.scores(self.curvature).full() / self.curvature.sum()
-            self._buffer[:total, :total] = self._whole(block, self._means)
+            self._buffer[:total, :total] = self._full_gram(block, self._means)
             self.size = total
             return
         chosen = np.arange(total) if columns is None else columns
@@ -124,12 +124,12 @@ class GrowingGram:
 
         The factor is kept if all its columns are in the subset.
         """
-        taken = GrowingGram(self.curvature, self.centered, self.basis, self.dtype)
-        taken.size = positions.size
-        # Spare room for more columns, which usually follow, saves the next copy.
-        taken._buffer = self._room(positions.size)
-        taken.matrix[:] = self._buffer[np.ix_(positions, positions)]
-        taken._means = self._means[positions]
+        subset = GrowingGram(self.curvature, self.centered, self.basis, self.dtype)
+        subset.size = positions.size
+        # Extra capacity, since more columns usually follow, avoids the next copy.
+        subset._buffer = self._room(positions.size)
+        subset.matrix[:] = self._buffer[np.ix_(positions, positions)]
+        subset._means = self._means[positions]
         active = self._factor.active
         (coupling, ridge, price) = self._factored
         position_of = np.full(self.size, -1)
@@ -137,17 +137,17 @@ class GrowingGram:
         # Columns added after the factorization have no price yet, and must come last.
         priced = positions[: np.count_nonzero(positions < price.size)]
         if (priced < price.size).all() and (position_of[active] >= 0).all():
-            taken._factor = self._factor.moved(position_of)
-            taken._factored = coupling, ridge, price[priced]
-        return taken
+            subset._factor = self._factor.moved(position_of)
+            subset._factored = coupling, ridge, price[priced]
+        return subset
 
     def _room(self, size: int) -> NDArray[Any]:
         """Return an empty square array with spare rows and columns for a matrix of this size."""
         capacity = size + size // 2 + 8
         return np.empty((capacity, capacity), self.dtype)
 
-    def _whole(self, block: Block, means: Array) -> Array:
-        """Return H of all columns at once, by the block's own product."""
+    def _full_gram(self, block: Block, means: Array) -> Array:
+        """Return H of all columns, computed by a single product of the block."""
         if not self.centered:
             return block.gram(self.curvature)
         if isinstance(block, DenseBlock):
@@ -236,29 +236,34 @@ class CachedBlock(Block):
         return cache is not None and cache.curvature is curvature and cache.size == self.shape[1]
 
     def predict(self, weights: Array) -> Array:
+        """Return A w for the columns A of the block."""
         return self.inner.predict(weights)
 
     def scores(self, v: Array) -> Scores:
+        """Return A'v for the columns A of the block."""
         return self.inner.scores(v)
 
     def _squares(self, weights: Array) -> Array:
+        """Return sum_i w_i x_ij^2 of each column j, for w = ``weights``."""
         return self.inner.squared_norms(weights)
 
     def dense(self) -> Array:
+        """Return the block as a dense array (n_samples, n_columns)."""
         return self.inner.dense()
 
     def gather(self, columns: Columns) -> CachedBlock:
         """Return these columns, with the cached Gram matrix if it contains all of them."""
-        taken = CachedBlock(self.inner.gather(columns))
+        subset = CachedBlock(self.inner.gather(columns))
         if self._growing is not None and (columns < self._growing.size).all():
-            taken._growing = self._growing.take(columns)
-        return taken
+            subset._growing = self._growing.take(columns)
+        return subset
 
     def append(self, other: Block) -> CachedBlock:
+        """Return the columns of this block, followed by those of ``other``."""
         return self.grown(self.inner.append(CachedBlock.of(other).inner))
 
     def grown(self, block: Block) -> CachedBlock:
-        """Return ``block``, whose first columns are these, with the cached arrays of this one."""
+        """Return ``block``, whose first columns are those of this one, with its cached arrays."""
         longer = CachedBlock(block)
         longer._growing = self._growing
         longer._part = self._part
@@ -315,7 +320,7 @@ class CachedBlock(Block):
         return growing
 
     def gram(self, curvature: Array, positions: Columns | None = None) -> Array:
-        """Return A' diag(curvature) A, from the cache if it has this very matrix."""
+        """Return A' diag(curvature) A, from the cache if it is cached."""
         cache = self._growing
         if cache is None or cache.centered or cache.basis is not None or cache.size < self.shape[1]:
             return self.inner.gram(curvature, positions)

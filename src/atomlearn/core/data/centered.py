@@ -33,9 +33,11 @@ class CenteredBlock(Block):
         self.dtype = self._offsets.dtype
 
     def dense(self) -> Array:
+        """Return the block as a dense array (n_samples, n_columns)."""
         return np.asfortranarray(self._inner.dense() - self._offsets)
 
     def predict(self, weights: Array) -> Array:
+        """Return A w for the columns A of the block."""
         return self._inner.predict(weights) - self._offsets @ weights
 
     def scores(self, v: Array) -> Scores:
@@ -65,6 +67,7 @@ class CenteredBlock(Block):
         return self._inner.scores(curvature).full() - half * self._offsets
 
     def gather(self, columns: Columns) -> CenteredBlock:
+        """Return the block of these columns."""
         return CenteredBlock(self._inner.gather(columns), self._offsets[columns])
 
     def append(self, other: Block) -> CenteredBlock:
@@ -78,7 +81,7 @@ class CenteredBlock(Block):
 
 
 def chosen_rows(block: Block, rows: Rows) -> Block:
-    """Return the block with only these rows, by the block's own method if it has one."""
+    """Return the block restricted to these rows, by the method of the block if it has one."""
     chosen = block.with_rows(rows)
     if chosen is not None:
         return chosen

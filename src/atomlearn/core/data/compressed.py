@@ -33,7 +33,8 @@ def checked_parts(X: Any) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
             parts[0],
             *(part.astype(np.int32 if narrow else np.int64, copy=False) for part in parts[1:]),
         )
-        # Checked first, and by comparisons: the differences that SciPy computes may overflow.
+        # Checked first, and by comparisons, because the differences that SciPy computes may
+        # overflow.
         if (indptr != parts[2]).any() or np.less(indptr[1:], indptr[:-1]).any():
             raise ValueError("indptr must not decrease, nor hold values out of range")
         checked = type(X)(X.shape, dtype=X.dtype)
@@ -63,16 +64,16 @@ def in_place_or_copied(array: NDArray[Any]) -> NDArray[Any]:
 def scaled_columns(X: Any, factors: Array) -> Any:
     """Return a CSC or CSR array with column j multiplied by factors[j], in the same format."""
     of_columns = X.format == "csc"
-    each = np.repeat(factors, np.diff(X.indptr)) if of_columns else factors[X.indices]
+    factors_of_entries = np.repeat(factors, np.diff(X.indptr)) if of_columns else factors[X.indices]
     scaled = X.copy()
-    scaled.data = (X.data * each).astype(X.dtype)
+    scaled.data = (X.data * factors_of_entries).astype(X.dtype)
     return scaled
 
 
 def weighted_squares(vectors: sp.csr_array, weights: Array) -> Array:
     """Return sum_i w_i x_i x_i' for sparse rows x_i, dense; vectors of weight 0 are skipped.
 
-    Pair by pair where rows are mostly empty, else through BLAS, a bounded piece at a time.
+    Mostly empty rows are multiplied entry by entry; others by BLAS, in pieces of bounded size.
     """
     count, size = vectors.shape
     if not size:

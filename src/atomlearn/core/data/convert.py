@@ -233,7 +233,7 @@ def refuse_not_finite(design: Design, X: object = None, first: tuple[int, int] =
 
 
 def existing_columns(columns: Columns, n_features: int) -> Columns:
-    """Return column numbers as int64, any order and repeats allowed, or say which do not exist."""
+    """Return column numbers as int64, in any order; raise IndexError if one does not exist."""
     columns = np.asarray(columns, dtype=np.int64)
     if columns.size and not 0 <= columns.min() <= columns.max() < n_features:
         raise IndexError(

@@ -50,7 +50,7 @@ class DenseDesign(Design):
                 f"DenseDesign needs aligned float32 or float64 data in native byte order, got "
                 f"dtype {X.dtype}; as_design(X) converts it once"
             )
-        # A view as a plain ndarray: subclasses (memmap, matrix) index differently.
+        # Convert to a plain ndarray: subclasses (memmap, matrix) index differently.
         self._X: NDArray[Any] = X.view(np.ndarray)
         if X.itemsize not in X.strides and 1 not in X.shape:
             self._X = np.ascontiguousarray(self._X)
@@ -69,14 +69,17 @@ class DenseDesign(Design):
         return self._X if self._rows is None else None
 
     def scores(self, v: Array) -> Scores:
+        """Return the scores X'v of all columns."""
         return ArrayScores(_kernels.scores_dense(self._X, v, self._rows))
 
     traits = Traits(reads_at_once=True)
 
     def scores_many(self, V: Array) -> Sequence[Scores]:
+        """Return the scores X'v for each column v of V."""
         return [ArrayScores(z) for z in _kernels.many_dense(self._X, V, self._rows)]
 
     def gather(self, columns: Columns) -> DenseBlock:
+        """Return these columns as a block."""
         return DenseBlock(_kernels.gather_dense(self._X, columns, self._rows, self._X.dtype))
 
     def predict(self, weights: Array) -> Array:

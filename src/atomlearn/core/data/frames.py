@@ -79,7 +79,7 @@ def number_types(frame: Any) -> list[np.dtype[Any] | None]:
     empty = frame.head(0)
     for name, kind in frame.schema.items():
         if kind not in type_of or kind == nw.Unknown:
-            # Zero rows tell how the library maps its types to those of NumPy.
+            # A table with zero rows shows how the library maps its types to NumPy's.
             type_ = empty.get_column(name).to_numpy().dtype
             is_number = type_.kind in "biuf" and kind not in (nw.Categorical, nw.Enum)
             type_of[kind] = type_ if is_number else None
@@ -90,7 +90,7 @@ def number_types(frame: Any) -> list[np.dtype[Any] | None]:
 def holds_numbers(X: Any) -> bool:
     """Return whether all columns of a table are numbers or booleans, not dates or strings."""
     if library_of(X) == "pandas":
-        # Complex columns are refused as those of arrays are.
+        # Complex columns are refused like complex arrays.
         return all(kind.kind in "biufc" for kind in set(np.ravel(X.dtypes)))
     return all(kind is not None for kind in number_types(as_frame(X)))
 

@@ -34,7 +34,7 @@ class Lifted(Derived):
 
     @property
     def searched(self) -> tuple[float, float]:
-        """Return the work of searches of X plus that of searches of the nested sets."""
+        """Return the work of searches of X, plus the work of searches of the nested sets."""
         done, possible = self.design.searched
         nested = self.expansion.nested
         if nested is None:
@@ -42,9 +42,11 @@ class Lifted(Derived):
         return done + nested.work.columns, possible + nested.work.possible
 
     def scores(self, v: Array) -> Scores:
+        """Return the scores (X L)'v of all columns of X L."""
         return self.expansion.scores(self.design.scores(v))
 
     def scores_many(self, V: Array) -> Sequence[Scores]:
+        """Return the scores (X L)'v for each column v of V."""
         return [self.expansion.scores(z) for z in self.design.scores_many(V)]
 
     def gather(self, columns: Columns) -> Block:
@@ -59,14 +61,14 @@ class Lifted(Derived):
         return DenseBlock(np.asfortranarray(block.dense() @ local.toarray()))
 
     def taken_off(self, columns: Columns) -> Array:
-        """Return a bound for the columns of X L on the offsets that cancel in their scores."""
+        """Return bounds on the offsets that are subtracted from the scores of columns of X L."""
         touched = self.expansion.touched(columns)
-        taken = self.design.taken_off(touched.features)
+        shifts = self.design.taken_off(touched.features)
         if self.expansion.repeats:
-            return taken[touched.rows]
+            return shifts[touched.rows]
         # If a column of L has several entries, scores of features are added, and may cancel too.
         squares = self.design.gather(touched.features).squared_norms() / self.shape[0]
-        return np.asarray(abs(touched.matrix(columns.size)).T @ (taken + np.sqrt(squares)))
+        return np.asarray(abs(touched.matrix(columns.size)).T @ (shifts + np.sqrt(squares)))
 
     def squared_norms(self, curvature: Array | None = None) -> Array:
         """Return sum_i c_i (X L)_ij^2, or an upper bound if a column of L has several entries."""
@@ -74,8 +76,8 @@ class Lifted(Derived):
 
     def predict(self, weights: Array) -> Array:
         """Return X L u for u = ``weights``."""
-        used = np.flatnonzero(weights)
-        features, values = self.expansion.apply(used, weights[used])
+        support = np.flatnonzero(weights)
+        features, values = self.expansion.apply(support, weights[support])
         dense = np.zeros(self.design.shape[1])
         dense[features] = values
         return self.design.predict(dense)
@@ -103,12 +105,15 @@ class RepeatedBlock(Block):
         return self.base.predict(sums.astype(np.float64, copy=False))
 
     def scores(self, v: Array) -> Scores:
+        """Return A'v for the columns A of the block."""
         return ArrayScores(self.base.scores(v).full()[self.positions])
 
     def _squares(self, weights: Array) -> Array:
+        """Return sum_i w_i x_ij^2 of each column j, for w = ``weights``."""
         return self.base.squared_norms(weights)[self.positions]
 
     def dense(self) -> Array:
+        """Return the block as a dense array (n_samples, n_columns)."""
         return np.asfortranarray(self.base.dense()[:, self.positions])
 
     def gram(self, curvature: Array, positions: Columns | None = None) -> Array:

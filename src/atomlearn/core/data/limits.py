@@ -9,7 +9,7 @@ from dataclasses import dataclass
 class DataLimits:
     """Sizes and densities that decide between two algorithms with the same result.
 
-    None of them changes an answer beyond rounding; they were found by timing both ways (the
+    None of them changes an answer beyond rounding; they were found by timing both algorithms (the
     scripts of ``benchmarks/micro``) on processors with 1 to 2 MB of cache a core;
     ``benchmarks/sensitivity.py`` varies each of them.
     """
@@ -41,7 +41,7 @@ class DataLimits:
         return [slice(start, min(start + width, count)) for start in range(0, count, width)]
 
     def check_columns(self, n_features: int) -> None:
-        """Raise where explicit data has too many columns, before any array of them is made."""
+        """Raise ValueError if explicit data has too many columns, before any array is allocated."""
         if n_features > self.most_columns:
             raise ValueError(
                 f"X has {n_features:,} columns, and at most {self.most_columns:,} are taken, as "

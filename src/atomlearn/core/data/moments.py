@@ -14,7 +14,8 @@ from atomlearn.core.data.dense import DenseDesign
 from atomlearn.core.data.sparse import SparseDesign
 from atomlearn.core.interfaces import EPS, Array
 
-#: Asymmetry, and negative eigenvalues, up to this share of the largest entry count as rounding.
+#: Asymmetry and negative eigenvalues up to this share of the largest entry count as rounding
+#: errors.
 ROUNDING = 1e-10
 #: Relative tolerance for rounded input: for the part of b outside of the range of Q, and for the
 #: ratio of diagonal entries of a Cholesky factor, below which Q counts as singular and is factored
@@ -158,7 +159,7 @@ def _factored(Q: Array, b: Array, largest: float, name: str) -> tuple[Array, Arr
             "semidefinite; shrink it, (1 - s) * Q + s * np.eye(len(Q))"
         )
     is_positive = values > 4.0 * b.size * EPS * float(values[-1])
-    # Q = 0: represented by one row of zeros.
+    # If Q = 0, the design is one row of zeros.
     roots = np.sqrt(values[is_positive])
     R = roots[:, None] * vectors[:, is_positive].T if is_positive.any() else np.zeros((1, b.size))
     t = (vectors[:, is_positive].T @ b) / roots if is_positive.any() else np.zeros(1)
@@ -173,5 +174,6 @@ def _factored(Q: Array, b: Array, largest: float, name: str) -> tuple[Array, Arr
 
 
 def _finite(name: str, values: Array) -> None:
+    """Raise ValueError if one of the values is not finite; ``name`` is for the message."""
     if not np.isfinite(values).all():
         raise ValueError(f"from_moments: {name} has entries that are not finite; fill or drop them")

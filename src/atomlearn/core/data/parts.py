@@ -85,6 +85,7 @@ class RowSubset(Forwarding):
 
     @property
     def names(self) -> list[str] | None:
+        """The names of the columns, or None if they have none."""
         return self.design.names
 
 
@@ -97,42 +98,49 @@ class SpreadRows(Derived):
         self.shape = self.rows.shape[0], self.design.shape[1]
 
     def scores(self, v: Array) -> Scores:
+        """Return the scores X'v of all columns."""
         return self.design.scores(self._spread(v))
 
     def scores_many(self, V: Array) -> Sequence[Scores]:
+        """Return the scores X'v for each column v of V."""
         return self.design.scores_many(self._spread(V))
 
     def scores_above(
         self, V: Array, bounds: Array, affine: tuple[Array, Array] | None = None
     ) -> Sequence[Scores]:
+        """Return the large scores of these vectors, found by one pass over the data."""
         return self.design.scores_above(self._spread(V), bounds, affine)
 
     def gather(self, columns: Columns) -> Block:
         """Return these columns at the rows of this design, gathered in pieces."""
-        # In pieces: all rows of these columns together may not fit into memory.
+        # In pieces, because these columns with all rows may not fit into memory.
         width = max(1, LIMITS.most_dense // self.design.shape[0])
         parts = np.split(columns, range(width, columns.size, width))
         blocks = (chosen_rows(self.design.gather(part), self.rows) for part in parts)
         return reduce(lambda block, more: block.append(more), blocks)
 
     def product(self, W: Array, columns: Columns | None = None) -> Array:
+        """Return the product of these columns and W."""
         return self.design.product(W, columns)[self.rows]
 
     def taken_off(self, columns: Columns) -> Array:
+        """Return the offsets that are subtracted from the scores of these columns."""
         return self.design.taken_off(columns)
 
     def predict(self, weights: Array) -> Array:
+        """Return X w, (n_samples,), for w = ``weights``."""
         return self.design.predict(weights)[self.rows]
 
     def _squares(self, weights: Array) -> Array:
+        """Return sum_i w_i x_ij^2 of each column j, for w = ``weights``."""
         return self.design.squared_norms(self._spread(weights))
 
     def _spread(self, v: Array) -> Array:
-        """Return v over all rows of X: added up for repeated rows, 0 for rows not taken."""
-        # For a repeated row both values are added, as in X'v.
-        spread = np.zeros((self.design.shape[0], *v.shape[1:]))
-        np.add.at(spread, self.rows, v)
-        return spread
+        """Return v over all rows of X: the sum for repeated rows, 0 for rows not selected."""
+        # If a row is repeated, its values are added, as in X'v.
+        padded = np.zeros((self.design.shape[0], *v.shape[1:]))
+        np.add.at(padded, self.rows, v)
+        return padded
 
 
 class ColumnSubset(Derived):
@@ -161,30 +169,37 @@ class ColumnSubset(Derived):
 
     @property
     def names(self) -> list[str] | None:
+        """The names of the columns, or None if they have none."""
         names = self.design.names
         return None if names is None else [names[column] for column in self.columns.tolist()]
 
     @property
     def listable(self) -> bool:
+        """Whether arrays with one entry for each column fit into memory."""
         return self.design.listable or self.shape[1] <= self._walked_columns
 
     def scores(self, v: Array) -> Scores:
-        return self._picked(self.design.scores(v))
+        """Return the scores X'v of all columns."""
+        return self._scores_of_columns(self.design.scores(v))
 
     def scores_many(self, V: Array) -> Sequence[Scores]:
-        return [self._picked(z) for z in self.design.scores_many(V)]
+        """Return the scores X'v for each column v of V."""
+        return [self._scores_of_columns(z) for z in self.design.scores_many(V)]
 
-    def _picked(self, z: Scores) -> Scores:
+    def _scores_of_columns(self, z: Scores) -> Scores:
         """Return the scores of the columns of this design, from those of all columns."""
         return ArrayScores(np.ascontiguousarray(z.at(self.columns)))
 
     def gather(self, columns: Columns) -> Block:
+        """Return these columns as a block."""
         return self.design.gather(self.columns[columns])
 
     def taken_off(self, columns: Columns) -> Array:
+        """Return the offsets that are subtracted from the scores of these columns."""
         return self.design.taken_off(self.columns[columns])
 
     def predict(self, weights: Array) -> Array:
+        """Return X w, (n_samples,), for w = ``weights``."""
         if not self.design.listable:
             return super().predict(weights)
         dense = np.zeros(self.design.shape[1])
@@ -192,6 +207,7 @@ class ColumnSubset(Derived):
         return self.design.predict(dense)
 
     def squared_norms(self, curvature: Array | None = None) -> Array:
+        """Return sum_i c_i x_ij^2 of each column j, for c = ``curvature``."""
         if not self.design.listable:
             return super().squared_norms(curvature)
         return self.design.squared_norms(curvature)[self.columns]

@@ -62,14 +62,16 @@ class ShiftedScores(Scores):
         )
 
     def at(self, columns: Columns) -> Array:
+        """Return the scores of these columns."""
         values = np.array(self._base.at(columns), dtype=np.float64)
         if self._columns.size:
-            touched = np.isin(columns, self._columns)
-            positions = np.searchsorted(self._columns, columns[touched])
-            values[touched] -= self._shift[positions]
+            is_stored = np.isin(columns, self._columns)
+            positions = np.searchsorted(self._columns, columns[is_stored])
+            values[is_stored] -= self._shift[positions]
         return values
 
     def full(self) -> Array:
+        """Return the scores of all columns."""
         z = np.array(self._base.full(), dtype=np.float64)
         z[self._columns] -= self._shift
         return z
@@ -77,12 +79,13 @@ class ShiftedScores(Scores):
     def group_norms(self, labels: NDArray[np.int64], n_groups: int) -> Array:
         """Return the l2 norm of z - shift over each group."""
         norms = np.array(self._base.group_norms(labels, n_groups), dtype=np.float64)
-        touched = np.zeros(n_groups, dtype=bool)
-        touched[labels[self._columns]] = True
-        # The sums of touched groups are recomputed, because correcting them would cancel digits.
-        members = np.flatnonzero(touched[labels])
+        has_stored = np.zeros(n_groups, dtype=bool)
+        has_stored[labels[self._columns]] = True
+        # The sums of groups with stored columns are recomputed, because correcting them would
+        # cancel digits.
+        members = np.flatnonzero(has_stored[labels])
         values = self.at(members)
-        norms[touched] = norms_by_label(values, labels[members], n_groups)[touched]
+        norms[has_stored] = norms_by_label(values, labels[members], n_groups)[has_stored]
         return norms
 
 
@@ -119,6 +122,7 @@ class ConcatenatedScores(Scores):
         return values
 
     def full(self) -> Array:
+        """Return the scores of all columns."""
         return np.concatenate([part.full() for part in self._parts])
 
 
@@ -177,7 +181,7 @@ class FoundScores(Scores):
     def at(self, columns: Columns) -> Array:
         """Return the scores of these columns; raise LookupError if one was not kept."""
         positions = np.searchsorted(self._columns, columns)
-        inside = np.minimum(positions, self._columns.size - 1)
-        if columns.size and (not self._columns.size or (self._columns[inside] != columns).any()):
+        clipped = np.minimum(positions, self._columns.size - 1)
+        if columns.size and (not self._columns.size or (self._columns[clipped] != columns).any()):
             raise self._unknown("those of each column")
-        return self._values[inside] if columns.size else np.zeros(0)
+        return self._values[clipped] if columns.size else np.zeros(0)

@@ -77,15 +77,18 @@ class SparseDesign(Design):
         """Return X as a SciPy array that shares memory with the design and must not be modified."""
         container = sp.csc_array if self._by_columns else sp.csr_array
         X = container(self.shape, dtype=self._data.dtype)
-        # Set one by one: the constructor would copy 64-bit indices that fit into 32 bits.
+        # The attributes are set one by one, because the constructor would copy 64-bit indices that
+        # fit into 32 bits.
         X.data, X.indices, X.indptr = self._parts
         return X
 
     @property
     def _parts(self) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+        """Return data, row indices and column pointers."""
         return self._data, self._indices, self._indptr
 
     def scores(self, v: Array) -> Scores:
+        """Return the scores X'v of all columns."""
         return ArrayScores(self._transposed(v))
 
     def _transposed(self, v: Array, squared: bool = False) -> Array:
@@ -96,7 +99,8 @@ class SparseDesign(Design):
         return _kernels.sparse_sums(*self._parts, v, self.shape[1], squared)
 
     def scores_many(self, V: Array) -> Sequence[Scores]:
-        # By rows, many vectors at once would be spread over all of z.
+        """Return the scores X'v for each column v of V."""
+        # Reading X by rows would scatter the sums of many vectors over the whole result.
         return [ArrayScores(z) for z in _kernels.many_csc(*self._columns()._parts, V)]
 
     def _columns(self) -> SparseDesign:
@@ -114,6 +118,7 @@ class SparseDesign(Design):
         return _kernels.sparse_dots(*self._parts, weights)
 
     def _squares(self, weights: Array) -> Array:
+        """Return sum_i w_i x_ij^2 of each column j, for w = ``weights``."""
         return self._transposed(weights, squared=True)
 
     def gather(self, columns: Columns) -> Block:

@@ -22,7 +22,7 @@ from atomlearn.core.interfaces.scores import affine_scores
 
 @singledispatch
 def affine_block(block: Block, means: Array, factors: Array) -> Block:
-    """Return the columns (x_j - means_j) factors_j: a dense copy, unless a kind has its own way."""
+    """Return the columns (x_j - means_j) factors_j: a dense copy, unless the block kind does it."""
     array = block.dense() - means
     array *= factors
     return DenseBlock(array)
@@ -48,12 +48,15 @@ class Affine(Derived):
 
     @property
     def names(self) -> list[str] | None:
+        """The names of the columns, or None if they have none."""
         return self.design.names
 
     def scores(self, v: Array) -> Scores:
+        """Return the scores X'v of all columns."""
         return self._affine([self.design.scores(v)], v[:, None])[0]
 
     def scores_many(self, V: Array) -> Sequence[Scores]:
+        """Return the scores X'v for each column v of V."""
         return self._affine(self.design.scores_many(V), V)
 
     def _affine(self, scores: Sequence[Scores], V: Array) -> Sequence[Scores]:
@@ -79,7 +82,7 @@ class Affine(Derived):
         return CenteredBlock(scaled, means * factors) if self._centered else scaled
 
     def taken_off(self, columns: Columns) -> Array:
-        """Return the magnitudes (|m_j| + inner offset) |f_j| that scores lose digits to."""
+        """Return the magnitudes (|m_j| + inner offset) |f_j| that are subtracted from scores."""
         magnitudes = np.abs(self.means[columns]) + np.abs(self.design.taken_off(columns))
         return magnitudes * np.abs(self.factors[columns])
 
@@ -89,6 +92,7 @@ class Affine(Derived):
         return self.design.predict(weights) - self.means @ weights
 
     def product(self, W: Array, columns: Columns | None = None) -> Array:
+        """Return the product of these columns and W."""
         if columns is not None:
             return super().product(W, columns)
         scaled = W * self.factors[:, None]
@@ -155,7 +159,7 @@ class Standardized(Affine):
         weight: ArrayLike | None = None,
     ) -> None:
         n_features = design.shape[1]
-        # Called first, because it raises for designs with too many columns to list.
+        # Called first, because it raises an error for designs with too many columns to list.
         moments = column_moments(design, weight) if center or scale else None
         means = np.zeros(n_features)
         scales = np.ones(n_features)
@@ -264,6 +268,6 @@ def _exact_moments(array: Array, weights: Array) -> tuple[Array, Array]:
     deviation = height - mean_height
     largest = np.abs(deviation).max(axis=0)
     unit = np.where(largest > 0, largest, 1.0)
-    spread = unit * np.sqrt(weights @ np.square(deviation / unit))
+    deviations = unit * np.sqrt(weights @ np.square(deviation / unit))
     constant = low == high
-    return np.where(constant, low, low + mean_height), np.where(constant, 0.0, spread)
+    return np.where(constant, low, low + mean_height), np.where(constant, 0.0, deviations)

@@ -55,7 +55,7 @@ def write_together(folder: Path, files: Mapping[str, str], before: Iterable[str]
         waiting.mkdir(exist_ok=True)
         for name, text in files.items():
             write_whole(waiting / name, _encoded(text))
-        with _alone_in(folder):
+        with _exclusive_lock(folder):
             for name in {*before, *files} - {first}:
                 (folder / name).unlink(missing_ok=True)
             sync_folder(folder)
@@ -96,7 +96,7 @@ def _runs(number: int) -> bool:
 
 
 @contextmanager
-def _alone_in(folder: Path) -> Iterator[None]:
+def _exclusive_lock(folder: Path) -> Iterator[None]:
     """Hold an exclusive lock on the folder, so that only one process moves files into it."""
     if os.name == "nt":
         yield

@@ -68,19 +68,22 @@ class Concatenated(Design):
 
     @property
     def listable(self) -> bool:
+        """Whether arrays with one entry for each column fit into memory."""
         return all(design.listable for design in self.designs)
 
     def scores(self, v: Array) -> Scores:
+        """Return the scores X'v of all columns."""
         return ConcatenatedScores([design.scores(v) for design in self.designs])
 
     def scores_many(self, V: Array) -> Sequence[Scores]:
+        """Return the scores X'v for each column v of V."""
         parts = [design.scores_many(V) for design in self.designs]
-        return [ConcatenatedScores(each) for each in zip(*parts, strict=True)]
+        return [ConcatenatedScores(scores) for scores in zip(*parts, strict=True)]
 
     def scores_above(
         self, V: Array, bounds: Array, affine: tuple[Array, Array] | None = None
     ) -> Sequence[Scores]:
-        """Return the large scores; a column is kept if it is large for some vector."""
+        """Return the large scores; a column is included if its score is large for some vector."""
         columns = []
         values = []
         for design, (a, b) in zip(self.designs, pairwise(self._starts.tolist()), strict=True):
@@ -95,7 +98,7 @@ class Concatenated(Design):
         return [FoundScores(numbers, np.concatenate(z), bound, size) for bound, *z in of_each]
 
     def _owned(self, columns: Columns) -> Iterator[tuple[Design, Columns, Columns]]:
-        """Yield each design with columns among these, their positions, and their numbers in it."""
+        """Yield each design that owns some columns, their positions, and their indices in it."""
         owner = np.searchsorted(self._starts, columns, side="right") - 1
         for index in np.unique(owner):
             positions = np.flatnonzero(owner == index)
@@ -112,12 +115,14 @@ class Concatenated(Design):
         return block.gather(np.argsort(np.concatenate([positions for _, positions, _ in parts])))
 
     def taken_off(self, columns: Columns) -> Array:
+        """Return the offsets that are subtracted from the scores of these columns."""
         offsets = np.zeros(columns.size)
         for design, positions, own_columns in self._owned(columns):
             offsets[positions] = design.taken_off(own_columns)
         return offsets
 
     def product(self, W: Array, columns: Columns | None = None) -> Array:
+        """Return the product of these columns and W."""
         total = np.zeros((self.shape[0], W.shape[1]))
         if columns is None:
             for design, part in zip(self.designs, np.split(W, self._starts[1:-1]), strict=True):
@@ -128,12 +133,14 @@ class Concatenated(Design):
         return total
 
     def predict(self, weights: Array) -> Array:
+        """Return X w, (n_samples,), for w = ``weights``."""
         total = np.zeros(self.shape[0])
         for design, part in zip(self.designs, np.split(weights, self._starts[1:-1]), strict=True):
             total += design.predict(part)
         return total
 
     def squared_norms(self, curvature: Array | None = None) -> Array:
+        """Return sum_i c_i x_ij^2 of each column j, for c = ``curvature``."""
         return np.concatenate([design.squared_norms(curvature) for design in self.designs])
 
     def with_rows(self, rows: Rows) -> Concatenated:
@@ -182,7 +189,7 @@ class Counted(Forwarding):
         return self._source._passes
 
     def around(self, design: Design) -> Counted:
-        """Return another design, whose passes count into this one."""
+        """Return a wrapper of ``design`` whose passes are added to the count of this one."""
         return Counted(design, self)
 
     def _read(self, vectors: int) -> None:
@@ -190,10 +197,12 @@ class Counted(Forwarding):
         self._source._passes += min(vectors, 1) if self.inner.traits.reads_at_once else vectors
 
     def scores(self, v: Array) -> Scores:
+        """Return the scores X'v of all columns."""
         self._source._passes += 1.0
         return self.inner.scores(v)
 
     def scores_many(self, V: Array) -> Sequence[Scores]:
+        """Return the scores X'v for each column v of V."""
         self._read(V.shape[1])
         return self.inner.scores_many(V)
 
@@ -205,18 +214,21 @@ class Counted(Forwarding):
         return self.inner.scores_above(V, bounds, affine)
 
     def predict(self, weights: Array) -> Array:
+        """Return X w, (n_samples,), for w = ``weights``."""
         self._source._passes += 1.0
         return self.inner.predict(weights)
 
     def product(self, W: Array, columns: Columns | None = None) -> Array:
+        """Return the product of these columns and W."""
         if columns is None:
             self._read(W.shape[1])
         return self.inner.product(W, columns)
 
     def squared_norms(self, curvature: Array | None = None) -> Array:
+        """Return sum_i c_i x_ij^2 of each column j, for c = ``curvature``."""
         self._source._passes += 1.0
         return self.inner.squared_norms(curvature)
 
     def with_rows(self, rows: Rows) -> Counted:
-        """Return the design of these rows; it counts into this one."""
+        """Return the design of these rows, whose passes are added to the count of this one."""
         return self.around(RowSubset(self.inner, rows))

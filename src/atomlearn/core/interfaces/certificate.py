@@ -59,7 +59,8 @@ class Excess(ABC):
     corollary 28.3.1]
     """
 
-    #: Whether E changes the scores by which columns are chosen (multipliers of constraints do).
+    #: Whether E (the excess) changes the scores by which columns are chosen, as multipliers of
+    #: constraints do.
     moves_scores: ClassVar[bool] = False
     polar: float
 
@@ -118,12 +119,12 @@ class BoxExcess(Excess):
         ends = np.concatenate([[start], np.maximum(ends[order], start)])
         falls = (self.widths * self.prices)[priced][order]
         # left[k] is -E'(t) for t just above ends[k].
-        left = np.concatenate([[falls.sum()], falls.sum() - np.cumsum(falls)])
-        is_increasing = constant + slope * ends >= left
+        remaining = np.concatenate([[falls.sum()], falls.sum() - np.cumsum(falls)])
+        is_increasing = constant + slope * ends >= remaining
         k = int(np.argmax(is_increasing)) if is_increasing.any() else ends.size - 1
         if k == 0 or not slope:
             return float(ends[k])
-        return float(np.clip((left[k - 1] - constant) / slope, ends[k - 1], ends[k]))
+        return float(np.clip((remaining[k - 1] - constant) / slope, ends[k - 1], ends[k]))
 
 
 @dataclass(frozen=True, slots=True)

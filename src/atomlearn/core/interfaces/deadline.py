@@ -70,12 +70,13 @@ class Deadline:
     @contextmanager
     def kept(self) -> Iterator[None]:
         """Make this the ``current`` deadline of the thread, unless an earlier one is set."""
-        before = _current.get()
-        try:  # before anything is set: Ctrl-C may come between any two lines
-            _current.set(self.sooner(before))
+        previous = _current.get()
+        # Try begins before anything is set, because Ctrl-C may interrupt between any two lines.
+        try:
+            _current.set(self.sooner(previous))
             yield
         finally:
-            _current.set(before)
+            _current.set(previous)
 
     def check(self) -> None:
         """Raise ``TimeIsUp`` after the deadline, for computations without partial results."""

@@ -115,7 +115,7 @@ class Design(ABC):
     array([0., 2., 0., 1.])
     """
 
-    #: (n_samples, n_features); n_features may exceed what could ever be stored.
+    #: (n_samples, n_features); n_features may be too large for an array of this length.
     shape: tuple[int, int]
     #: float32 or float64: the precision of the data.
     dtype: np.dtype[Any] = np.dtype(np.float64)
@@ -183,8 +183,8 @@ class Design(ABC):
         weights = np.asarray(weights, dtype=np.float64)
         if weights.shape != (self.shape[1],):
             raise ValueError(f"weights must have shape ({self.shape[1]},), got {weights.shape}")
-        used = np.flatnonzero(weights)
-        return self.product(weights[used][:, None], used)[:, 0]
+        support = np.flatnonzero(weights)
+        return self.product(weights[support][:, None], support)[:, 0]
 
     def product(self, W: Array, columns: Columns | None = None) -> Array:
         """Return X W (n_samples, t) for W (n_features, t), in float64.
@@ -297,6 +297,7 @@ class Block(Design):
         """
 
     def _squares(self, weights: Array) -> Array:
+        """Return sum_i w_i x_ij^2 of each column j, for w = ``weights``."""
         return np.asarray(weights @ np.square(self.dense(), dtype=np.float64))
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:

@@ -43,7 +43,7 @@ def best_by_differences(norm: Any, columns: Columns, scores: Scores) -> tuple[Co
     size = float(np.abs(z).max())
     rng = np.random.default_rng(0)
     best = np.zeros(z.size)
-    reached = 0.0
+    value = 0.0
     # Pairs of (distance of the point from z, step of the differences), relative to the largest
     # score: first z itself, with the step that balances rounding and curvature, then points far
     # enough from kinks at z.
@@ -61,16 +61,16 @@ def best_by_differences(norm: Any, columns: Columns, scores: Scores) -> tuple[Co
             # which it is best.
             rounded = np.round(slopes / steepest, 7)
             gauge = norm.value(spread(rounded))
-            if gauge > 0.0 and float(rounded @ z) / gauge > reached:
+            if gauge > 0.0 and float(rounded @ z) / gauge > value:
                 best = rounded / gauge
-                reached = float(rounded @ z) / gauge
-        if reached >= polar * (1.0 - 1e-9):
+                value = float(rounded @ z) / gauge
+        if value >= polar * (1.0 - 1e-9):
             break
-    if reached < 0.99 * polar:
+    if value < 0.99 * polar:
         raise TypeError(
-            f"the slope of the polar of {norm!r}, scaled to gauge 1, reaches {reached} of the "
+            f"the slope of the polar of {norm!r}, scaled to gauge 1, reaches {value} of the "
             f"polar {polar}: value and polar are not those of one norm, or best_columns leaves "
             "out columns of the best atom; correct them, or give the norm a best_atom"
         )
-    used = np.flatnonzero(best)
-    return columns[used], best[used]
+    support = np.flatnonzero(best)
+    return columns[support], best[support]

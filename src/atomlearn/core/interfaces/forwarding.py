@@ -62,9 +62,11 @@ class Forwarding(Design):
         self.inner = inner
 
     def scores(self, v: Array) -> Scores:
+        """Return the scores X'v of all columns."""
         return self.inner.scores(v)
 
     def gather(self, columns: Columns) -> Block:
+        """Return these columns as a block."""
         return self.inner.gather(columns)
 
     def around(self, design: Design) -> Design:
@@ -99,6 +101,7 @@ class Derived(Design):
 
     @property
     def listable(self) -> bool:
+        """Whether arrays with one entry for each column fit into memory."""
         return self.design.listable
 
     @property

@@ -21,8 +21,8 @@ from scipy import sparse
 from atomlearn.core.interfaces.arrays import Array, Columns, numbered, power_of_two, ranges
 from atomlearn.core.interfaces.scores import ArrayScores, Scores, norms_by_label
 
-#: Total size of the sets of a tree from which the best sets are searched; for fewer it takes less
-#: time to rate them all.
+#: Total size of the sets of a tree from which on a search finds the best sets; for smaller trees,
+#: rating all sets takes less time.
 SEARCHED_FROM = 2**19
 
 
@@ -182,6 +182,7 @@ class LiftedScores(Scores):
         return self._full
 
     def full(self) -> Array:
+        """Return the scores of all columns."""
         return self._all().full()
 
     def at(self, columns: Columns) -> Array:
@@ -191,6 +192,7 @@ class LiftedScores(Scores):
         return np.bincount(touched.owners, parts, columns.size).astype(np.float64)
 
     def top(self, count: int) -> tuple[Columns, Array]:
+        """Return the ``count`` largest scores by magnitude, and their columns."""
         return self._all().top(count)
 
     def group_norms(self, labels: Columns, n_groups: int) -> Array:
@@ -240,6 +242,7 @@ class TreeRatings(Scores):
         self._squares = (cells / self._unit) ** 2
 
     def at(self, columns: Columns) -> Array:
+        """Return the scores of these columns."""
         ratings = self._unit * np.sqrt(self.nested.inside[columns] @ self._squares)
         return np.asarray(ratings if self.weights is None else ratings / self.weights[columns])
 
@@ -288,12 +291,12 @@ class TreeRatings(Scores):
             ahead = np.append(ahead, new)
             # The rounding errors of nested sets differ, which the factor allows for.
             bounds = np.append(bounds, rated * reach[new] * (1 + 1e-9))
-            left = bounds >= least
+            candidates = bounds >= least
             # Sets with the largest bounds are opened first, since their members raise ``least``.
-            opened = left & (bounds >= 0.5 * float(bounds.max()))
+            opened = candidates & (bounds >= 0.5 * float(bounds.max()))
             new = nested.children(ahead[opened])
-            ahead = ahead[left & ~opened]
-            bounds = bounds[left & ~opened]
+            ahead = ahead[candidates & ~opened]
+            bounds = bounds[candidates & ~opened]
         nested.work.possible += float(nested.labels.size)
         order = np.argsort(sets)
         return sets[order], ratings[order]

@@ -166,8 +166,8 @@ def has_probabilities(loss: Loss) -> bool:
 def rounded(dual: Array, other: Array, weight: Array) -> float:
     """Return a bound on the rounding error of <dual, other> over samples of positive weight."""
     eps = float(np.finfo(np.float64).eps)
-    counted = other if weight.all() else np.where(weight > 0.0, other, 0.0)
-    lengths = math.sqrt(dual.dot(dual)) * math.sqrt(counted.dot(counted))
+    predictions = other if weight.all() else np.where(weight > 0.0, other, 0.0)
+    lengths = math.sqrt(dual.dot(dual)) * math.sqrt(predictions.dot(predictions))
     return eps * (4.0 + math.sqrt(dual.size)) * lengths
 
 

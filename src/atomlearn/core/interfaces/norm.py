@@ -94,7 +94,7 @@ class Norm(Ratings, ABC):
 
     #: The form in which the norm is used by default.
     usual_form: ClassVar[Form] = "penalized"
-    #: Whether gauge(w) = gauge(|w|) and grows with each |w_j|, as ``Nonnegative`` requires.
+    #: Whether gauge(w) = gauge(|w|) and increases with each |w_j|, as ``Nonnegative`` requires.
     absolute: bool = False
     #: Whether the norm has a proximal map: by default, if a class has ``prox_point``.
     proximal: bool = False
@@ -327,14 +327,14 @@ class Lift:
         features, sums = self.lowered(lifted, weights)
         if not np.array_equal(features, warm.columns):
             return False
-        off = np.abs(sums - warm.weights).max(initial=0.0)
-        return bool(off <= 1e-6 * np.abs(warm.weights).max(initial=0.0))
+        deviation = np.abs(sums - warm.weights).max(initial=0.0)
+        return bool(deviation <= 1e-6 * np.abs(warm.weights).max(initial=0.0))
 
     def lowered(self, lifted: Columns, weights: Array) -> tuple[Columns, Array]:
         """Return the features and coefficients, none of them 0, of w = L u."""
         features, sums = self.expansion.apply(lifted, weights)
-        used = np.flatnonzero(sums)
-        return features[used], sums[used]
+        support = np.flatnonzero(sums)
+        return features[support], sums[support]
 
     def lowered_start(self, warm: WarmStart) -> WarmStart:
         """Return a warm start in lifted coordinates as one over the features."""
@@ -346,18 +346,18 @@ class Lift:
         touched = self.expansion.touched(lifted)
         keys = self.labels[lifted][touched.owners] * max(touched.features.size, 1) + touched.rows
         pairs, inverse = np.unique(keys, return_inverse=True)
-        each = touched.values * weights[touched.owners]
-        sums: Array = np.bincount(inverse, each, pairs.size).astype(np.float64, copy=False)
-        used = np.flatnonzero(sums)
-        groups, rows = np.divmod(pairs[used], max(touched.features.size, 1))
+        products = touched.values * weights[touched.owners]
+        sums: Array = np.bincount(inverse, products, pairs.size).astype(np.float64, copy=False)
+        support = np.flatnonzero(sums)
+        groups, rows = np.divmod(pairs[support], max(touched.features.size, 1))
         sets, first = np.unique(groups, return_index=True)
         names = self.names or ()
         result = []
         for group, entries in zip(
-            sets.tolist(), np.split(np.arange(used.size), first[1:]), strict=False
+            sets.tolist(), np.split(np.arange(support.size), first[1:]), strict=False
         ):
             name = names[group] if group < len(names) else ""
             result.append(
-                Part(group, name or None, touched.features[rows[entries]], sums[used[entries]])
+                Part(group, name or None, touched.features[rows[entries]], sums[support[entries]])
             )
         return result

@@ -30,7 +30,7 @@ def all_text(values: Iterable[object]) -> bool:
 def unmasked(name: str, values: Any) -> Any:
     """Return ``values``; raise ValueError if some are masked, as NumPy would read them."""
     mask = np.ma.getmask(values)
-    # The mask of a structured array has a field for each of its fields.
+    # The mask of a structured array has one boolean field for each of its fields.
     if mask is not np.ma.nomask and np.ascontiguousarray(mask).view(np.bool_).any():
         raise ValueError(f"{name} has masked entries; drop those samples, or {name}.filled(value)")
     return values

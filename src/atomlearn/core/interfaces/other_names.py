@@ -11,10 +11,7 @@ from typing import Any, Self, TypeVar
 #: For a parameter of another package: parameters of atomlearn, and how to set each of them. The
 #: first one that the called function or estimator has is suggested.
 PARAMETERS: dict[str, dict[str, str]] = {
-    "C": {
-        "alpha": "alpha=1 / (C * n_samples)",
-        "alphas": "alphas=[1 / (C * n_samples)]",
-    },
+    "C": {"alpha": "alpha=1 / (C * n_samples)", "alphas": "alphas=[1 / (C * n_samples)]"},
     "Cs": {"alphas": "alphas=1 / (Cs * n_samples)"},
     "alpha": {"C": "C=1 / (alpha * n_samples), or AtomicClassifier and AtomicRegressor"},
     "cv": {"alpha": "AtomicRegressorCV, AtomicClassifierCV or AtomicSurvivalCV, which take cv="},
@@ -83,10 +80,7 @@ PARAMETERS: dict[str, dict[str, str]] = {
         "norm": "norm=norms.L1(lower=..., upper=...)",
         "norms": "norms=norms.L1(lower=..., upper=...)",
     },
-    "positive": {
-        "norm": "norm=norms.L1(lower=0)",
-        "norms": "norms=norms.L1(lower=0)",
-    },
+    "positive": {"norm": "norm=norms.L1(lower=0)", "norms": "norms=norms.L1(lower=0)"},
     "groups": {"norm": "norm=norms.Groups(groups)", "norms": "norms=norms.Groups(groups)"},
     "family": {
         "loss": "loss='squared' (gaussian), 'logistic' or 'binomial', 'poisson' or 'gamma'",
@@ -125,7 +119,10 @@ def refuse_unknown(owner: str, given: Collection[str], known: Collection[str]) -
         if word in known:
             continue
         meant = PARAMETERS.get(SAME.get(word, word), {})
-        hint = next((f"; did you mean {said}?" for own, said in meant.items() if own in known), "")
+        hint = next(
+            (f"; did you mean {suggestion}?" for own, suggestion in meant.items() if own in known),
+            "",
+        )
         hint = hint or instead(word, known, {}) or f"; it takes {', '.join(known)}"
         raise TypeError(f"{owner} has no parameter {word!r}{hint}")
 
@@ -150,11 +147,11 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 def own_parameters(function: Function) -> Function:
     """Decorate a function so that unknown keywords raise TypeError with a suggestion."""
-    known = inspect.signature(function).parameters
+    parameters = inspect.signature(function).parameters
 
     @functools.wraps(function)
     def called(*given: Any, **named: Any) -> Any:
-        refuse_unknown(f"{function.__name__}()", named, known)
+        refuse_unknown(f"{function.__name__}()", named, parameters)
         return function(*given, **named)
 
     return called  # type: ignore[return-value]

@@ -103,9 +103,11 @@ class ProxJacobian:
 
 def side_by_side(factors: list[Any]) -> Any:
     """Return factors of sizes (m, r_i) as one (m, sum r_i) array: dense if small, else sparse."""
-    if factors[0].shape[0] * sum(one.shape[1] for one in factors) <= MAX_DENSE_FACTORS:
-        return np.hstack([one if isinstance(one, np.ndarray) else one.toarray() for one in factors])
-    return sparse.hstack([sparse.csc_array(one) for one in factors], format="csc")
+    if factors[0].shape[0] * sum(factor.shape[1] for factor in factors) <= MAX_DENSE_FACTORS:
+        return np.hstack(
+            [factor if isinstance(factor, np.ndarray) else factor.toarray() for factor in factors]
+        )
+    return sparse.hstack([sparse.csc_array(factor) for factor in factors], format="csc")
 
 
 @dataclass(frozen=True, slots=True)

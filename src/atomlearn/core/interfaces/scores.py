@@ -31,7 +31,7 @@ class Scores(ABC):
     ((array([1, 2]), array([-3.,  2.])), array([1.]))
     """
 
-    #: Number of columns of X, possibly far beyond what an array could hold.
+    #: Number of columns of X, which may be too large for an array of this length.
     n_columns: int
 
     @abstractmethod
@@ -57,9 +57,9 @@ class Scores(ABC):
         count = 1024
         while True:
             columns, values = self.top(count)
-            inside = np.abs(values) >= bound
-            if columns.size >= self.n_columns or not inside.all():
-                return columns[inside], values[inside]
+            is_above = np.abs(values) >= bound
+            if columns.size >= self.n_columns or not is_above.all():
+                return columns[is_above], values[is_above]
             count *= 4
 
     def group_norms(self, labels: NDArray[np.int64], n_groups: int) -> Array:
@@ -102,12 +102,14 @@ class ArrayScores(Scores):
         self.n_columns = z.size
 
     def top(self, count: int) -> tuple[Columns, Array]:
+        """Return the ``count`` largest scores by magnitude, and their columns."""
         if count <= 0 or not self.n_columns:
             return np.zeros(0, dtype=np.int64), np.zeros(0)
         columns, values = _kernels.top_magnitude(self._z, min(int(count), self.n_columns))
         return columns, values
 
     def at(self, columns: Columns) -> Array:
+        """Return the scores of these columns."""
         return self._z[columns]
 
     def full(self) -> Array:
@@ -115,6 +117,7 @@ class ArrayScores(Scores):
         return self._z
 
     def above(self, bound: float) -> tuple[Columns, Array]:
+        """Return the scores of at least this magnitude, and their columns."""
         columns = np.flatnonzero(np.abs(self._z) >= bound)
         values = self._z[columns]
         order = np.argsort(-np.abs(values), kind="stable")

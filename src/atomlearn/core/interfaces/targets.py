@@ -21,7 +21,8 @@ def regression_target(y: object) -> Array:
         )
     try:
         if values.dtype.kind in "OUS":
-            np.abs(values)  # Text has no size, though "3" could be read as one.
+            # A text value has no magnitude, although "3" could be parsed as a number.
+            np.abs(values)
         numbers = values.astype(np.float64, copy=False)
     except (TypeError, ValueError) as error:
         raise ValueError(
@@ -105,11 +106,11 @@ def _label_message(values: NDArray[Any]) -> str:
     """Return the error message for a two-class target with other labels."""
     labels = list(dict.fromkeys(values.tolist()))
     limit = 5
-    named = ", ".join(repr(label) for label in labels[:limit])
+    listing = ", ".join(repr(label) for label in labels[:limit])
     if len(labels) > limit:
-        named += f", ... ({len(labels)} distinct values)"
+        listing += f", ... ({len(labels)} distinct values)"
     return (
-        f"y must hold the two labels -1 and +1 (or 0 and 1, or booleans); found {named}. Map one "
+        f"y must hold the two labels -1 and +1 (or 0 and 1, or booleans); found {listing}. Map one "
         "label to +1 and the rest to -1, for example np.where(y == positive_label, 1, -1), use a "
         "classifier (which encodes labels itself), or the squared loss if y is a quantity"
     )

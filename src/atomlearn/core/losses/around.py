@@ -27,7 +27,7 @@ class Around(Loss):
 
     @abstractmethod
     def part(self, rows: Rows | slice) -> Loss:
-        """Return the loss of these samples."""
+        """Return the loss restricted to these samples, and the term as well."""
 
     @abstractmethod
     def around(self, inner: Loss) -> Self:
@@ -38,11 +38,11 @@ class Around(Loss):
         return self.inner.check_target(y)
 
     def value(self, y: Array, prediction: Array, weight: Array) -> float:
-        """Return f at the whole predictions."""
+        """Return f(z + t)."""
         return self.inner.value(y, self.whole(y, prediction, weight), weight)
 
     def curvature(self, y: Array, prediction: Array, weight: Array) -> Array:
-        """Return f'' at the whole predictions."""
+        """Return f''(z + t)."""
         return self.inner.curvature(y, self.whole(y, prediction, weight), weight)
 
     def smoothed(self, width: float) -> Loss | None:
@@ -68,7 +68,7 @@ def loss_of_rows(loss: Loss, rows: Rows | slice) -> Loss:
 
 
 def mean_loss(loss: Loss, y: Array, prediction: Array, weight: Array) -> float:
-    """Return the mean loss at held-out predictions, by which cross-validation chooses."""
+    """Return the mean loss at held-out predictions, which cross-validation minimizes."""
     # With coupled predictions the weight of a row is repeated for each prediction of the row.
     bare = bare_loss(loss)
     return bare.value(y, prediction, weight) * max(bare.coupled, 1) / float(weight.sum())
@@ -77,8 +77,8 @@ def mean_loss(loss: Loss, y: Array, prediction: Array, weight: Array) -> float:
 class Offset(Around):
     """f_o(z) = f(z + o): the offset o is known, and no coefficient multiplies it.
 
-    The logarithm of an exposure for counts, or the predictions of another model. It is one more
-    part of the loss, so every certificate, norm, solver and design works with it as it is.
+    Examples are the logarithm of an exposure for counts, and the predictions of another model. The
+    offset is a part of the loss, so every certificate, norm, solver and design works with it.
 
     Parameters
     ----------

@@ -84,7 +84,7 @@ class Binomial(Explained):
 
     def gradient(self, y: Array, prediction: Array, weight: Array) -> Array:
         """Return s_i (p_i - y_i)."""
-        # The smaller of p and 1 - p has all digits.
+        # The smaller of p and 1 - p is accurate to all digits.
         is_positive = prediction > 0.0
         small = expit(-np.abs(prediction))
         return np.asarray(weight * np.where(is_positive, (1.0 - y) - small, small - y))
@@ -94,8 +94,8 @@ class Binomial(Explained):
         slope = per_unit_weight(dual, weight)
         if slope is None:
             return float("inf")
-        inside = (slope >= -y - EDGE_TOLERANCE) & (slope <= 1.0 - y + EDGE_TOLERANCE)
-        if not np.all(inside):
+        is_feasible = (slope >= -y - EDGE_TOLERANCE) & (slope <= 1.0 - y + EDGE_TOLERANCE)
+        if not np.all(is_feasible):
             return float("inf")
         share = np.clip(y + slope, 0.0, 1.0)
         complement = np.clip((1.0 - y) - slope, 0.0, 1.0)
@@ -107,7 +107,7 @@ class Binomial(Explained):
         return np.asarray(weight * small * (1.0 - small))
 
     def slack(self, y: Array, prediction: Array, dual: Array, weight: Array) -> float:
-        """Return a bound on the rounding of a_i, whose entropy has the slope z_i."""
+        """Return a bound on the rounding error of f* due to a_i: the entropy has slope z_i."""
         return 8.0 * EPS * float(weight @ (1.0 + np.abs(prediction)))
 
     def mean(self, prediction: NDArray[Any]) -> NDArray[Any]:
@@ -128,7 +128,7 @@ class Binomial(Explained):
 
 
 def _log_of_rest(complement: Array, share: Array) -> Array:
-    """Return (1 - a) log(1 - a), from whichever of a and 1 - a has more digits."""
+    """Return (1 - a) log(1 - a), computed from the more accurate one of a and 1 - a."""
     return np.asarray(
         np.where(share < 0.5, xlog1py(complement, -share), xlogy(complement, complement))
     )

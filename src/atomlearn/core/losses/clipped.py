@@ -55,5 +55,5 @@ class ClippedSlopes(Explained):
     def curvature(self, y: Array, prediction: Array, weight: Array) -> Array:
         """Return s_i / width where the slope is not clipped, kinks included, else 0."""
         low, high, width = self.slopes
-        free = (prediction - y) / width
-        return np.where((free >= low) & (free <= high), weight / width, 0.0)
+        fraction = (prediction - y) / width
+        return np.where((fraction >= low) & (fraction <= high), weight / width, 0.0)

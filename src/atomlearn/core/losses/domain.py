@@ -6,13 +6,13 @@ import numpy as np
 
 from atomlearn.core.interfaces import EPS, Array
 
-#: Dividing u_i = s_i a_i, with a_i on the edge of the domain, by s_i again may leave the domain by
-#: a rounding or two. Beyond this relative tolerance a point is outside.
+#: Dividing u_i = s_i a_i by s_i, where a_i is on the edge of the domain, may give a point outside
+#: by a rounding error or two. Points beyond this relative tolerance count as outside.
 EDGE_TOLERANCE = 16 * EPS
 
 
 def weighted_sum(weight: Array, values: Array) -> float:
-    """Return sum_i s_i values_i; weights may be one number stored once."""
+    """Return sum_i s_i values_i; the weights s may be a broadcast scalar."""
     if weight.strides == (0,) and weight.size:
         return float(weight[0]) * float(values.sum())
     return float(weight.dot(values))
@@ -35,12 +35,12 @@ def slopes_within(low: float, high: float, dual: Array, weight: Array) -> Array 
     """
     slope = per_unit_weight(dual, weight)
     edge = 1.0 + EDGE_TOLERANCE
-    # "not all inside" rather than "any outside": a NaN is outside too.
+    # Written as "not all inside" rather than "any outside", so that NaN counts as outside.
     if slope is None or not np.all((slope >= edge * low) & (slope <= edge * high)):
         return None
     return np.clip(slope, low, high, out=slope)
 
 
 def where_weighted(prediction: Array, weight: Array) -> Array:
-    """Return the predictions, with 0 if s_i = 0, so that exponentials of others do not overflow."""
+    """Return the predictions, with 0 where s_i = 0, so that their exponentials do not overflow."""
     return prediction if weight.all() else np.where(weight > 0.0, prediction, 0.0)

@@ -95,8 +95,8 @@ class FreeColumns(Around):
 
         Predictions are the matrix (n_rows, n_tasks), flattened row after row.
         """
-        each = sparse.kron(np.ones((n_rows, 1)), sparse.eye_array(n_tasks), format="csc")
-        return cls(inner, each, intercept=False)
+        indicators = sparse.kron(np.ones((n_rows, 1)), sparse.eye_array(n_tasks), format="csc")
+        return cls(inner, indicators, intercept=False)
 
     @property
     def curvature_bounds(self) -> tuple[float, float]:  # type: ignore[override]
@@ -160,8 +160,8 @@ class FreeColumns(Around):
             return self.conjugate(y, factor * dual, weight)
         if not self._is_balanced(dual):
             return float("inf")
-        whole = self.whole(y, prediction, weight)
-        return self.inner.conjugate_along(y, whole, dual, weight, factor)
+        total = self.whole(y, prediction, weight)
+        return self.inner.conjugate_along(y, total, dual, weight, factor)
 
     def _is_balanced(self, dual: Array) -> bool:
         """Return whether Q'u is zero to rounding."""
@@ -207,9 +207,9 @@ class FreeColumns(Around):
         c = self._optimal(y, prediction, weight)[0]
         sizes = float(np.linalg.norm(c)) + float(np.linalg.norm(prediction))
         # Columns of the basis have length 1.
-        left = float(np.linalg.norm(self._Q.T @ dual))
-        left += EPS * float((4.0 + np.sqrt(dual.size)) * np.linalg.norm(dual))
-        return 10.0 * left * sizes + self.inner.slack(y, prediction, dual, weight)
+        residual = float(np.linalg.norm(self._Q.T @ dual))
+        residual += EPS * float((4.0 + np.sqrt(dual.size)) * np.linalg.norm(dual))
+        return 10.0 * residual * sizes + self.inner.slack(y, prediction, dual, weight)
 
     def whole(self, y: Array, prediction: Array, weight: Array) -> Array:
         """Return the full predictions z + Z g + b at the optimal g and b, (n_samples,)."""
@@ -228,7 +228,7 @@ class FreeColumns(Around):
         return best
 
     def _searched(self, y: Array, prediction: Array, weight: Array) -> Best:
-        """Return argmin_c f(prediction + Q c), by damped Newton steps with an Armijo search."""
+        """Return argmin_c f(prediction + Q c), by damped Newton steps with Armijo's line search."""
         Q = self._Q
         inner = self.inner
         c, z, value, proof = self._start(y, prediction, weight)
@@ -271,7 +271,8 @@ class FreeColumns(Around):
                         descends = float(np.abs(next_slope).max()) < 0.9 * size
                     if descends:
                         break
-                # A flat exponential may give a step of 1e80, so shrink fast after an overflow.
+                # A flat exponential may give a step of 1e80, so the step shrinks fast after an
+                # overflow.
                 length *= 0.5 if np.isfinite(reached) else 1e-3
             if not descends and (fine or damping == 1.0):
                 break
@@ -298,20 +299,20 @@ class FreeColumns(Around):
         if f has curvature there, and c = -Q'z, which removes the component of z along Q.
         """
         Q = self._Q
-        last = np.zeros(Q.shape[1]) if self.last.answer is None else self.last.answer[0]
-        shifted = prediction + Q @ last
+        previous = np.zeros(Q.shape[1]) if self.last.answer is None else self.last.answer[0]
+        shifted = prediction + Q @ previous
         exact = self.inner.along(y, shifted, weight, Q)
         if exact is not None:
-            c = last + exact[0]
+            c = previous + exact[0]
             z = prediction + Q @ c
             return c, z, self.inner.value(y, z, weight), exact[1]
-        off = -(Q.T @ prediction)
-        aside = prediction + Q @ off
+        projected = -(Q.T @ prediction)
+        aside = prediction + Q @ projected
         value = self.inner.value(y, shifted, weight)
         value_aside = self.inner.value(y, aside, weight)
         if value <= value_aside and self.inner.curvature(y, shifted, weight).any():
-            return last, shifted, value, None
-        return off, aside, value_aside, None
+            return previous, shifted, value, None
+        return projected, aside, value_aside, None
 
     def _step(self, y: Array, z: Array, weight: Array, slope: Array, damping: float) -> Array:
         """Return the Newton step -H^-1 slope in c, with a regularized Hessian H.
@@ -368,14 +369,14 @@ class FreeColumns(Around):
 
 
 def free_columns(loss: Loss) -> FreeColumns | None:
-    """Return the loss as one with free columns; None if it has none."""
+    """Return the loss as a ``FreeColumns``, or None if it has no unpenalized columns."""
     return loss if isinstance(loss, FreeColumns) else None
 
 
 def plain_loss(loss: Loss) -> Loss:
     """Return the loss at fixed coefficients of unpenalized columns (the inner loss)."""
-    free = free_columns(loss)
-    return loss if free is None else free.inner
+    columns = free_columns(loss)
+    return loss if columns is None else columns.inner
 
 
 def known_offset(loss: Loss) -> Array | None:
@@ -385,6 +386,7 @@ def known_offset(loss: Loss) -> Array | None:
 
 
 def _dense(matrix: Any) -> Array:
+    """Return the matrix as a dense array."""
     stored: Any = matrix
     return np.asarray(stored.toarray() if sparse.issparse(matrix) else matrix)
 
@@ -443,27 +445,27 @@ class LastAnswer:
     def of(self, find: Callable[[], Any], *given: Any) -> Any:
         """Return the cached result for the arrays ``given``, or compute it by ``find``."""
         cached = self._known
-        if cached is None or not all(map(_same, cached[0], given)):
+        if cached is None or not all(map(_are_equal, cached[0], given)):
             cached = tuple(array.copy() for array in given), find()
             self._known = cached
         return cached[1]
 
     def forget(self) -> None:
-        """Drop the result."""
+        """Clear the cache."""
         self._known = None
 
     def __reduce__(self) -> tuple[Any, tuple[()]]:
         return LastAnswer, ()
 
 
-def _same(one: Any, other: Any) -> bool:
+def _are_equal(array: Any, other: Any) -> bool:
     """Return whether two arrays have the same shape, dtype and entries."""
-    if one is other:
+    if array is other:
         return True
-    if one.shape != other.shape or one.dtype != other.dtype:
+    if array.shape != other.shape or array.dtype != other.dtype:
         return False
-    if one.dtype.names is None:
-        return bool((one == other).all())
-    # Bytes: comparing records field by field takes longer than a step of a solver.
-    bytes_of_one, bytes_of_other = (np.ascontiguousarray(a).view(np.uint8) for a in (one, other))
+    if array.dtype.names is None:
+        return bool((array == other).all())
+    # The bytes are compared: comparing records field by field takes longer than a step of a solver.
+    bytes_of_one, bytes_of_other = (np.ascontiguousarray(a).view(np.uint8) for a in (array, other))
     return bool((bytes_of_one == bytes_of_other).all())

@@ -51,5 +51,5 @@ class Huber(ClippedSlopes):
 
     @property
     def slopes(self) -> tuple[float, float, float]:
-        """From -delta to delta, over twice as much."""
+        """(low, high, width) of ``ClippedSlopes``: (-delta, delta) and the width 1."""
         return -float(self.delta), float(self.delta), 1.0

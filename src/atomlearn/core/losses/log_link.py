@@ -41,7 +41,7 @@ def vanishing(linear: Array, rate: float = 1.0) -> float:
 
 
 class LogLink(Explained):
-    """A loss whose mean is exp(z): the shared methods of such losses; not for direct use."""
+    """Base class of losses whose mean is exp(z), with their common methods."""
 
     #: Whether targets may be 0.
     takes_zero: ClassVar[bool] = True
@@ -55,7 +55,7 @@ class LogLink(Explained):
         return exponential(prediction)
 
     def slack(self, y: Array, prediction: Array, dual: Array, weight: Array) -> float:
-        """Return the rounding error bound with terms 1 + |log y|, as z and log y are subtracted."""
+        """Return a bound on the rounding error, with |log y|, which is subtracted from z."""
         return rounded(dual, 1.0 + np.abs(log_or_zero(y)), weight)
 
 
@@ -75,10 +75,10 @@ class PowerVariance(LogLink):
     def best_shift(self, y: Array, linear: Array, weight: Array, start: float) -> float:
         """Return log (sum_i s_i y_i exp(-B z_i) / sum_i s_i exp(A z_i)), the minimum itself."""
         A, B = self.exponents
-        counted = (weight > 0.0) & (y > 0.0)
-        if not counted.any():
+        is_counted = (weight > 0.0) & (y > 0.0)
+        if not is_counted.any():
             return vanishing(linear, A)
-        log_numerator = _log_of_sum(-B * linear[counted], weight[counted] * y[counted])
+        log_numerator = _log_of_sum(-B * linear[is_counted], weight[is_counted] * y[is_counted])
         everywhere = weight > 0.0
         return log_numerator - _log_of_sum(A * linear[everywhere], weight[everywhere])
 
@@ -89,13 +89,13 @@ class PowerVariance(LogLink):
         is_zero = y == 0.0
         d = np.where(is_zero, 0.0, z - log_or_zero(y))
         with np.errstate(over="ignore"):
-            each = _expm1_over(d, A) + _expm1_over(-d, B)
+            losses = _expm1_over(d, A) + _expm1_over(-d, B)
             # Opposite terms nearly cancel around d = 0, where rounding may leave less than 0.
-            np.maximum(each, 0.0, out=each)
-            each *= y**A
+            np.maximum(losses, 0.0, out=losses)
+            losses *= y**A
             if is_zero.any():
-                each[is_zero] = np.exp(A * z[is_zero]) / A
-            return weighted_sum(weight, each)
+                losses[is_zero] = np.exp(A * z[is_zero]) / A
+            return weighted_sum(weight, losses)
 
     def gradient(self, y: Array, prediction: Array, weight: Array) -> Array:
         """Return s_i (exp(A z_i) - y_i exp(-B z_i))."""
@@ -118,8 +118,8 @@ class PowerVariance(LogLink):
     def conjugate(self, y: Array, dual: Array, weight: Array) -> float:
         """Return sum_i s_i sup_z (a_i z - loss(y_i, z)), a_i = u_i / s_i; ``inf`` outside."""
         slope = per_unit_weight(dual, weight)
-        each = None if slope is None else self.supremum(slope, y)
-        return float("inf") if each is None else weighted_sum(weight, each)
+        conjugates = None if slope is None else self.supremum(slope, y)
+        return float("inf") if conjugates is None else weighted_sum(weight, conjugates)
 
     @abstractmethod
     def supremum(self, slope: Array, y: Array) -> Array | None:

@@ -96,8 +96,8 @@ class Multinomial(Loss):
         D -= largest
         np.exp(D, out=D)
         np.put_along_axis(D, top, 0.0, axis=1)
-        each = np.maximum(largest[:, 0], 0.0) + np.log1p(D.sum(axis=1))
-        return float(self.rows(weight)[:, 0] @ each)
+        losses = np.maximum(largest[:, 0], 0.0) + np.log1p(D.sum(axis=1))
+        return float(self.rows(weight)[:, 0] @ losses)
 
     def probabilities(self, prediction: Array) -> Array:
         """Return the softmax of each row, (n_rows, n_classes)."""
@@ -121,7 +121,7 @@ class Multinomial(Loss):
         return float(s @ right / s.sum())
 
     def gradient(self, y: Array, prediction: Array, weight: Array) -> Array:
-        """Return s_i (P_ij - Y_ij); rows sum to 0, as the true class's entry is set to ensure."""
+        """Return s_i (P_ij - Y_ij); the true class's entry is set so that each row sums to 0."""
         Y = self.rows(y)
         U = self.probabilities(prediction) - Y
         top = np.argmax(Y, axis=1)[:, None]
@@ -138,16 +138,16 @@ class Multinomial(Loss):
         U = self.rows(share)
         Y = self.rows(y)
         P = U + Y
-        # A few roundings of what P and the sum over a row are made of.
-        each = EDGE_TOLERANCE * (np.abs(U) + Y)
+        # Allow a few rounding errors for the terms of P and for the sum over a row.
+        tolerances = EDGE_TOLERANCE * (np.abs(U) + Y)
         sums_to_zero = np.abs(U.sum(axis=1)) <= EDGE_TOLERANCE * self.n_classes * np.abs(U).sum(
             axis=1
         )
-        # "not all inside" rather than "any outside": a NaN is outside too.
-        if not (np.all(-each <= P) and np.all(sums_to_zero)):
+        # Written as "not all inside" rather than "any outside", so that NaN counts as outside.
+        if not (np.all(-tolerances <= P) and np.all(sums_to_zero)):
             return float("inf")
         np.clip(P, 0.0, 1.0, out=P)
-        # Near 1 the logarithm of 1 - P, so that nothing cancels.
+        # Near 1, the logarithm is computed from 1 - P, so that no digits cancel.
         entropy = np.where(Y == 1.0, xlog1py(P, np.clip(U, -1.0, 0.0)), xlogy(P, P))
         return float(self.rows(weight)[:, 0] @ entropy.sum(axis=1))
 
@@ -209,7 +209,8 @@ class Multinomial(Loss):
                 break
             move = _newton_step(P, s, slope)
             move *= min(1.0, 2.0 / (float(np.abs(move).max()) or 1.0))
-            # Below this slope a full step reaches rounding, or halves the slope at least.
+            # Below this slope, a full Newton step reaches rounding error or at least halves the
+            # slope.
             is_fine = size <= 1e-11 * float(s.sum())
             for _ in range(1 if is_fine else 10):
                 value, gradient_there = at(b + move)

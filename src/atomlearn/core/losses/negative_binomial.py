@@ -73,15 +73,15 @@ class NegativeBinomial(LogLink):
         is_positive = y > 0.0
         less = np.minimum(y, theta)
         d = np.where(is_positive, z - log_or_zero(y), 0.0)
-        # The larger one of the shares of the mean and of theta is used, so that nothing cancels.
+        # The larger of the shares of the mean and of theta is used, so that no digits cancel.
         share = less / (y + theta)
         s = np.where(y < theta, d, -d)
         near = np.log1p(share * np.expm1(np.minimum(s, 1.0)))
         far = np.logaddexp(np.log1p(-share), s + log_or_zero(share))
-        each = (y + theta) * np.where(s < 1.0, near, far) - less * s
-        np.maximum(each, 0.0, out=each)
-        each[~is_positive] = theta * np.logaddexp(0.0, z[~is_positive] - np.log(theta))
-        return weighted_sum(weight, each)
+        losses = (y + theta) * np.where(s < 1.0, near, far) - less * s
+        np.maximum(losses, 0.0, out=losses)
+        losses[~is_positive] = theta * np.logaddexp(0.0, z[~is_positive] - np.log(theta))
+        return weighted_sum(weight, losses)
 
     def gradient(self, y: Array, prediction: Array, weight: Array) -> Array:
         """Return s_i (theta q_i - y_i (1 - q_i))."""
@@ -104,16 +104,18 @@ class NegativeBinomial(LogLink):
         theta = float(self.theta)
         if a is None:
             return float("inf")
-        # "not all inside" rather than "any outside": a NaN is outside too.
+        # Written as "not all inside" rather than "any outside", so that NaN counts as outside.
         edge = 1.0 + EDGE_TOLERANCE
         if not np.all((a >= -edge * y) & (a <= edge * theta)):
             return float("inf")
         np.clip(a, -y, theta, out=a)
         is_positive = y > 0.0
         ratio = np.divide(a, y, out=np.zeros_like(y), where=is_positive)
-        each = np.where(is_positive, (a + y) * _log1p(ratio) + a * log_or_zero(y), xlogy(a, a))
-        each += (theta - a) * _log1p(-a / theta)
-        return weighted_sum(weight, each)
+        conjugates = np.where(
+            is_positive, (a + y) * _log1p(ratio) + a * log_or_zero(y), xlogy(a, a)
+        )
+        conjugates += (theta - a) * _log1p(-a / theta)
+        return weighted_sum(weight, conjugates)
 
 
 def _log1p(x: Array) -> Array:

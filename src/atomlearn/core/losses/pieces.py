@@ -13,7 +13,7 @@ import numpy as np
 from atomlearn.core.interfaces import Array, Loss
 from atomlearn.core.losses.around import loss_of_rows
 
-#: Number of samples of a piece: 256 kB for each vector.
+#: Number of samples in a piece: a vector over them takes 256 kB.
 PIECE = 2**15
 
 

@@ -55,15 +55,15 @@ class Poisson(PowerVariance):
 
     def supremum(self, slope: Array, y: Array) -> Array | None:
         """Return m log m - m - y log y + y at m = y + slope >= 0."""
-        # "not all inside" rather than "any outside": a NaN is outside too.
+        # Written as "not all inside" rather than "any outside", so that NaN counts as outside.
         if not np.all(slope >= -y * (1.0 + EDGE_TOLERANCE)):
             return None
         np.maximum(slope, -y, out=slope)
-        none = y == 0.0
+        is_zero = y == 0.0
         result = -slope
-        result[none] += xlogy(slope[none], slope[none])
-        m = y[~none]
-        a = slope[~none]
-        # Around slope = 0 the logarithm of the ratio, so that nothing cancels.
-        result[~none] += xlog1py(m + a, a / m) + a * np.log(m)
+        result[is_zero] += xlogy(slope[is_zero], slope[is_zero])
+        m = y[~is_zero]
+        a = slope[~is_zero]
+        # Near slope = 0 the logarithm of the ratio is used, so that no digits cancel.
+        result[~is_zero] += xlog1py(m + a, a / m) + a * np.log(m)
         return np.asarray(result)

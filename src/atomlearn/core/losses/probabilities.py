@@ -40,11 +40,11 @@ def log_probabilities(loss: Loss, decisions: NDArray[Any], joint: bool = False) 
         return loss.log_probabilities(decisions[:, 0])
     if joint:
         return Multinomial(n_outputs).log_probabilities(decisions)
-    each = np.stack([loss.log_probabilities(column)[:, 1] for column in decisions.T], axis=1)
-    scaled: NDArray[Any] = log_softmax(each, axis=1)
+    logarithms = np.stack([loss.log_probabilities(column)[:, 1] for column in decisions.T], axis=1)
+    scaled: NDArray[Any] = log_softmax(logarithms, axis=1)
     return scaled
 
 
 def for_classes(loss: Loss, n_classes: int) -> Loss | None:
-    """Return this loss for several classes at once; None: it is for two, one against rest."""
+    """Return the joint loss of several classes, or None if classes are fitted one against rest."""
     return Multinomial(n_classes) if isinstance(loss, Logistic) else None

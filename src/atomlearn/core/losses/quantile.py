@@ -66,11 +66,11 @@ class Quantile(Explained):
     def value(self, y: Array, prediction: Array, weight: Array) -> float:
         """Return sum_i s_i max(-q (z_i - y_i), (1 - q) (z_i - y_i))."""
         residual = prediction - y
-        each = np.maximum(-self.q * residual, (1.0 - self.q) * residual)
-        return weighted_sum(weight, each)
+        losses = np.maximum(-self.q * residual, (1.0 - self.q) * residual)
+        return weighted_sum(weight, losses)
 
     def gradient(self, y: Array, prediction: Array, weight: Array) -> Array:
-        """Return s_i (1 - q) above y_i and -s_i q below; 0 at y_i, which is a slope there."""
+        """Return s_i (1 - q) if z_i > y_i, -s_i q if z_i < y_i, and 0 if they are equal."""
         residual = prediction - y
         slope = np.where(residual > 0.0, 1.0 - self.q, np.where(residual < 0.0, -self.q, 0.0))
         slope *= weight
@@ -78,11 +78,11 @@ class Quantile(Explained):
 
     def conjugate(self, y: Array, dual: Array, weight: Array) -> float:
         """Return sum_i u_i y_i, ``inf`` if some u_i / s_i is not in [-q, 1 - q]."""
-        inside = slopes_within(-self.q, 1.0 - self.q, dual, weight) is not None
-        return float(dual @ y) if inside else float("inf")
+        is_feasible = slopes_within(-self.q, 1.0 - self.q, dual, weight) is not None
+        return float(dual @ y) if is_feasible else float("inf")
 
     def curvature(self, y: Array, prediction: Array, weight: Array) -> Array:
-        """Return 0: the loss is linear but for its kinks."""
+        """Return 0, because the loss is linear except at its kinks."""
         return np.zeros(y.size)
 
     def smoothed(self, width: float) -> SmoothQuantile:
@@ -125,8 +125,8 @@ class SmoothQuantile(ClippedSlopes):
     q: float
     width: float
     name: ClassVar[str] = "quantile"
-    # 1 / width bounds the curvature, but is not declared: rules that use it would exclude columns
-    # for good.
+    # 1 / width bounds the curvature, but is not declared: screening rules that use the bound would
+    # exclude columns permanently.
 
     @property
     def slopes(self) -> tuple[float, float, float]:
@@ -137,8 +137,8 @@ class SmoothQuantile(ClippedSlopes):
 def weighted_quantile(values: Array, weight: Array, share: float) -> float:
     """Return the smallest value whose cumulative weight is at least ``share`` of the sum."""
     order = np.argsort(values, kind="stable")
-    reached = np.cumsum(weight[order])
-    position = int(np.searchsorted(reached, share * reached[-1] * (1.0 - 1e-14)))
+    cumulative = np.cumsum(weight[order])
+    position = int(np.searchsorted(cumulative, share * cumulative[-1] * (1.0 - 1e-14)))
     # Only samples of positive weight can be quantiles.
     while position + 1 < order.size and weight[order[position]] == 0.0:
         position += 1

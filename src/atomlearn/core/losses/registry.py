@@ -39,12 +39,12 @@ def as_loss(loss: str | Loss) -> Loss:
             return kind()
         except TypeError as error:
             raise TypeError(f"loss={loss!r}: {error}; pass {kind.__name__}(...)") from error
-    known = list(loss_names())
+    names = list(loss_names())
     if isinstance(loss, str):
-        hint = instead(loss, known, OTHERS)
-        raise ValueError(f"loss must be one of {known}; received {loss!r}{hint}")
+        hint = instead(loss, names, OTHERS)
+        raise ValueError(f"loss must be one of {names}; received {loss!r}{hint}")
     if isinstance(loss, type) and issubclass(loss, Loss):
         raise TypeError(f"loss is the class {loss.__name__}; pass an instance, {loss.__name__}()")
     raise TypeError(
-        f"loss must be a name ({', '.join(known)}) or a Loss object; received {type(loss).__name__}"
+        f"loss must be a name ({', '.join(names)}) or a Loss object; received {type(loss).__name__}"
     )

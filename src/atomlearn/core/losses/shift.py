@@ -10,7 +10,8 @@ import numpy as np
 from atomlearn.core.interfaces import Array, Loss
 from atomlearn.core.losses import pieces
 
-#: Beyond this multiple of the start's mean distance from its optimum the minimum is at infinity.
+#: If the iterate is farther from the start than this multiple of the start's mean distance from its
+#: optimum, the minimum is at infinity.
 FAR = 1e8
 
 
@@ -22,7 +23,7 @@ def optimal_shift(loss: Loss, y: Array, s: Array, linear: Array, start: float = 
     """
     start = loss.best_shift(y, linear, s, start)
     if loss.smoothed(1.0) is not None:
-        return start  # a quantile: at a kink the slope jumps across zero
+        return start  # the solution is a quantile: at a kink the slope changes sign
     return least_shift(
         lambda b: pieces.slope(loss, y, linear, s, b),
         lambda b: pieces.curvature(loss, y, linear, s, b),

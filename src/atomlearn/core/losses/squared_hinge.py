@@ -63,10 +63,10 @@ class SquaredHinge(Loss):
         shortfall = slopes_within(0.0, np.inf, -y * dual, weight)
         if shortfall is None:
             return float("inf")
-        half = 0.5 * shortfall
-        half -= 1.0
-        half *= shortfall
-        return weighted_sum(weight, half)
+        losses = 0.5 * shortfall
+        losses -= 1.0
+        losses *= shortfall
+        return weighted_sum(weight, losses)
 
     def curvature(self, y: Array, prediction: Array, weight: Array) -> Array:
         """Return s_i where 1 - y_i z_i >= 0, the kink included, else 0."""

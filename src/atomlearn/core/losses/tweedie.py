@@ -68,7 +68,7 @@ class Tweedie(PowerVariance):
         """Return a z - loss(y, z) where loss' = a; at y = 0 it is (a log a - a) / (2-p) for A=1."""
         A, B = self.exponents
         is_positive = y > 0.0
-        # "not all inside" rather than "any outside": a NaN is outside too.
+        # Written as "not all inside" rather than "any outside", so that NaN counts as outside.
         if not (np.all(slope[~is_positive] >= 0.0) and np.isfinite(slope).all()):
             return None
         result = np.empty_like(slope)
@@ -79,8 +79,8 @@ class Tweedie(PowerVariance):
         scale = counts**A
         d = _distance(a / scale, A, B)
         with np.errstate(over="ignore"):
-            left = np.expm1(A * d) / A + np.expm1(-B * d) / B
-        result[is_positive] = a * np.log(counts) + a * d - scale * np.maximum(left, 0.0)
+            difference = np.expm1(A * d) / A + np.expm1(-B * d) / B
+        result[is_positive] = a * np.log(counts) + a * d - scale * np.maximum(difference, 0.0)
         return result
 
 
@@ -149,7 +149,7 @@ class Gamma(PowerVariance):
 
     def supremum(self, slope: Array, y: Array) -> Array | None:
         """Return m log m - m + 1 + slope log y at m = 1 - slope >= 0."""
-        # "not all inside" rather than "any outside": a NaN is outside too.
+        # Written as "not all inside" rather than "any outside", so that NaN counts as outside.
         if not np.all(slope <= 1.0 + EDGE_TOLERANCE):
             return None
         np.minimum(slope, 1.0, out=slope)

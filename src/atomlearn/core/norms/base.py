@@ -116,7 +116,7 @@ class Wrapper(VectorNorm):
     norm: Norm
 
     def without(self, columns: Columns, n_features: int) -> tuple[Columns, Norm]:
-        """The free columns, and this norm around the inner norm without them."""
+        """Return the unpenalized columns, and this norm around the inner norm without them."""
         free, inner = self.norm.without(columns, n_features)
         return free, self._around(inner)
 
@@ -143,7 +143,7 @@ class Wrapper(VectorNorm):
         return None if inner is None else replace(inner, norm=self._around(inner.norm))
 
     def _around(self, inner: Norm) -> Norm:
-        """Return this norm around another inner norm."""
+        """Return a copy of this norm whose inner norm is ``inner``."""
         return self if inner is self.norm else self.replaced(norm=inner)
 
 
@@ -256,12 +256,12 @@ def _lift_jacobian(
     """
     labels = partition.labels
     delta = inner.diagonal
-    among = inner.dense_factors()
+    factors_of_inner = inner.dense_factors()
     # In a group of one column, u_g u_g' is 1, so that the diagonal holds the whole block. At
     # v_g = 0 there is no direction u_g, and the Jacobian of the group is a multiple of I.
     is_diagonal = (partition.sizes == 1) | (norms == 0)
     diagonal = np.where(is_diagonal, delta, ratio)
-    diagonal += np.where(norms == 0, among**2 @ inner.coefficients, 0.0)
+    diagonal += np.where(norms == 0, factors_of_inner**2 @ inner.coefficients, 0.0)
     coupled = np.flatnonzero(~is_diagonal & (delta != ratio))
     length = norms[labels]
     direction = np.divide(v, length, out=np.zeros_like(v), where=length > 0)
@@ -275,7 +275,7 @@ def _lift_jacobian(
         factors[indices] = direction[rows]
     else:
         factors = sparse.csc_array((direction[rows], indices), shape=shape)
-    spread = direction[:, None] * among[labels]
+    directions = direction[:, None] * factors_of_inner[labels]
     coefficients = np.concatenate([(delta - ratio)[coupled], inner.coefficients])
-    factors = side_by_side([factors, spread])
+    factors = side_by_side([factors, directions])
     return ProxJacobian(diagonal[labels], factors, coefficients)

@@ -182,11 +182,11 @@ class Blocks(VectorNorm):
                     f"{columns.dtype} of shape {columns.shape}"
                 )
         blocks = [columns.astype(np.int64) for columns in blocks]
-        together = np.sort(np.concatenate(blocks)) if blocks else np.zeros(0, dtype=np.int64)
-        if not np.array_equal(together, np.arange(n_features)):
+        all_columns = np.sort(np.concatenate(blocks)) if blocks else np.zeros(0, dtype=np.int64)
+        if not np.array_equal(all_columns, np.arange(n_features)):
             raise ValueError(
                 f"Blocks: each of the {n_features} columns must be in exactly one block; got "
-                f"{together.size} entries, {np.unique(together).size} of them distinct"
+                f"{all_columns.size} entries, {np.unique(all_columns).size} of them distinct"
             )
         return Cover(tuple(blocks), n_features)
 

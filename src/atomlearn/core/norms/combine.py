@@ -200,13 +200,15 @@ class PositiveScores(Scores):
         while True:
             columns, values = self._base.top(enlarged)
             positive = np.flatnonzero(values > 0)[:count]
-            # Beyond a zero, or beyond the last column, there is nothing positive left.
+            # After the first zero, or after the last column, no positive value remains.
             if positive.size == count or values.size < enlarged or values[-1] == 0:
                 return columns[positive], values[positive]
             enlarged = 8 * enlarged
 
     def at(self, columns: Columns) -> Array:
+        """Return the scores of these columns."""
         return np.maximum(self._base.at(columns), 0.0)
 
     def full(self) -> Array:
+        """Return the scores of all columns."""
         return np.maximum(self._base.full(), 0.0)

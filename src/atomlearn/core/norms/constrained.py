@@ -9,14 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linprog
 
-from atomlearn.core.interfaces import (
-    Array,
-    Atom,
-    Columns,
-    Form,
-    ProxPoint,
-    Scores,
-)
+from atomlearn.core.interfaces import Array, Atom, Columns, Form, ProxPoint, Scores
 from atomlearn.core.interfaces.arrays import power_of_two
 from atomlearn.core.interfaces.certificate import Excess
 from atomlearn.core.norms.base import VectorNorm
@@ -94,7 +87,7 @@ class Constrained(VectorNorm):
         rows = self._rows(n_features)
         if rows is self.A:
             return self
-        if not rows.hold_at_zero:
+        if not rows.allow_zero:
             rows.smallest_point()
         return Constrained(rows)
 
@@ -139,7 +132,7 @@ class Constrained(VectorNorm):
         w[columns] = weights
         if np.isfinite(rows.value(w)):
             return columns, weights
-        if not rows.hold_at_zero:
+        if not rows.allow_zero:
             columns = np.union1d(columns, np.flatnonzero(rows.smallest_point()))
         restricted = self.restrict(columns, n_features)
         return columns, restricted.prox_point(w[columns], 0.0, "penalized").point
@@ -189,7 +182,7 @@ class Constrained(VectorNorm):
         "squared" starts its root finding at a bound that does not use a polar.
         """
         rows = self._rows(v.size)
-        if form == "penalized" or rows.hold_at_zero:
+        if form == "penalized" or rows.allow_zero:
             return super()._point(v, amount, form)
         if form == "constrained":
             raise ValueError(
@@ -212,6 +205,7 @@ class Constrained(VectorNorm):
         return ConstraintExcess(scores.full(), cone, *parts)
 
     def _rows(self, n_features: int) -> ConstraintRows:
+        """Return the constraints as ``ConstraintRows``, checked."""
         return ConstraintRows.read(self.A, self.upper, self.lower, self.norm, n_features)
 
 
@@ -277,7 +271,7 @@ class ConstraintRows(NamedTuple):
         )
 
     @property
-    def hold_at_zero(self) -> bool:
+    def allow_zero(self) -> bool:
         """Whether w = 0 satisfies the constraints."""
         return bool((self.bound[~self.equal] >= 0).all() and not self.bound[self.equal].any())
 
@@ -287,11 +281,11 @@ class ConstraintRows(NamedTuple):
         return self._replace(sides=sides, matrix=self.matrix[:, columns])
 
     def value(self, w: Array) -> float:
-        """Return the weighted l1 norm, or infinity outside."""
-        reached = self.matrix @ w
+        """Return the weighted l1 norm, or infinity where a constraint is violated."""
+        products = self.matrix @ w
         allowed = ROUNDING * (abs(self.matrix) @ np.abs(w) + np.abs(self.bound))
-        is_violated = reached - self.bound > allowed
-        under = self.equal & (self.bound - reached > allowed)
+        is_violated = products - self.bound > allowed
+        under = self.equal & (self.bound - products > allowed)
         return float("inf") if (is_violated | under).any() else self.sides.value(w)
 
     def smallest_point(self) -> Array:
@@ -317,7 +311,7 @@ class ConstraintRows(NamedTuple):
 
 
 def _named_rows(A: Any, names: Sequence[str]) -> Any:
-    """Return rows by name as rows by index; other rows unchanged."""
+    """Return the rows with column names replaced by indices; other rows are unchanged."""
     if not isinstance(A, Sequence) or not any(isinstance(row, Mapping) for row in A):
         return A
     position: dict[Any, int] = {name: number for number, name in enumerate(names)}
@@ -344,7 +338,7 @@ def _matrix(A: Any, n_features: int) -> Array:
                 dense[number, column] = size
         return dense
     try:
-        # A few rows are dense, whatever they are given as.
+        # A few rows are stored densely, whatever their original format.
         rows = A if isinstance(A, Sequence) else getattr(A, "toarray", lambda: A)()
         matrix = np.atleast_2d(np.asarray(rows, dtype=np.float64))
     except (TypeError, ValueError) as error:
@@ -362,16 +356,16 @@ def _matrix(A: Any, n_features: int) -> Array:
     return matrix
 
 
-def _bounds(name: str, given: Any, rest: float, n_rows: int) -> Array:
-    """Return one bound for each row: ``rest`` where none is given."""
-    if given is None:
-        return np.full(n_rows, rest)
-    bounds = np.asarray(given, dtype=np.float64)
+def _bounds(name: str, values: Any, default: float, n_rows: int) -> Array:
+    """Return one bound for each row: ``default`` for rows without a bound."""
+    if values is None:
+        return np.full(n_rows, default)
+    bounds = np.asarray(values, dtype=np.float64)
     if bounds.ndim == 0:
         bounds = np.full(n_rows, float(bounds))
     if bounds.shape != (n_rows,) or np.isnan(bounds).any():
         raise ValueError(
             f"Constrained: {name} must be a number or one for each of the {n_rows} rows of A, got "
-            f"{given!r}"
+            f"{values!r}"
         )
     return bounds

@@ -100,10 +100,10 @@ class ElasticNetNorm(VectorNorm):
         shrunk = soft_threshold(values, theta)
         if not shrunk.any():
             share = np.clip(self._k() - np.arange(values.size), 0.0, 1.0) / self._root()
-            used = np.flatnonzero(share * values)
-            return Atom(columns[used], (np.sign(values) * share)[used])
-        used = np.flatnonzero(shrunk)
-        return Atom(columns[used], shrunk[used] / l2_norm(shrunk[used]))
+            support = np.flatnonzero(share * values)
+            return Atom(columns[support], (np.sign(values) * share)[support])
+        support = np.flatnonzero(shrunk)
+        return Atom(columns[support], shrunk[support] / l2_norm(shrunk[support]))
 
     def _best_atom(self, scores: Scores) -> tuple[Columns, Array, float]:
         """Return the columns and scores of the largest |z_j| that determine theta, and theta."""
@@ -112,15 +112,18 @@ class ElasticNetNorm(VectorNorm):
         while True:
             columns, values = scores.top(count)
             theta = _balance_level(values, k)
-            # Scores that are not read are at most the last one; those up to theta have no effect.
+            # Scores that are not read are at most the last one read; scores up to theta have no
+            # effect.
             if count >= scores.n_columns or values.size < count or theta >= abs(values[-1]):
                 return columns, values, theta
             count = min(4 * count, scores.n_columns)
 
     def _k(self) -> float:
+        """Return k as a float."""
         return positive("ElasticNetNorm: k", given(self), least=1.0)
 
     def _root(self) -> float:
+        """Return sqrt(k)."""
         return math.sqrt(self._k())
 
     def _point(self, v: Array, amount: float, form: Form) -> ProxPoint:

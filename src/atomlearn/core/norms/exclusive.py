@@ -205,36 +205,36 @@ def _root(
     least: float,
     most: float,
 ) -> tuple[float, SquaredPoint]:
-    """Return the step of the squared form whose point is that of ``form``, and the point.
+    """Return the step at which the squared form has the same point as ``form``, and the point.
 
-    ``least`` and ``most`` bound the step of "constrained", and its inverse for "penalized". The
-    logarithm of the gauge (of step * gauge) is compared, by a safeguarded Newton method.
+    ``least`` and ``most`` bound the step of "constrained", and its inverse for "penalized". A
+    safeguarded Newton method solves for the logarithm of the step.
     """
     penalized = form == "penalized"
     low, high = (1.0 / most, 1.0 / least) if penalized else (least, most)
     step = math.sqrt(low) * math.sqrt(high)
-    at = _squared(v, groups, step)
+    squares = _squared(v, groups, step)
     for _ in range(MAX_STEPS):
-        reached = step * at.gauge if penalized else at.gauge
-        off = reached / amount - 1.0
-        if (off < 0.0) == penalized:
+        value = step * squares.gauge if penalized else squares.gauge
+        residual = value / amount - 1.0
+        if (residual < 0.0) == penalized:
             low = step
         else:
             high = step
-        if abs(off) <= 4e-16 or high <= low * (1.0 + 4e-16):
+        if abs(residual) <= 4e-16 or high <= low * (1.0 + 4e-16):
             break
-        s = (v - at.point) / step
-        share = step * float(s @ at.jacobian().apply(s)) / max(at.gauge**2, TINY)
-        # The derivative of log(reached) by log(step).
+        s = (v - squares.point) / step
+        share = step * float(s @ squares.jacobian().apply(s)) / max(squares.gauge**2, TINY)
+        # The derivative of log(value) with respect to log(step).
         slope = 1.0 - share if penalized else -share
-        proposal = step * math.exp(-math.log1p(off) / slope) if abs(slope) > 1e-3 else math.inf
+        proposal = step * math.exp(-math.log1p(residual) / slope) if abs(slope) > 1e-3 else math.inf
         if not low < proposal < high:
             proposal = math.sqrt(low) * math.sqrt(high)
         if proposal == step:
             break
         step = proposal
-        at = _squared(v, groups, step)
-    return step, at
+        squares = _squared(v, groups, step)
+    return step, squares
 
 
 def _jacobian(v: Array, point: SquaredPoint, step: float, form: Form) -> ProxJacobian:

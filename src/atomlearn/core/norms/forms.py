@@ -40,6 +40,7 @@ def l1_point(v: Array, weights: Array | float, amount: float, form: Form) -> Pro
     """Return the proximal map of ``form`` of sum_j weight_j |v_j|, all weights > 0."""
 
     def polar(z: Array) -> float:
+        """Return the polar norm max_j |z_j| / weight_j."""
         return float((np.abs(z) / weights).max(initial=0.0))
 
     def exact(offset: float, slope: float) -> float:
@@ -106,7 +107,7 @@ def _search(
     high: float,
     guess: Callable[[float, float], float] | None,
 ) -> tuple[float, ProxPoint]:
-    """Return the root theta of gauge(x(theta)) = offset + slope theta, and x(theta).
+    """Return the root theta of gauge(x(theta)) = offset + slope * theta, and x(theta).
 
     The right side is theta / amount for "squared" and the radius for "constrained". ``start`` :
     x(0); ``high`` : polar(v), an upper bound on theta; ``guess`` : (offset, slope) -> theta, a
@@ -114,7 +115,7 @@ def _search(
     """
     slope, offset = (1.0 / amount, 0.0) if form == "squared" else (0.0, amount)
     low = 0.0
-    # gauge(x(theta)) decreases from gauge(v) at 0 to 0 at the polar; start from the chord.
+    # gauge(x(theta)) decreases from gauge(v) at 0 to 0 at the polar; the secant gives the start.
     theta = high * (start.gauge - offset) / (start.gauge + slope * high)
     theta = theta if guess is None else guess(offset, slope)
     point = penalized(v, theta)

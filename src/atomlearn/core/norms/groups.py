@@ -56,7 +56,7 @@ class Groups(RatedNorm):
         return self if listed is self.groups else Groups(listed, weights)
 
     def as_groups(self, n_features: int, nonnegative: bool = False) -> GroupWeights | None:
-        """Groups and weights of the norm itself, if none is free or left out."""
+        """Return the groups and weights of the norm, if all weights are positive and finite."""
         partition, weights = self.parts(n_features)
         if nonnegative or not _priced(weights):
             return None
@@ -67,10 +67,11 @@ class Groups(RatedNorm):
         w = to_float64(w)
         partition, weights = self.parts(w.size)
         norms = partition.norms(w)
-        used = norms > 0
-        return float(weights[used] @ norms[used])
+        is_positive = norms > 0
+        return float(weights[is_positive] @ norms[is_positive])
 
     def _groups(self, n_features: int) -> Partition:
+        """Return the partition whose groups are rated."""
         return self.partition(n_features)
 
     def ratings(self, scores: Scores) -> Scores:
@@ -97,6 +98,7 @@ class Groups(RatedNorm):
         partition, weights = self.parts(v.size)
 
         def point(norms: Array) -> ProxPoint:
+            """Return the proximal map over the norms of the groups."""
             if _priced(weights):
                 return l1_point(norms, weights, amount, form)
             return L1(weights).prox_point(norms, amount, form)
@@ -104,7 +106,7 @@ class Groups(RatedNorm):
         return lifted_point(v, partition, point)
 
     def restrict(self, columns: Columns, n_features: int) -> Groups:
-        """The same norm over these columns, with the weights of the groups they touch."""
+        """The same norm over these columns, with the weights of their groups."""
         partition, weights = self.parts(n_features)
         restricted, kept_groups = partition.restrict(columns)
         return Groups(restricted, weights[kept_groups])

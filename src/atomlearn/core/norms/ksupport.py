@@ -77,6 +77,7 @@ class KSupport(RatedNorm):
         return scale * float(_kernels.ksupport_gauge(magnitudes / scale, k))
 
     def _support_size(self, n_ratings: int) -> int:
+        """Return k, at most the number of ratings."""
         k: int = given(self)
         return min(k, max(1, n_ratings))
 

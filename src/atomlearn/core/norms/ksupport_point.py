@@ -52,7 +52,7 @@ class Pattern:
         # Rounding can leave a tiny d > 0 next to k entries that have d = 1.
         middle = (unclipped > 0.0) & ~ones & (np.count_nonzero(ones) < k)
         if not (ones.any() or middle.any()):
-            # mu is so large that t |v| - mu cancels: every remaining entry is between.
+            # mu is so large that t |v| - mu cancels: every remaining entry has 0 < d < 1.
             middle = point != 0
         return cls(v, k, mu, point, ones, middle)
 
@@ -79,7 +79,7 @@ class Pattern:
 
 
 def ksupport_point(v: Array, k: int, amount: float, form: Form) -> ProxPoint:
-    """Return one of the three proximal maps of the k-support norm, k <= v.size or beyond."""
+    """Return one of the three proximal maps of the k-support norm; k may exceed v.size."""
     k = max(1, min(k, v.size))
     scale = power_of_two(v)
     scaled = v / scale
@@ -96,7 +96,7 @@ def ksupport_point(v: Array, k: int, amount: float, form: Form) -> ProxPoint:
         polar = float(np.linalg.norm(_kernels.top_magnitude(scaled, k)[1]))
         if (polar <= amount) if form == "penalized" else (amount == 0.0):
             return ProxPoint(np.zeros_like(v), 0.0, lambda: ProxJacobian(np.zeros(v.size)))
-        # The kernel steps to the roots of the equations of the patterns it meets.
+        # The kernel follows the roots of the equations from one pattern of zeros to the next.
         guess = max(gauge / amount - 1.0, TINY)
         mu = _kernels.ksupport_multiplier(scaled, k, amount, form == "penalized", guess)
         if mu == 0.0:  # the amount is below the last digit of v
@@ -107,11 +107,12 @@ def ksupport_point(v: Array, k: int, amount: float, form: Form) -> ProxPoint:
 
 
 def _identity(v: Array, gauge: float) -> ProxPoint:
+    """Return the Jacobian I of a map that leaves v unchanged."""
     return ProxPoint(v.copy(), gauge, lambda: ProxJacobian(np.ones(v.size)))
 
 
 def _jacobian(pattern: Pattern, form: Form) -> ProxJacobian:
-    """Return the generalized Jacobian; that of the squared form, then one more rank-one term.
+    """Return the generalized Jacobian: that of the squared form, plus a rank-one term.
 
     J = identity on 0 < d < 1 minus c s s', 1 / (1 + mu) on d = 1. With n the gradient of the gauge,
     the projection subtracts (J n)(J n)' / n'Jn, and the penalized form adds (J n)(J n)' /

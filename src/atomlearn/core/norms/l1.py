@@ -71,7 +71,7 @@ class L1(RatedNorm):
         return self if sides is self.weights else L1(sides)
 
     def with_names(self, names: Sequence[str]) -> L1:
-        """Return the same norm with numbers by name replaced by one for each column."""
+        """Return the same norm with weights and bounds as arrays instead of mappings from names."""
         return L1(
             _numbers_by_name(self.weights, names, 1.0, "weights"),
             _numbers_by_name(self.lower, names, -np.inf, "lower"),
@@ -125,6 +125,7 @@ class L1(RatedNorm):
         return free, L1(sides._replace(price=price).settled())
 
     def _penalized(self, v: Array, step: float) -> ProxPoint:
+        """Return the proximal map of step * gauge: soft thresholding, clipped at the bounds."""
         sides = self._sides(v.size)
         return soft_point(v, step) if sides is None else sides.point(v, step)
 
@@ -146,13 +147,13 @@ class L1(RatedNorm):
         Without ``nonnegative`` there must be no bounds; with it, exactly lower = 0 for all columns.
         """
         sides = self._sides(n_features)
-        each = np.arange(n_features)
+        columns = np.arange(n_features)
         if sides is None:
-            return None if nonnegative else GroupWeights(each, np.ones(n_features))
+            return None if nonnegative else GroupWeights(columns, np.ones(n_features))
         at_zero = bool(((sides.lower == 0) & np.isposinf(sides.upper)).all())
         usable = at_zero if nonnegative else sides.symmetric
         usable &= bool((np.isfinite(sides.price) & (sides.price > 0)).all())
-        return GroupWeights(each, sides.price) if usable else None
+        return GroupWeights(columns, sides.price) if usable else None
 
     @property
     def scores_for_ratings(self) -> Literal["all", "large"] | None:
@@ -227,8 +228,8 @@ class Sides(NamedTuple):
         return cls(price, low, high).settled()
 
     def settled(self) -> Sides:
-        """Return the same with price inf and bounds 0 for columns whose coefficient must be 0."""
-        # Either an infinite weight or two bounds of 0 excludes a column: give it both.
+        """Return the sides with price inf and bounds 0 for columns whose coefficient must be 0."""
+        # An infinite weight, or two bounds of 0, excludes a column: set both.
         is_zero = np.isinf(self.price) | ((self.lower == 0) & (self.upper == 0))
         low = np.where(is_zero, 0.0, self.lower)
         high = np.where(is_zero, 0.0, self.upper)
@@ -252,8 +253,8 @@ class Sides(NamedTuple):
         slack = np.where(np.isfinite(slack), slack, 0.0)
         if (w > self.upper + slack).any() or (w < self.lower - slack).any():
             return float("inf")
-        used = w != 0
-        return float(np.abs(w[used]) @ self.price[used])
+        is_nonzero = w != 0
+        return float(np.abs(w[is_nonzero]) @ self.price[is_nonzero])
 
     def ratios(self, z: Array) -> Array:
         """Return |z_j| / price_j, or 0 if w_j cannot move from 0 in the direction of z_j."""
@@ -284,20 +285,20 @@ class Sides(NamedTuple):
         return ProxPoint(np.copysign(sizes, v), float(price @ sizes), lambda: jacobian)
 
 
-def _numbers_by_name(given: Any, names: Sequence[str], rest: float, what: str) -> Any:
+def _numbers_by_name(numbers: Any, names: Sequence[str], default: float, owner: str) -> Any:
     """Return a mapping of names to numbers as one number per column; other values unchanged."""
-    if not isinstance(given, Mapping):
-        return given
-    unknown = [name for name in given if name not in set(names)]
+    if not isinstance(numbers, Mapping):
+        return numbers
+    unknown = [name for name in numbers if name not in set(names)]
     if unknown:
-        raise ValueError(f"L1: {what} names column {unknown[0]!r}, which X does not have")
-    return np.array([float(given.get(name, rest)) for name in names])
+        raise ValueError(f"L1: {owner} names column {unknown[0]!r}, which X does not have")
+    return np.array([float(numbers.get(name, default)) for name in names])
 
 
-def _numbers(kind: str, value: Any, rest: float, n_features: int) -> Array:
-    """Return ``value`` as one number per column (``rest`` if None); raise if it does not fit."""
+def _numbers(kind: str, value: Any, default: float, n_features: int) -> Array:
+    """Return ``value`` as one number per column (``default`` if None); raise if it does not fit."""
     if value is None:
-        return np.full(n_features, rest)
+        return np.full(n_features, default)
     if isinstance(value, Mapping):
         raise ValueError(
             f"L1: {kind} by name needs columns with names; pass a data frame, or an array"

@@ -106,7 +106,7 @@ class ConstraintExcess(Excess):
             self._minimize(start, constant if math.isfinite(constant) else 1.0, cost)
         else:
             self._minimize_square(start, slope)
-        return max(start, self.t, self._least())
+        return max(start, self.t, self._smallest_t())
 
     def _minimize(
         self, start: float, constant: float, cost: float = 1.0, stays: bool = False
@@ -119,7 +119,7 @@ class ConstraintExcess(Excess):
         # The solver's tolerances are absolute, so the scores are scaled to a size of about 1.
         scale = power_of_two(self.z)
         scaled_z = self.z / scale
-        chosen = self._first(scaled_z)
+        chosen = self._first_columns(scaled_z)
         while True:
             solution = self._program(scaled_z, chosen, start / scale, constant, cost, stays)
             if solution is None:
@@ -180,7 +180,7 @@ class ConstraintExcess(Excess):
         self.t = 0.0
         self.reduced = self.z - self.A.T @ self.multipliers
         sizes = np.abs(self.z) + abs(self.A).T @ np.abs(self.multipliers)
-        # One rounding for each term of a sum, each by half of EPS.
+        # Each term of a sum has one rounding error, of half of EPS.
         self.error = 0.5 * EPS * (self.terms + 1) * sizes
         if not self.multipliers.any():
             self.error = 0.0 * sizes
@@ -191,12 +191,12 @@ class ConstraintExcess(Excess):
         downward = np.where(self.sides.lower < 0, self.error - self.reduced, -np.inf)
         return upward, downward
 
-    def _least(self) -> float:
+    def _smallest_t(self) -> float:
         """Return the smallest t that the multipliers allow: a maximum over all columns."""
         sizes = zip(self._sizes(), self.open, strict=True)
         return max(float((s / self.price)[o].max(initial=0.0)) for s, o in sizes)
 
-    def _first(self, z: Array) -> Columns:
+    def _first_columns(self, z: Array) -> Columns:
         """Return the columns of the first linear program: those most likely to bind.
 
         They have the largest |z_j| / price_j. About as many columns bind as there are multipliers;
@@ -220,13 +220,7 @@ class ConstraintExcess(Excess):
         return order[ratios[order] > t * (1 + 1e-12) + 1e-300]
 
     def _program(
-        self,
-        z: Array,
-        chosen: Columns,
-        start: float,
-        constant: float,
-        cost: float,
-        stays: bool,
+        self, z: Array, chosen: Columns, start: float, constant: float, cost: float, stays: bool
     ) -> tuple[Array, float, float] | None:
         """Return multipliers, t and derivative of a linear program; None without a solution.
 
@@ -261,7 +255,7 @@ class ConstraintExcess(Excess):
         table = np.hstack([rows, excesses])
         right_sides = np.concatenate(limits)
         objective = np.concatenate([[constant], cost * self.b, cost * widths[bounded]])
-        multiplier_limits = [(None, None) if one else (0, None) for one in self.equal]
+        multiplier_limits = [(None, None) if is_equal else (0, None) for is_equal in self.equal]
         variable_limits = [
             (start, start if stays else None),
             *multiplier_limits,
@@ -282,7 +276,7 @@ class ConstraintExcess(Excess):
         return solution.x[1 : m + 1], float(solution.x[0]), float(derivative)
 
     def _lead(self, chosen: Columns, signs: Any, shares: Array) -> None:
-        """Record the columns that bind a program, and the w of its dual solution.
+        """Record the columns whose constraints bind in a program, and the w of its dual solution.
 
         The dual variables ``shares`` of the rows of column j are the positive and the negative part
         of w_j; ``signs`` are the columns and the sign of the rows of each side.
@@ -317,7 +311,8 @@ def constrained_point(
     """Return argmin 1/2 ||x - v||^2 + step * gauge(x) over A x <= b, or = b where ``equal``.
 
     x is the proximal map of the norm at v - A'm. The multipliers m minimize a convex function whose
-    gradient b - A x is piecewise linear: Newton's method ends at the right pieces.
+    gradient b - A x is piecewise linear: Newton's method ends on the right
+    pieces.
     """
     multipliers = np.zeros(b.size)
     for _ in range(MAX_STEPS):
@@ -348,12 +343,12 @@ def constrained_point(
     # The rounding errors of the residuals, for rows that hold with equality.
     point = current.point
     if multipliers.any():
-        left = (
+        residuals = (
             vectors[:, is_positive].T
             @ (A[active] @ point - b[active])
             / np.sqrt(values[is_positive])
         )
-        point = point - factors @ left
+        point = point - factors @ residuals
     price = np.where(np.isfinite(sides.price), sides.price, 0.0)
     return ProxPoint(
         point,

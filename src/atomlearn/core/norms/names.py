@@ -44,23 +44,24 @@ def named_groups(groups: Any, names: Sequence[str], owner: str) -> Any:
 
 
 def needs_names(groups: Any) -> bool:
-    """Return whether these groups speak of columns by name."""
+    """Return whether these groups refer to columns by name."""
     if _is_frame(groups):
         return True
     if isinstance(groups, Mapping):
         return any(map(_has_strings, groups.values()))
-    # A flat list of strings is one label a feature: a partition, not names of columns.
+    # A flat list of strings has one label for each feature: it is a partition, not names of
+    # columns.
     flat = not isinstance(groups, Sequence) or all_text(groups)
     return not flat and any(map(_has_strings, groups))
 
 
 def _is_frame(groups: Any) -> bool:
-    """Return whether this is a data frame, of whichever library."""
+    """Return whether ``groups`` is a data frame of any library."""
     return hasattr(groups, "columns") and hasattr(groups, "to_numpy")
 
 
 def _has_strings(group: Any) -> bool:
-    """Return whether this is text, or holds some."""
+    """Return whether ``group`` is a string, or contains one."""
     if isinstance(group, np.ndarray) and group.dtype != object:
         return group.dtype.kind in "US"
     items = group if isinstance(group, Sequence | np.ndarray | set | frozenset) else ()

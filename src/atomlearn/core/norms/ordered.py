@@ -88,6 +88,7 @@ class OWL(VectorNorm):
         return OWL(self._weights(n_features)[: len(columns)])
 
     def _best(self, scores: Scores) -> tuple[float, int]:
+        """Return the polar of the scores, and the number of entries of the best atom."""
         magnitudes = -np.sort(-np.abs(scores.full()))
         ratios = np.cumsum(magnitudes) / np.cumsum(self._weights(scores.n_columns))
         best = int(np.argmax(ratios)) if ratios.size else 0
@@ -176,6 +177,7 @@ class LInf(OWL):
         super().__init__(None)
 
     def _weights(self, n_features: int) -> Array:
+        """Return the weights of the maximum norm: 1, 0, 0, ..."""
         return np.where(np.arange(n_features) == 0, 1.0, 0.0)
 
     def restrict(self, columns: Columns, n_features: int) -> LInf:

@@ -21,6 +21,7 @@ class Parameters:
     @classmethod
     @cache
     def _parameter_names(cls) -> tuple[str, ...]:
+        """Return the names of the constructor's parameters."""
         signature = inspect.signature(cls.__init__)
         return tuple(name for name in signature.parameters if name != "self")
 
@@ -66,16 +67,18 @@ class Parameters:
             return NotImplemented
         own_parameters = self.get_params(deep=False)
         other_parameters = other.get_params(deep=False)
-        return all(_same(own_parameters[name], other_parameters[name]) for name in own_parameters)
+        return all(
+            _are_equal(own_parameters[name], other_parameters[name]) for name in own_parameters
+        )
 
 
-def _same(left: Any, right: Any) -> bool:
+def _are_equal(left: Any, right: Any) -> bool:
     """Return whether two parameters are equal; arrays and lists are compared by their entries."""
     if isinstance(left, np.ndarray) or isinstance(right, np.ndarray):
         return np.array_equal(np.asarray(left), np.asarray(right))
     if isinstance(left, list | tuple) and isinstance(right, list | tuple):
-        return len(left) == len(right) and all(map(_same, left, right))
+        return len(left) == len(right) and all(map(_are_equal, left, right))
     try:
         return left is right or bool(left == right)
-    except ValueError:  # arrays of some kind, which are equal by their entries
+    except ValueError:  # array-like values, which are compared by their entries
         return False

@@ -40,6 +40,7 @@ class Membership:
 
     @property
     def n_sets(self) -> int:
+        """Number of sets."""
         return self.starts.size - 1
 
     @property
@@ -84,9 +85,9 @@ def membership_of(groups: Any, n_features: int, owner: str) -> Membership:
         members, starts = _matrix_groups(groups, n_features, owner)
     elif is_listing(groups):
         lists = [_index_list(g, number, owner) for number, g in enumerate(groups)]
-        check_members(sum(one.size for one in lists), owner)
+        check_members(sum(group.size for group in lists), owner)
         members = np.concatenate([np.zeros(0, dtype=np.int64), *lists])
-        starts = np.cumsum([0, *(one.size for one in lists)])
+        starts = np.cumsum([0, *(group.size for group in lists)])
     else:
         raise TypeError(
             f"{owner}: groups must be index lists such as [[0, 1], [1, 2]], a membership matrix, "
@@ -161,7 +162,7 @@ def _checked_members(sets: Membership, n_features: int, owner: str) -> Columns:
 
 
 def is_listing(value: object) -> bool:
-    """Return whether this is a listing of several things, and no text."""
+    """Return whether ``value`` is an iterable other than a string."""
     return isinstance(value, Iterable) and not isinstance(value, str | bytes)
 
 
@@ -312,4 +313,6 @@ def _is_labels(groups: Any) -> bool:
     if not is_listing(groups) or isinstance(groups, Mapping) or sparse.issparse(groups):
         return False
     items = list(groups)
-    return bool(items) and all(isinstance(one, numbers.Number | np.generic | str) for one in items)
+    return bool(items) and all(
+        isinstance(item, numbers.Number | np.generic | str) for item in items
+    )

@@ -80,7 +80,8 @@ class UserNorm(Parameters, Norm):
         self._value = value
         self.symmetric = symmetric
         self.name = name
-        #: Atoms that new ones are compared with; cleared if the oracle or n_features changes.
+        #: Atoms that new atoms are compared with; they are dropped if the oracle or n_features
+        #: changes.
         self._former: list[Atom] = []
         self._asked: tuple[Any, ...] = ()
         self._last: tuple[Array, Atom, float] | None = None
@@ -150,16 +151,16 @@ class UserNorm(Parameters, Norm):
             self._former = []
             self._last = None
         if self._last is None or not np.array_equal(self._last[0], z):
-            none = Atom(np.zeros(0, dtype=np.int64), np.zeros(0))
-            atom = none
-            reached = 0.0
+            empty = Atom(np.zeros(0, dtype=np.int64), np.zeros(0))
+            atom = empty
+            value = 0.0
             if z.any():
                 atom = self._read(self.oracle(z.copy()), z.size)
-                reached = float(atom.values @ z[atom.columns])
-                self._compare(atom, reached, z)
+                value = float(atom.values @ z[atom.columns])
+                self._compare(atom, value, z)
                 n_cached = max(1, min(REMEMBERED, REMEMBERED_ENTRIES // z.size))
                 self._former = [*self._former, atom][-n_cached:]
-            self._last = (z, atom, reached) if reached > 0 else (z, none, 0.0)
+            self._last = (z, atom, value) if value > 0 else (z, empty, 0.0)
         return self._last[1:]
 
     def _read(self, answer: Any, n_features: int) -> Atom:
@@ -218,23 +219,23 @@ class UserNorm(Parameters, Norm):
         dense[columns] = values
         return dense
 
-    def _compare(self, atom: Atom, reached: float, z: Array) -> None:
-        """Raise ValueError if a known atom beats the oracle's: -a, or an earlier atom.
+    def _compare(self, atom: Atom, value: float, z: Array) -> None:
+        """Raise ValueError if a known atom, -a or an earlier one, is better than the oracle's.
 
-        reached : <a, z> of the oracle's atom a.
+        value : <a, z> of the oracle's atom a.
         """
-        if self.symmetric and reached < 0:
+        if self.symmetric and value < 0:
             raise ValueError(
-                f"{self._title}: the oracle's atom has <a, z> = {reached} < 0, so -a is better; "
+                f"{self._title}: the oracle's atom has <a, z> = {value} < 0, so -a is better; "
                 "return the atom of largest <a, z>, or pass symmetric=False if -a is not an atom"
             )
         for former in self._former:
             other = float(former.values @ z[former.columns])
             other = abs(other) if self.symmetric else other
             longest = max(l2_norm(former.values), l2_norm(atom.values))
-            if other > max(reached, 0.0) + BEATEN * l2_norm(z) * longest:
+            if other > max(value, 0.0) + BEATEN * l2_norm(z) * longest:
                 raise ValueError(
-                    f"{self._title}: the oracle's atom has <a, z> = {reached}, but an atom that "
+                    f"{self._title}: the oracle's atom has <a, z> = {value}, but an atom that "
                     f"it returned before has {other}; it must return the best atom for every z, "
                     "or the gap would prove nothing"
                 )

@@ -8,15 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from atomlearn.core.interfaces import (
-    EPS,
-    Array,
-    Atom,
-    Columns,
-    ProxJacobian,
-    ProxPoint,
-    Scores,
-)
+from atomlearn.core.interfaces import EPS, Array, Atom, Columns, ProxJacobian, ProxPoint, Scores
 from atomlearn.core.norms.base import VectorNorm
 from atomlearn.core.norms.names import named_groups
 from atomlearn.core.norms.partition import Membership, membership_of
@@ -81,32 +73,34 @@ class ZeroSum(VectorNorm):
         """||w||_1, or infinity where the coefficients of a composition do not sum to zero."""
         w = to_float64(w)
         size = float(np.abs(w).sum())
-        sums = [w[members].sum() for members in self._listed(w.size)]
+        sums = [w[members].sum() for members in self._compositions(w.size)]
         return size if np.abs(sums).max(initial=0.0) <= ROUNDING * size else math.inf
 
     def polar(self, scores: Scores) -> float:
-        """The largest half of a range of scores, or size of a score in no composition."""
+        """The maximum of (max z - min z) / 2 over compositions, and of |z_j| over other columns."""
         z = scores.full()
-        halves = [0.5 * float(np.ptp(z[members])) for members in self._listed(z.size)]
-        return max([*halves, float(np.abs(z[self._alone(z.size)]).max(initial=0.0))])
+        halves = [0.5 * float(np.ptp(z[members])) for members in self._compositions(z.size)]
+        return max([*halves, float(np.abs(z[self._unlisted_columns(z.size)]).max(initial=0.0))])
 
     def polar_of_sizes(self, sizes: Scores) -> float:
         """The mean of the two largest sizes of a composition, whose signs may differ."""
         z = sizes.full()
-        halves = [0.5 * float(np.sort(z[m])[-2:].sum()) for m in self._listed(z.size) if m.size > 1]
-        return max([*halves, float(z[self._alone(z.size)].max(initial=0.0))])
+        halves = [
+            0.5 * float(np.sort(z[m])[-2:].sum()) for m in self._compositions(z.size) if m.size > 1
+        ]
+        return max([*halves, float(z[self._unlisted_columns(z.size)].max(initial=0.0))])
 
     def best_columns(self, scores: Scores, count: int) -> Columns:
         """The columns of the largest and of the smallest scores, best pair first."""
         z = scores.full()
         pairs = []
-        for members in self._listed(z.size):
+        for members in self._compositions(z.size):
             order = members[np.argsort(-z[members], kind="stable")]
             count_of_pairs = min(order.size // 2, max(count, 1))
             first = order[:count_of_pairs]
             last = order[::-1][:count_of_pairs]
             pairs += list(zip(z[first] - z[last], first, last, strict=True))
-        pairs += [(2.0 * abs(z[j]), j, j) for j in self._alone(z.size)]
+        pairs += [(2.0 * abs(z[j]), j, j) for j in self._unlisted_columns(z.size)]
         pairs.sort(key=lambda pair: -pair[0])
         chosen = [pair for pair in pairs[: max(count, 1)] if pair[0] > 0]
         columns = np.array([j for _, *both in chosen for j in both], dtype=np.int64)
@@ -124,14 +118,14 @@ class ZeroSum(VectorNorm):
         """The same norm on these columns, which sum to zero within each composition."""
         position = np.full(n_features, -1, dtype=np.int64)
         position[columns] = np.arange(columns.size)
-        parts = [position[members] for members in self._listed(n_features)]
+        parts = [position[members] for members in self._compositions(n_features)]
         lists = [kept for part in parts if (kept := part[part >= 0]).size]
         return ZeroSum(membership_of(lists, columns.size, "ZeroSum"))
 
     def _penalized(self, v: Array, step: float) -> ProxPoint:
         """Soft thresholding after a shift of each composition, so that it sums to zero."""
         x = np.sign(v) * np.maximum(np.abs(v) - step, 0.0)
-        listed = self._listed(v.size)
+        listed = self._compositions(v.size)
         for members in listed:
             x[members] = balanced(v[members], step)
         factors = np.zeros((v.size, len(listed)))
@@ -155,12 +149,12 @@ class ZeroSum(VectorNorm):
             )
         return sets
 
-    def _listed(self, n_features: int) -> list[Columns]:
+    def _compositions(self, n_features: int) -> list[Columns]:
         """Return the columns of each composition."""
         sets = self._sets(n_features)
         return np.split(sets.members, sets.starts[1:-1])[: sets.n_listed]
 
-    def _alone(self, n_features: int) -> Columns:
+    def _unlisted_columns(self, n_features: int) -> Columns:
         """Return the columns of no composition."""
         sets = self._sets(n_features)
         return sets.members[sets.starts[sets.n_listed] :]
@@ -190,14 +184,14 @@ def balanced(v: Array, step: float) -> Array:
 
     at_ends = total(ends)
     position = int(np.clip(np.searchsorted(-at_ends, 0.0, side="left"), 1, ends.size - 1))
-    left = at_ends[position - 1]
+    slope_before = at_ends[position - 1]
     right = at_ends[position]
-    share = left / (left - right) if left > right else 0.0
+    share = slope_before / (slope_before - right) if slope_before > right else 0.0
     shift = ends[position - 1] + share * (ends[position] - ends[position - 1])
     shifted = v - shift
     x = np.sign(shifted) * np.maximum(np.abs(shifted) - step, 0.0)
     active = np.flatnonzero(x)
     if active.size:
-        # Rounding of the sum, spread over the coefficients that move.
+        # The rounding error of the sum is spread over the coefficients that are free to move.
         x[active] -= x.sum() / active.size
     return np.asarray(x)

@@ -116,7 +116,7 @@ class Problem:
     ) -> Problem:
         """Check every part, and that the parts fit together, before any arithmetic."""
         n_samples = design.shape[0]
-        # Targets that are stored with the rows are not given here.
+        # If the targets are stored with the rows, this array is absent.
         target = np.ones(n_samples) if y is None else loss.check_target(y)
         if target.shape[0] != n_samples:
             raise ValueError(
@@ -213,7 +213,7 @@ def over_sums(problem: Problem) -> Problem:
 
 
 def with_offset(problem: Problem, offset: object) -> Problem:
-    """Return the problem with an offset (n_samples,) added to X w + b; itself if it is None."""
+    """Return the problem with an offset (n_samples,) added to X w + b; unchanged if it is None."""
     if offset is None:
         return problem
     numbers = check_offset(offset, problem.y.size)
@@ -226,7 +226,7 @@ def with_offset(problem: Problem, offset: object) -> Problem:
 
 
 def with_free(problem: Problem, unpenalized: object) -> Problem:
-    """Return the problem with the columns ``unpenalized`` (indices or a mask) not penalized.
+    """Return the problem in which the columns ``unpenalized`` (indices or a mask) have no penalty.
 
     Columns that are free already stay free, and columns that the norm does not penalize are added.
     All of them remain columns of X. Their scores are 0 at every point, so a norm that does not grow
@@ -247,13 +247,15 @@ def with_free(problem: Problem, unpenalized: object) -> Problem:
     # Samples without weight must not change the scale of the basis.
     Z = np.where((problem.weight > 0.0)[:, None], Z, 0.0)
     intercept = problem.fit_intercept
-    before = free_columns(problem.loss)
-    if before is not None:
+    columns = free_columns(problem.loss)
+    if columns is not None:
         # Intercepts of tasks are free columns, too; all are fitted together.
-        intercept = before.intercept
-        other_columns = before.columns
+        intercept = columns.intercept
+        other_columns = columns.columns
         n_before = 0 if problem.free is None else problem.free.size
-        other_columns = other_columns.toarray() if before.is_sparse else other_columns[:, n_before:]
+        other_columns = (
+            other_columns.toarray() if columns.is_sparse else other_columns[:, n_before:]
+        )
         Z = np.hstack([Z, other_columns])
     loss = FreeColumns(plain_loss(problem.loss), Z, intercept)
     return replace(problem, loss=loss, fit_intercept=False, free=free, regularizer=regularizer)
@@ -282,7 +284,7 @@ def with_amount(problem: Problem, amount: float) -> Problem:
 
 
 def with_deadline(problem: Problem, deadline: Deadline) -> Problem:
-    """Return the problem with this deadline, unless its own is sooner."""
+    """Return the problem with this deadline, unless its own deadline is earlier."""
     sooner = problem.deadline.sooner(deadline)
     return problem if sooner is problem.deadline else replace(problem, deadline=sooner)
 
@@ -382,7 +384,7 @@ def loss_gradient(problem: Problem, linear: Array, shift: float = 0.0) -> Array:
 def negligible_objective(problem: Problem) -> float:
     """Return an objective that rounding cannot distinguish from 0: residuals of a few eps times y.
 
-    For labels it is a thousandth of eps times f(0), since losses of labels only fade out.
+    For labels it is a thousandth of eps times f(0), since losses of labels only tend to 0.
     """
     least = 1e-3 * EPS if problem.loss.task == "classification" else 64.0 * EPS**2
     return least * loss_at_zero(problem)

@@ -109,12 +109,12 @@ def prove(
     scores = problem.design.scores(v) if scores is None else scores
     price = prove_from(problem, columns, weights, prediction, v, scores, gauge, tolerance)
     if lengths is None:
-        used = np.flatnonzero(weights)
-        columns = used if columns is None else columns[used]
-        weights = weights[used]
+        support = np.flatnonzero(weights)
+        columns = support if columns is None else columns[support]
+        weights = weights[support]
         lengths = problem.measured.of(problem.design, problem.weight, columns)
-    at = (weights, prediction, v)
-    price.certificate = with_rounding(problem, price.certificate, *at, columns, lengths)
+    point = (weights, prediction, v)
+    price.certificate = with_rounding(problem, price.certificate, *point, columns, lengths)
     return price
 
 
@@ -294,13 +294,13 @@ def rounding_bound(
     amount = problem.regularizer.amount
     # This bounds the error of the predictions, which changes f by its slope and its curvature.
     sizes = np.abs(weights)
-    each = growth(weights.size)
-    off = each * float(sizes.dot(lengths.summed))
-    shift = each * float(sizes.dot(np.abs(lengths.offsets)))
-    square = off * off + shift * shift * problem.y.size
-    total += slope * off + curved(problem, square, prediction)
-    # The error of a score is at most a rounding of its column's length; twice, as sum(v) = 0 only
-    # up to rounding.
+    relative_error = growth(weights.size)
+    error = relative_error * float(sizes.dot(lengths.summed))
+    shift = relative_error * float(sizes.dot(np.abs(lengths.offsets)))
+    square = error * error + shift * shift * problem.y.size
+    total += slope * error + curved(problem, square, prediction)
+    # The error of a score is at most a rounding error of its column's length; it counts twice, as
+    # sum(v) = 0 holds only up to rounding.
     scores = ArrayScores(2.0 * growth(count) * slope * lengths.scored)
     reach, ranges = polar_of_errors(problem, columns, scores)
     # The derivative of R* with respect to the polar is the largest gauge that the optimum can have.
@@ -324,16 +324,16 @@ def lost_in_loss(
     z = ``prediction``, v = ``dual``, and ``size`` is the sum of magnitudes of the loss terms.
     ``square`` is the sum of squares of errors of z, beyond the rounding of z itself.
     """
-    counted = where_weighted(prediction, problem.weight)
-    length = float(counted.dot(counted))
-    total = growth(counted.size) * (size + math.sqrt(dual.dot(dual)) * math.sqrt(length))
+    predictions = where_weighted(prediction, problem.weight)
+    length = float(predictions.dot(predictions))
+    total = growth(predictions.size) * (size + math.sqrt(dual.dot(dual)) * math.sqrt(length))
     total += problem.loss.slack(problem.y, prediction, dual, problem.weight)
-    # Predictions are rounded themselves, which counts even if the slope is 0.
+    # The predictions have rounding errors, which count even if the slope is 0.
     return total + curved(problem, EPS**2 * length + square, prediction)
 
 
 def curved(problem: Problem, square: float, prediction: Array | None = None) -> float:
-    """Return the second-order term of f for errors e of the predictions, with ||e||^2 = ``square``.
+    """Return the second-order term of f for errors e of the predictions, ||e||^2 = ``square``.
 
     If the second derivative of the loss is unbounded, it is evaluated at ``prediction``; without a
     ``prediction``, the term is 0.
@@ -403,9 +403,9 @@ def raised_by_floats(problem: Problem, prediction: Array) -> float:
     g, b = free.free_part(y, prediction, s)
     b = (b + problem.origin) - problem.origin
     value = free.inner.value(y, prediction + (free.columns @ g + b), s)
-    off = growth(g.size + 1) * (abs(free.columns) @ np.abs(g) + abs(b))
+    error = growth(g.size + 1) * (abs(free.columns) @ np.abs(g) + abs(b))
     # Independent rounding errors are multiplied by the slopes; their sum is bounded by the root of
     # the sum of squares.
-    change = float(np.linalg.norm(loss_gradient(problem, prediction) * off))
-    change += curved(problem, float(off @ off), prediction)
+    change = float(np.linalg.norm(loss_gradient(problem, prediction) * error))
+    change += curved(problem, float(error @ error), prediction)
     return float(max(value - loss_value(problem, prediction), 0.0)) + change

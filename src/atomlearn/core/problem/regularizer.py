@@ -100,7 +100,7 @@ class Regularizer:
         if self.form == "constrained":
             return self.amount * max(polar, 0.0)
         beyond = polar - self.amount
-        # With a NaN polar nothing is proved.
+        # If the polar is NaN, nothing is proved.
         return 0.0 if beyond <= 0 else gauge_bound * beyond
 
     def best_columns(self, scores: Scores, count: int, gauge_bound: float) -> Columns:
@@ -135,8 +135,8 @@ class Regularizer:
     def prox_point(self, v: Array, step: float, tau: float = 0.0) -> ProxPoint:
         """Return argmin_x 1/2||x - v||^2 + step * (tau/2 ||x||^2 + R(x)) with its Jacobian.
 
-        FloatingPointError where a step of a solver has left the floats: it is to be shortened, or
-        the last good point kept.
+        Raise FloatingPointError if the point overflows: the solver then shortens its step, or keeps
+        the last finite point.
         """
         if not (math.isfinite(step) and math.isfinite(v.sum())):
             raise FloatingPointError("a step of the solver is beyond the largest float")

@@ -73,7 +73,8 @@ class Measured:
         _, _, known, lengths, scored = self._known if is_current else _nothing
         new = np.setdiff1d(columns, known)
         if new.size:
-            # In pieces: a solver over all columns must not hold a second copy of X.
+            # The lengths are computed in pieces, so that a solver over all columns does not hold a
+            # second copy of X.
             at_once = max(1, LIMITS.piece_entries // design.shape[0])
             parts = np.split(new, range(at_once, new.size, at_once))
             has_weight = counted(weight)
@@ -124,8 +125,8 @@ def counted(weight: Array) -> Array | None:
 def less(numbers: Array, *others: Array | float) -> Array:
     """Return the numbers minus all others, rounded once, to half a unit in the last place.
 
-    One after the other, each difference would be off by half a digit of itself, which may be more
-    than all that is left at the end. [Dekker 1971, doi:10.1007/BF01397083]
+    If they were subtracted one after the other, each difference would have a rounding error of its
+    own, which may exceed the final result. [Dekker 1971, doi:10.1007/BF01397083]
     """
     total = numbers
     error = 0.0 * numbers

@@ -54,7 +54,8 @@ def verification(problem: Any, result: Any) -> Verification:
     other = _verification(problem, result.proved_by)
     if other.lower <= own_bounds.lower:
         return own_bounds
-    # The error of the objective of this point counts in addition to that of the other's proof.
+    # Two errors are added: that of the objective of this point, and that of the other point's
+    # proof.
     lower = other.lower - own_bounds.rounding
     return Verification(own_bounds.upper, lower, own_bounds.rounding + other.rounding, other.dual)
 

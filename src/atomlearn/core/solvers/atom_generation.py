@@ -49,9 +49,11 @@ class RayState(State):
     refit_gap: float = np.inf
 
     def parts(self) -> tuple[tuple[Atom, float], ...]:
+        """Return the atoms and their weights."""
         return () if self.atoms is None else self.atoms.parts(self.shares)
 
     def check(self) -> None:
+        """Raise AssertionError if an invariant of the state fails."""
         State.check(self)
         assert self.atoms is not None
         assert self.shares.shape == (self.atoms.size,)
@@ -161,11 +163,7 @@ def gap_target(
 
 
 def priced_atoms(
-    problem: Problem,
-    atoms: AtomSet,
-    shares: Array,
-    intercept: float,
-    tol: float = 0.0,
+    problem: Problem, atoms: AtomSet, shares: Array, intercept: float, tol: float = 0.0
 ) -> RayState:
     """Return the state at w = U c with its certificate and best atom, by one pass over the data.
 
@@ -207,8 +205,8 @@ def _entering(price: Pricing) -> Atom | None:
 
 def without_zeros(atoms: AtomSet, fit: Refit) -> tuple[AtomSet, Refit]:
     """Return the atoms of positive weight, and the fit restricted to them."""
-    used = np.flatnonzero(fit.weights > 0)
-    return atoms.take(used), replace(fit, weights=fit.weights[used])
+    support = np.flatnonzero(fit.weights > 0)
+    return atoms.take(support), replace(fit, weights=fit.weights[support])
 
 
 def following(

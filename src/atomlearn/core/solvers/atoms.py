@@ -25,7 +25,7 @@ from atomlearn.core.problem.regularizer import Regularizer
 
 @dataclass(frozen=True, slots=True)
 class AtomSet:
-    """U = [u_1, ..., u_t] as sparse columns with their images, t = ``size``. Never changes.
+    """U = [u_1, ..., u_t] as sparse columns with their images X u; t = ``size``. It is immutable.
 
     Attributes
     ----------
@@ -94,11 +94,11 @@ class AtomSet:
         if numbers.size == self.size:
             return self
         entries = self.entries[:, numbers]
-        used = np.unique(entries.indices)
+        rows = np.unique(entries.indices)
         return AtomSet(
             self.images.gather(numbers),
-            self.columns[used],
-            entries[used],
+            self.columns[rows],
+            entries[rows],
             None if self.gram is None else self.gram[np.ix_(numbers, numbers)],
             tuple(self.keys[number] for number in numbers),
         )
@@ -106,11 +106,11 @@ class AtomSet:
     def merged(self, shares: Array) -> tuple[AtomSet, Array]:
         """Return a set of one atom, w / sum(c) for w = U c, and its weight sum(c); c = shares."""
         total = float(shares.sum())
-        none = self.take(np.zeros(0, dtype=np.int64))
+        empty = self.take(np.zeros(0, dtype=np.int64))
         if not total:
-            return none, np.zeros(0)
+            return empty, np.zeros(0)
         atom = Atom(self.columns, self.combine(shares) / total)
-        return none._append(atom, self.images.predict(shares) / total), np.array([total])
+        return empty._append(atom, self.images.predict(shares) / total), np.array([total])
 
     def find(self, atom: Atom) -> int:
         """Return the index of this atom, or -1 if the set does not contain it."""
@@ -159,7 +159,7 @@ def refit_on_rays(
     """Return argmin over c >= 0, b of  f(X U c + b) + tau/2 ||U c||^2 + R(sum c)  ([V] (5), (6)).
 
     U are the ``atoms``, and ``weights`` (t,) and ``intercept`` are the start of c and b.
-    The master gets it as a problem over the block X U with the norm sum c on c >= 0. Masters that
+    The master receives a problem over the block X U with the norm sum c on c >= 0. Masters that
     do not take a ridge term with U'U are replaced by the QP.
     """
     if problem.tau and not master.takes_metric:

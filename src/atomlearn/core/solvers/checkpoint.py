@@ -117,14 +117,14 @@ class _Place:
     written: float
 
 
-def _write(place: _Place, progress: Progress) -> None:
+def _write(checkpoint: _Place, progress: Progress) -> None:
     """Write the state of a solver and the history of its run to the checkpoint file."""
     state = progress.state
     solver = progress.solver
     header = {
         "format": _FORMAT,
         "version": _VERSION,
-        "problem": place.digest,
+        "problem": checkpoint.digest,
         "solver": solver.state_format,
         "iteration": state.iteration,
         "passes": progress.passes,
@@ -135,11 +135,11 @@ def _write(place: _Place, progress: Progress) -> None:
     content: Arrays = {f"state_{name}": array for name, array in arrays.items()}
     stream = io.BytesIO()
     text = np.array(json.dumps(header))
-    np.savez(stream, allow_pickle=False, about=text, entries=place.entries, **content)
-    write_whole(place.file, stream.getbuffer())
+    np.savez(stream, allow_pickle=False, about=text, entries=checkpoint.entries, **content)
+    write_whole(checkpoint.file, stream.getbuffer())
 
 
-def _same(saved: Array, entries: Array) -> bool:
+def _are_same_entries(saved: Array, entries: Array) -> bool:
     """Return whether these are the same entries (rows, columns), up to the scale of a column."""
     units = np.abs(entries).max(axis=0, initial=0.0)
     return bool(np.all(np.abs(saved - entries) <= 1e-8 * units))
@@ -153,14 +153,14 @@ def _read(file: Path, digest: str, entries: Array, kind: str) -> Resumed:
             if any(item.file_size > item.compress_size for item in archive.zip.infolist()):
                 raise ValueError("a part of it is compressed")
             stored = dict(archive)
-        if bytes in map(type, stored.values()):  # a member is not an array
+        if bytes in map(type, stored.values()):  # a member of the archive is not an array
             raise ValueError("a part of it is no array")
         header = json.loads(stored["about"].item())
         if header["format"] != _FORMAT or header["version"] != _VERSION:
             raise ValueError(f"it is version {header['version']!r} of {header['format']!r}")
         same_problem = header["problem"] == digest
         saved = stored["entries"]
-        same_data = saved.shape == entries.shape and _same(saved, entries)
+        same_data = saved.shape == entries.shape and _are_same_entries(saved, entries)
         history = [Record(**record) for record in header["history"]]
         arrays = {key[6:]: stored[key] for key in stored if key.startswith("state_")}
         numbers = int(header["iteration"]), float(header["passes"]), float(header["seconds"])

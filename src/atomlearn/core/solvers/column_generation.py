@@ -181,20 +181,23 @@ class ColumnGeneration(Solver):
         No outer gap is known yet, so the tolerance is relative to the objective at w = 0.
         """
         master = self.master or choose_master(restricted)
-        weights, intercept, before = self._led_down(restricted, master, weights, intercept)
+        weights, intercept, before = self._start_by_continuation(
+            restricted, master, weights, intercept
+        )
         guess = master.guess(restricted, weights, intercept)
         if guess is not None:
             return guess[0], guess[1], before + guess[2]
         scale = loss_at_zero(restricted)
         sufficient = 0.5 * self.tol * scale
         if math.prod(restricted.design.shape) <= SMALL:
-            # Near rounding a master makes many steps for a gap that sums cannot show.
+            # Near rounding, a master makes many steps for a gap that floating-point sums cannot
+            # resolve.
             rounding = 0.1 * growth(restricted.y.size) * scale
             sufficient = max(1e-4 * sufficient, min(sufficient, rounding))
         refit = master.solve(restricted, weights, intercept, sufficient)
         return refit.weights, refit.intercept, before + refit.steps
 
-    def _led_down(
+    def _start_by_continuation(
         self, restricted: Problem, master: Master, weights: Array, intercept: float
     ) -> tuple[Array, float, int]:
         """Return a start near the optimum by continuation, or the given start if it is near.
@@ -297,11 +300,12 @@ class ColumnGeneration(Solver):
         certificate = state.certificate
         sufficient = 0.5 * self.tol * abs(certificate.objective)
         if not state.candidates.size:
-            # Nothing new to add: only a more exact re-fit can close the gap, down to rounding.
+            # There is no new column to add: only a more exact re-fit can close the gap, down to
+            # rounding.
             return max(min(0.3 * state.refit_gap, sufficient), 0.1 * certificate.rounding)
         if state.prediction.size * size <= SMALL:
-            # The last digits cost a step or two. Equal problems (weights or repeated samples, any
-            # order of columns) then differ only by rounding.
+            # Solving to the last digits takes one or two more steps. Equivalent problems (weights
+            # or repeated samples, any order of columns) then differ only by rounding.
             return max(1e-2 * sufficient, 0.1 * certificate.rounding)
         # An exact re-fit saves a pass near the end. It costs less than a pass if the Hessian of the
         # columns does, or if the columns cost the master no time.
@@ -310,14 +314,14 @@ class ColumnGeneration(Solver):
 
     def _without_idle(self, state: ActiveState) -> ActiveState:
         """Drop the columns of zero weight once they are most of the block."""
-        used = np.flatnonzero(state.weights)
-        if state.columns.size <= 4 * used.size + 1000:
+        support = np.flatnonzero(state.weights)
+        if state.columns.size <= 4 * support.size + 1000:
             return state
         assert state.block is not None
-        state.block = state.block.gather(used)
-        state.lengths = state.lengths.take(used)
-        state.columns = state.columns[used]
-        state.weights = state.weights[used]
+        state.block = state.block.gather(support)
+        state.lengths = state.lengths.take(support)
+        state.columns = state.columns[support]
+        state.weights = state.weights[support]
         return state
 
     def _price(self, problem: Problem, state: ActiveState) -> ActiveState:
@@ -344,8 +348,8 @@ class ColumnGeneration(Solver):
         # Few solutions have more columns than samples.
         share = min(n_features // 100, n_samples, LIMITS.most_dense // n_samples)
         # If n_features is not much larger, gathering all free columns costs much of a pass.
-        free = state.free if n_features <= 2 * state.free else min(state.free, n_features // 10)
-        count = self.batch or max(100, 2 * n_used, share, free)
+        n_free = state.free if n_features <= 2 * state.free else min(state.free, n_features // 10)
+        count = self.batch or max(100, 2 * n_used, share, n_free)
         best = best_columns(count)
         if not n_used and not state.free and best.size >= count and self.batch != 1:
             # The best atom may need more columns; include its neighbors.

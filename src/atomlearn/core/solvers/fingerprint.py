@@ -77,11 +77,11 @@ def _parameters(part: Any) -> list[tuple[str, Any]]:
     names = set(inspect.signature(type(part)).parameters)
     attributes: dict[str, Any] = {}
     state = part.__getstate__()
-    if isinstance(state, list):  # a data class with slots: its fields in their order
+    if isinstance(state, list):  # a data class with slots: compare its fields in their order
         names.update(item.name for item in dataclasses.fields(part))
         attributes.update(zip((item.name for item in dataclasses.fields(part)), state, strict=True))
     elif isinstance(state, tuple):
         attributes.update(state[1])
-    with suppress(TypeError):  # only slots
+    with suppress(TypeError):  # a class with slots only
         attributes.update(vars(part))
     return [(name, attributes[name]) for name in sorted(attributes) if name.lstrip("_") in names]

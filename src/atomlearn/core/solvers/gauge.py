@@ -111,15 +111,15 @@ def decompose(norm: Norm, w: Array, gap: float, max_iter: int) -> Decomposition:
         following = z + (w - dense) / eps
         scores = ArrayScores(following)
         atom = norm.best_atom(scores)
-        reached = top = float(atom.values @ following[atom.columns])
-        new = reached > 1.0 + 0.1 * gap and atoms.find(atom) < 0
+        value = top = float(atom.values @ following[atom.columns])
+        new = value > 1.0 + 0.1 * gap and atoms.find(atom) < 0
         lower_polar, top = norm.polar_bounds(scores)
         if lower_polar < top:
             # A search bounds the polar from below, which proves nothing: get the bound from above.
             top = math.inf if new else norm.polar_bounds(scores, thorough=True)[1]
             atom = norm.best_atom(scores)
-            reached = float(atom.values @ following[atom.columns])
-            new = reached > 1.0 + 0.1 * gap and atoms.find(atom) < 0
+            value = float(atom.values @ following[atom.columns])
+            new = value > 1.0 + 0.1 * gap and atoms.find(atom) < 0
         if top > 0.0:
             lower = max(lower, float(w @ following) / top)
         error = l2_norm(w - dense)
@@ -170,18 +170,18 @@ def _parts(norm: Norm, warm: WarmStart, n_features: int) -> list[tuple[Atom, flo
     """Return atoms and weights of a warm start; [] if its w is no combination of atoms."""
     if warm.atoms:
         return list(warm.atoms)
-    used = np.flatnonzero(warm.weights)
-    columns = warm.columns[used]
-    weights = warm.weights[used]
+    support = np.flatnonzero(warm.weights)
+    columns = warm.columns[support]
+    weights = warm.weights[support]
     dense = np.zeros(n_features)
     dense[columns] = weights
     restricted = norm.restrict(columns, n_features)
     try:
         gauge = norm.value(dense) if restricted is None else restricted.value(weights)
-    except TypeError:  # a norm that has only best atoms
+    except TypeError:  # a norm that only provides best atoms
         decomposition = decompose(norm, dense, 1e-9, 500)
         return list(zip(decomposition.atoms, decomposition.weights.tolist(), strict=True))
     if not math.isfinite(gauge):
-        # Outside the cone of the atoms: begin at zero.
+        # w is outside of the cone of the atoms: start at zero.
         return []
     return [(Atom(columns, weights / gauge), gauge)]

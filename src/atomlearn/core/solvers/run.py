@@ -103,11 +103,13 @@ class Run:
         self.inner = inner
         self.lift = lift
         self.settings = settings
-        self._run_observers = [each for each in settings.observers if isinstance(each, RunObserver)]
-        keepers = sum(each.resumes for each in self._run_observers)
+        self._run_observers = [
+            observer for observer in settings.observers if isinstance(observer, RunObserver)
+        ]
+        keepers = sum(observer.resumes for observer in self._run_observers)
         if keepers > 1:
             raise ValueError(f"one Checkpoint is enough for a solve, got {keepers}")
-        #: Whether an observer may have a point to resume from.
+        #: Whether an observer may provide a point from which the run resumes.
         self.resumes = keepers > 0
         self.progress = Progress(
             problem, settings.solver, settings.search, lift=lift, origin=inner.origin
@@ -127,7 +129,7 @@ class Run:
         The clock, the passes and the history of the run continue those of the resume point.
         """
         offered = [o.begin(self.problem, self.settings.solver) for o in self._run_observers]
-        resumed = next((each for each in offered if each is not None), None)
+        resumed = next((offer for offer in offered if offer is not None), None)
         if resumed is not None:
             self.seconds = resumed.seconds
             self._before = resumed.passes
@@ -154,9 +156,9 @@ class Run:
 
     @property
     def deadline(self) -> Deadline:
-        """When the next step must end: the problem's deadline or the time limit, if sooner."""
-        left = self._limit - self._elapsed()
-        return self.inner.deadline.sooner(Deadline(time.monotonic() + left, self.work))
+        """The time by which the next step must end: the earlier of deadline and time limit."""
+        seconds = self._limit - self._elapsed()
+        return self.inner.deadline.sooner(Deadline(time.monotonic() + seconds, self.work))
 
     def steps(
         self, start: WarmStart | Resumed | None, counted: Counted, passes: float = 0.0
@@ -172,7 +174,7 @@ class Run:
         problem = self.inner
         if problem.loss.smoothed(1.0) is not None:
             solver = solvers.SmoothedSteps(solver)
-        before = counted.passes
+        first_pass = counted.passes
         (done, possible) = problem.design.searched
         state: State | None = None
         while True:
@@ -185,7 +187,7 @@ class Run:
                         with problem.deadline.kept():
                             state = solver.step(problem, state)
                     except TimeIsUp:
-                        self.status = self.out_of() or Status.TIME_LIMIT
+                        self.status = self.spent_limit() or Status.TIME_LIMIT
                         return
                     except FloatingPointError:  # the step overflowed: keep the last finite iterate
                         self.status = Status.STALLED
@@ -198,7 +200,7 @@ class Run:
                 skipped = (
                     1.0 - (n_searched - done) / (spared - possible) if spared > possible else None
                 )
-                self.seen(state, passes + counted.passes - before, skipped=skipped)
+                self.seen(state, passes + counted.passes - first_pass, skipped=skipped)
                 if self.status is not None:
                     return
             yield
@@ -212,8 +214,8 @@ class Run:
         number of passes over the data since this process began the run; ``vectors`` is the number
         of dual vectors that shared the last pass; ``skipped`` is defined in ``Record``.
         """
-        inside = state.certificate
-        state.certificate = given_back(self.inner, inside, state.intercept, state.prediction)
+        certificate = state.certificate
+        state.certificate = given_back(self.inner, certificate, state.intercept, state.prediction)
         progress = self.progress
         progress.record(state, passes + self._before, self._elapsed(), vectors, skipped)
         # Iterates are compared by the gap that more atoms can close. If the best atom is found by
@@ -228,11 +230,11 @@ class Run:
         if self._since is not None:
             self._since += time.monotonic() - began
         status = self.settings.rules.reason(progress) or state.exhausted
-        if status is None and is_perfect(self.inner, inside):
+        if status is None and is_perfect(self.inner, certificate):
             status = Status.PERFECT_FIT
-        self.status = status or self._stall.reason(state) or self.out_of()
+        self.status = status or self._stall.reason(state) or self.spent_limit()
 
-    def out_of(self) -> Status | None:
+    def spent_limit(self) -> Status | None:
         """Return STALLED or TIME_LIMIT if no master steps or no time remain, else None."""
         deadline = self.deadline
         if not deadline.passed:
@@ -254,8 +256,8 @@ class Run:
         result = self._result_at(state, self.settings.rules.relative_gap)
         if state.proved_by is not None:
             other = state.proved_by
-            inside = other.certificate, other.intercept, other.prediction
-            proof = replace(other, certificate=given_back(inner, *inside))
+            arguments = other.certificate, other.intercept, other.prediction
+            proof = replace(other, certificate=given_back(inner, *arguments))
             # This point only proves a lower bound; its own gap may be of any size.
             result.proved_by = replace(self._result_at(proof, math.inf), state=None)
         return result
@@ -384,8 +386,8 @@ class SteppedLevels(Task):
         result = run.result()
         self.run = None
         self.results.append(result)
-        last = len(self.results) == len(self.levels) or run.status in CUT
-        self.done = last or bool(self.reached and self.reached(run.problem, result))
+        is_last = len(self.results) == len(self.levels) or run.status in CUT
+        self.done = is_last or bool(self.reached and self.reached(run.problem, result))
         if not self.done:
             self.warm = result.warm_start()
             result.state = None

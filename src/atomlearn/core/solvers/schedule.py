@@ -124,7 +124,7 @@ def drive(design: Design, tasks: Sequence[Task], n_jobs: int | None = None) -> b
             task.interrupt()
         waiting.update((k, question) for k, question in questions.items() if question is not None)
         if waiting and not any(task.results for task in tasks):
-            # No task has a certified point yet: one more pass certifies those that wait.
+            # No waiting task has a certified point yet: one more pass certifies their points.
             served = _served(design, waiting)
             answers = _read(design, [waiting[number] for number in served])
             for number, answer in zip(served, answers, strict=True):

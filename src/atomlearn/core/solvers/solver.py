@@ -97,10 +97,10 @@ class State:
 
     def warm_start(self) -> WarmStart:
         """Return this point, with all its parts, as the start of another solve."""
-        used = np.flatnonzero(self.weights)
+        support = np.flatnonzero(self.weights)
         return WarmStart(
-            self.columns[used],
-            self.weights[used],
+            self.columns[support],
+            self.weights[support],
             float(self.intercept),
             atoms=self.parts(),
             matrix_parts=self.matrix_parts(),

@@ -65,10 +65,12 @@ class FirstOf(StoppingRule):
 
     @property
     def seconds(self) -> float:  # type: ignore[override]
+        """The time limit of the rule in seconds."""
         return min(rule.seconds for rule in self.rules)
 
     @property
     def relative_gap(self) -> float:  # type: ignore[override]
+        """The relative gap at which the rule reports convergence."""
         return max(rule.relative_gap for rule in self.rules)
 
 
@@ -85,11 +87,13 @@ class RelativeGap(StoppingRule):
     tol: float
 
     def reason(self, progress: Progress) -> Status | None:
+        """Return the status if the rule holds after this step, else None."""
         certificate = progress.state.certificate
         return Status.CONVERGED if certificate.relative_gap <= self.tol else None
 
     @property
     def relative_gap(self) -> float:  # type: ignore[override]
+        """The relative gap at which the rule reports convergence."""
         return self.tol
 
 
@@ -106,6 +110,7 @@ class Iterations(StoppingRule):
     limit: int
 
     def reason(self, progress: Progress) -> Status | None:
+        """Return the status if the rule holds after this step, else None."""
         return Status.ITERATION_LIMIT if progress.state.iteration >= self.limit else None
 
 
@@ -122,6 +127,7 @@ class Passes(StoppingRule):
     limit: float
 
     def reason(self, progress: Progress) -> Status | None:
+        """Return the status if the rule holds after this step, else None."""
         return Status.PASS_LIMIT if progress.passes >= self.limit else None
 
 
@@ -140,10 +146,12 @@ class Seconds(StoppingRule):
     limit: float
 
     def reason(self, progress: Progress) -> Status | None:
+        """Return the status if the rule holds after this step, else None."""
         return Status.TIME_LIMIT if progress.seconds >= self.limit else None
 
     @property
     def seconds(self) -> float:  # type: ignore[override]
+        """The time limit of the rule in seconds."""
         return self.limit
 
 
@@ -160,8 +168,9 @@ class TargetObjective(StoppingRule):
     value: float
 
     def reason(self, progress: Progress) -> Status | None:
-        reached = progress.state.certificate.objective <= self.value
-        return Status.TARGET_REACHED if reached else None
+        """Return the status if the rule holds after this step, else None."""
+        is_reached = progress.state.certificate.objective <= self.value
+        return Status.TARGET_REACHED if is_reached else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,10 +205,11 @@ class RelativeChange(StoppingRule):
     tol: float
 
     def reason(self, progress: Progress) -> Status | None:
+        """Return the status if the rule holds after this step, else None."""
         if len(progress.history) < 2:
             return None
-        before, now = (record.objective for record in progress.history[-2:])
-        small = 0.0 < abs(before - now) <= self.tol * abs(before)
+        previous, now = (record.objective for record in progress.history[-2:])
+        small = 0.0 < abs(previous - now) <= self.tol * abs(previous)
         return Status.SMALL_CHANGE if small else None
 
 
@@ -216,4 +226,5 @@ class Callback(StoppingRule):
     function: Callable[[Progress], bool]
 
     def reason(self, progress: Progress) -> Status | None:
+        """Return the status if the rule holds after this step, else None."""
         return Status.STOPPED_BY_CALLBACK if self.function(progress) else None

@@ -233,21 +233,22 @@ class MatrixCompletion(OneToOneFeatureMixin, TransformerMixin, MatrixModel):
         check_is_fitted(self)
         data = self._checked(X, reset=False, gaps=True)
         standardized = (double(data) - self.mean_) / self.scale_
-        left = np.zeros((data.shape[0], self.rank_))
+        row_factors = np.zeros((data.shape[0], self.rank_))
         ridge = self._n_observed * self.alpha_ * np.eye(self.rank_)
         for row, observed in enumerate(np.isfinite(data)):
             if observed.any() and self.rank_:
                 factors = self.right_[observed]
                 z = standardized[row, observed]
-                left[row] = np.linalg.solve(factors.T @ factors + ridge, factors.T @ z)
-        return self._filled(data, left)
+                row_factors[row] = np.linalg.solve(factors.T @ factors + ridge, factors.T @ z)
+        return self._filled(data, row_factors)
 
-    def _filled(self, data: NDArray[Any], left: Array) -> NDArray[Any]:
+    def _filled(self, data: NDArray[Any], row_factors: Array) -> NDArray[Any]:
         """Return X with the low-rank fit in place of missing entries, in the units of X."""
-        fill = left @ self.right_.T * self.scale_ + self.mean_
+        fill = row_factors @ self.right_.T * self.scale_ + self.mean_
         return np.where(np.isfinite(data), data, fill).astype(data.dtype, copy=False)
 
 
 def _rank(result: Result) -> int:
+    """Return the rank of the low-rank term of a result."""
     factors: Any = result.low_rank
     return int(factors.weights.size)

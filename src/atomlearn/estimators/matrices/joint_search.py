@@ -102,7 +102,8 @@ class JointSearch:
             path = path_of(task.problem, levels[number], settings)
             paths[number, fold] = path
             ended = ended_by([[path]])
-            # Of a search that was cut short the first level counts, so that there is a choice.
+            # If a search was interrupted before any level, its first level counts, so that there is
+            # a choice.
             known = path if ended.is_converged else solved([path])[0]
             for level, result in enumerate(known.results):
                 W = result.coef.reshape(self.data.design.shape[1], -1)

@@ -69,6 +69,7 @@ class MatrixTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Matri
 
     @property
     def _n_features_out(self) -> int:
+        """Number of columns that ``transform`` returns."""
         return int(self.components_.shape[0])
 
 

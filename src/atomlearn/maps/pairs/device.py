@@ -46,8 +46,8 @@ class DevicePairs(DensePairs):
             return ErrorBound(double.relative, absolute)
         rounding = SingleRounding.of(self._columns.tensor.sample)
         # Ten more roundings: casts of x_i, x_j and v, the product, scales, and comparisons.
-        single = rounding.relative(min(self.shape[0], BUDGET.single_terms) + 10)
-        return ErrorBound(double.relative + single, absolute)
+        product_error = rounding.relative(min(self.shape[0], BUDGET.single_terms) + 10)
+        return ErrorBound(double.relative + product_error, absolute)
 
     # --- tiles --------------------------------------------------------------------------------
 

@@ -65,7 +65,7 @@ class PairIndex:
         """Return (i, j) of each column, j = -1 for an input.
 
         Counted from the end, the rows of the triangle begin at the triangular numbers t_r = r (r +
-        1) / 2. A square root in floating point finds r up to one, which integers correct.
+        1) / 2. A floating-point square root gives r up to one, and integer arithmetic corrects it.
         """
         columns = np.asarray(columns, dtype=np.int64)
         backwards = self.n_columns - 1 - columns

@@ -61,16 +61,20 @@ class PolynomialMap(FeatureMap):
 
     @property
     def n_inputs(self) -> int:
+        """Number of inputs."""
         return self.index.n_inputs
 
     @property
     def n_columns(self) -> int:
+        """Number of columns."""
         return self.index.n_columns
 
     def apply(self, X: object) -> Polynomial:
+        """Return the columns of new rows X as a design."""
         return Polynomial.from_map(X, self)
 
     def inputs_of(self, terms: ArrayLike) -> Columns:
+        """Return the inputs of each of these terms."""
         return np.stack(self.index.pairs(self.index.checked(terms)), axis=1)
 
     def names(self, columns: ArrayLike, names: Sequence[str] | None = None) -> list[str]:
@@ -207,9 +211,11 @@ class Polynomial(MappedDesign):
 
     @property
     def work(self) -> PairWork:
+        """Return the counts of products that searches formed."""
         return self._memory.work
 
     def scores(self, v: Array) -> PolynomialScores:
+        """Return the scores X'v of all columns."""
         return PolynomialScores(self._pairs, self.index, self.scaling, v, self._memory)
 
     def scores_many(self, V: Array) -> Sequence[Scores]:
@@ -224,6 +230,7 @@ class Polynomial(MappedDesign):
         return [ArrayScores(z) for z in Z]
 
     def gather(self, columns: Columns) -> Block:
+        """Return these columns as a block."""
         i, j = self.index.pairs(columns)
         return self._pairs.block(i, j, self.scaling.of(i, j))
 
@@ -269,7 +276,7 @@ class Polynomial(MappedDesign):
 
     def columns_of(self, i: ArrayLike, j: ArrayLike) -> Columns:
         """Return the columns of many pairs, as ``column`` does for one."""
-        first, second = np.broadcast_arrays(_whole("i", i), _whole("j", j))
+        first, second = np.broadcast_arrays(_integers("i", i), _integers("j", j))
         linear = second == -1
         small, large = upper_part(first, np.where(linear, first, second))
         d = self.index.n_inputs
@@ -301,7 +308,7 @@ def _rows_of(base: Design, rows: NDArray[np.int64]) -> Design:
     return RowSubset(base, rows) if X is None else SparseDesign(X[rows])
 
 
-def _whole(name: str, values: ArrayLike) -> Columns:
+def _integers(name: str, values: ArrayLike) -> Columns:
     """Return numbers of inputs or columns as int64; raise TypeError unless they are integers."""
     array = np.asarray(values)
     if array.size and array.dtype.kind not in "iu":

@@ -121,7 +121,7 @@ class DensePairs(PairProducts):
         return result
 
     def _inputs(self, i: Columns, j: Columns) -> tuple[NDArray[Any], Columns, Columns]:
-        """Return the inputs of these pairs in Fortran order, and the places of i and j in it."""
+        """Return the inputs of these pairs in Fortran order, and the positions of i and j."""
         inputs, positions = np.unique(np.concatenate([i, j]), return_inverse=True)
         columns = np.asfortranarray(self.base.gather(inputs).dense())
         return columns, positions[: i.size], positions[i.size :]
@@ -129,22 +129,26 @@ class DensePairs(PairProducts):
     def block(self, i: Columns, j: Columns, scales: Array) -> Block:
         """Return the columns scales * x_i * x_j, or scales * x_i for j = -1, as a dense block."""
         result = np.empty((self.base.shape[0], i.size), order="F")
-        # For linear columns, i takes the place of j, and the product is left out.
+        # For linear columns, input i is at the position of j, and no product is taken.
         columns, first, second = self._inputs(i, np.where(j < 0, i, j))
-        for number, (one, other, scale) in enumerate(zip(first, second, scales, strict=True)):
+        for number, (factor, second_factor, scale) in enumerate(
+            zip(first, second, scales, strict=True)
+        ):
             column = result[:, number]
-            np.multiply(columns[:, one], scale, out=column)
+            np.multiply(columns[:, factor], scale, out=column)
             if j[number] >= 0:
-                column *= columns[:, other]
+                column *= columns[:, second_factor]
         return DenseBlock(result)
 
     @cached_property
     def largest(self) -> float:
+        """The largest absolute entry of X."""
         read = self._reader(self.base.dtype)
         cuts = self._cuts(0, self.base.dtype)
         return max((peak_of(read(lo, hi)) for lo, hi in cuts), default=0.0)
 
     def uses_single(self) -> bool:
+        """Return whether sums are computed in single precision."""
         return SETTINGS.single_range[0] < self.largest < SETTINGS.single_range[1]
 
     # --- tiles, of tensors where the columns are ------------------------------------------------
@@ -152,7 +156,7 @@ class DensePairs(PairProducts):
     def _reader(self, dtype: Any, power: int = 1) -> Reader:
         """Return a function that returns columns lo..hi to a power, (n_samples, hi - lo).
 
-        Columns are copied once and not for each piece of work.
+        Columns are copied once, not for each group of inputs.
         """
         base = self.base
         stored = self.base.stored()
@@ -181,7 +185,8 @@ class DensePairs(PairProducts):
         xp = namespace(right)
         n_samples = right.shape[0]
         step = n_samples if right.dtype == xp.float64 else min(BUDGET.single_terms, n_samples)
-        with as_written(right), np.errstate(over="ignore", invalid="ignore"):  # _offer looks
+        # Overflow raises no warning here, because ``_offer`` checks for it.
+        with as_written(right), np.errstate(over="ignore", invalid="ignore"):
             total = xp.matmul(left[:, :step], right[:step, :])
             if n_samples > step:
                 total = in_double(total)
@@ -191,7 +196,7 @@ class DensePairs(PairProducts):
         return total
 
     def _pairs_only(self, tile: Any, lo: int, start: int, index: PairIndex, square: float) -> Any:
-        """Return a tile with zeros outside of pairs, and with weighted squares."""
+        """Return a tile in which entries that are no pairs are 0, and squares are weighted."""
         xp = namespace(tile)
         diagonal = lo - start
         upper_part = xp.triu(tile, k=diagonal + 1)
@@ -229,12 +234,12 @@ class DensePairs(PairProducts):
 
         def work(lo: int, hi: int) -> None:
             """Compute the sums of pairs whose first input is in lo, ..., hi - 1."""
-            left = read(lo, hi)
-            vectors = [to_device_of(left, v[:, None]) for v in V.T]
+            first_columns = read(lo, hi)
+            vectors = [to_device_of(first_columns, v[:, None]) for v in V.T]
             for start, stop in self._cuts(lo, np.float64):
                 right = read(start, stop)
                 for v, sums in zip(vectors, result, strict=True):
-                    tile = self._product((left * v).T, right)
+                    tile = self._product((first_columns * v).T, right)
                     put_tile(to_host(tile), lo, start, index, sums)
 
         self._share_out(work, index, np.float64, V.shape[1])
@@ -255,7 +260,7 @@ class DensePairs(PairProducts):
 
         def work(lo: int, hi: int) -> None:
             """Offer the pairs with first input in lo, ..., hi - 1 that bounds do not exclude."""
-            left: Any = None
+            first_columns: Any = None
             reach = float(change_radii[lo:hi].max())
             size = float(radii[lo:hi].max())
             for start, stop in self._cuts(lo, dtype):
@@ -265,10 +270,10 @@ class DensePairs(PairProducts):
                 if not bound > 0.0 or bound < finalists.enough(slack):
                     continue
                 finalists.count(products=multiplications)
-                if left is None:
-                    left = read(lo, hi)
-                    left = (left * to_device_of(left, weights)).T
-                tile = self._product(left, read(start, stop))
+                if first_columns is None:
+                    first_columns = read(lo, hi)
+                    first_columns = (first_columns * to_device_of(first_columns, weights)).T
+                tile = self._product(first_columns, read(start, stop))
                 if start < hi:
                     tile = self._pairs_only(tile, lo, start, index, square)
                 size_of_tile = size * float(radii[start:stop].max())
@@ -297,15 +302,15 @@ class DensePairs(PairProducts):
         margin = finalists.error.relative * bound + finalists.error.absolute
         if peak < finalists.least_magnitude(margin):
             return
-        # The number of sums wanted have at least the magnitude of this rank in the tile.
+        # With more candidates, the threshold is raised to the ``wanted``-th largest magnitude.
         limit = 4 * finalists.wanted + 4096
-        chosen = _reached(tile, finalists.least_magnitude(margin))
+        chosen = _places_above(tile, finalists.least_magnitude(margin))
         if chosen.size > limit or finalists.threshold == 0.0:
             if height * width >= finalists.wanted:
                 magnitudes = namespace(tile).reshape(abs(tile), (-1,))
                 kth = kth_largest(magnitudes, finalists.wanted)
                 finalists.raise_to(kth * (1.0 - 4e-7) - margin)
-            chosen = _reached(tile, finalists.least_magnitude(margin))
+            chosen = _places_above(tile, finalists.least_magnitude(margin))
         magnitudes = _magnitudes(tile, chosen)
         i, j = np.divmod(chosen, width)
         i = i + lo
@@ -319,7 +324,7 @@ class DensePairs(PairProducts):
         """Return r_i >= sqrt(sum_k |v_k| x_ki^2), tight if that is above 1e-100."""
         with np.errstate(over="ignore"):
             norms = self.base.squared_norms(weights)
-        # Smaller norms may have lost squares to underflow.
+        # Norms below this value may have lost squares to underflow.
         radii: Array = np.sqrt(np.maximum(norms, 1e-200)) * SETTINGS.inflation
         return radii
 
@@ -332,15 +337,15 @@ def peak_of(values: Any) -> float:
     return max(float(to_host(xp.max(values))), -float(to_host(xp.min(values))))
 
 
-def _reached(tile: Any, least: float) -> Columns:
-    """Return the places of the magnitudes >= least."""
+def _places_above(tile: Any, least: float) -> Columns:
+    """Return the flat positions of entries of a tile with magnitude >= ``least``."""
     xp = namespace(tile)
-    reached = xp.reshape(abs(tile) >= least, (-1,))
-    return np.array(to_host(xp.nonzero(reached)[0]), dtype=np.int64)
+    is_reached = xp.reshape(abs(tile) >= least, (-1,))
+    return np.array(to_host(xp.nonzero(is_reached)[0]), dtype=np.int64)
 
 
 def _magnitudes(tile: Any, places: Columns) -> NDArray[Any]:
-    """Return the magnitudes at these places."""
+    """Return the magnitudes of a tile at these flat positions."""
     xp = namespace(tile)
     magnitudes = xp.take(xp.reshape(tile, (-1,)), to_device_of(tile, places))
     return np.array(to_host(abs(magnitudes)))

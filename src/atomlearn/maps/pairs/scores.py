@@ -46,12 +46,7 @@ class PolynomialScores(Scores):
     """
 
     def __init__(
-        self,
-        pairs: PairProducts,
-        index: PairIndex,
-        scaling: Scaling,
-        v: Array,
-        memory: Memory,
+        self, pairs: PairProducts, index: PairIndex, scaling: Scaling, v: Array, memory: Memory
     ) -> None:
         self._pairs = pairs
         self._index = index
@@ -84,7 +79,7 @@ class PolynomialScores(Scores):
         return self._products(columns)
 
     def _list_if_cheaper(self, count: int) -> None:
-        """Compute all scores if that is cheaper than ``count`` single ones."""
+        """Compute all scores if that takes less time than ``count`` single scores."""
         if self._full is None and can_be_listed(self._index):
             work = 0.5 * self._v.size * float(self._index.n_inputs) ** 2
             if 16 * count > self.n_columns or (work < SETTINGS.small_work and count > 0):
@@ -185,7 +180,7 @@ class Memory:
 
 
 def _largest(sizes: Array, count: int) -> float:
-    """Return the count-th largest of these, or 0 if they are fewer."""
+    """Return the ``count``-th largest of the sizes, or 0 if there are fewer."""
     if sizes.size < count:
         return 0.0
     return float(np.partition(sizes, sizes.size - count)[sizes.size - count])

@@ -53,7 +53,7 @@ class ErrorBound:
 
     @classmethod
     def of(cls, n_samples: int, largest: float, single: bool) -> ErrorBound:
-        """Return the bound for tiles on the processor, plus that of the definition itself."""
+        """Return the error bound of tiles on the processor, plus that of scores by definition."""
         # Ten more roundings: casts of x_i, x_j and v, the product, scales, and comparisons.
         double = 2.0 * (n_samples + 10) * 2.0**-53
         least = n_samples * 2.0**-1022 * (1.0 + largest + largest * largest)
@@ -153,7 +153,7 @@ class Finalists:
             self._add(before.columns, listed, np.abs(listed), np.abs(listed))
 
     def enough(self, slack: float = 0.0) -> float:
-        """Return the smallest sum over the change of v that matters for pairs outside the listing.
+        """Return the sum_k (v'_k - v_k) p_k from which on an unlisted pair p is a candidate.
 
         Without a listing it is the smallest sum over v that matters. slack : a bound on the
         rounding of sums by the definition, now and when pairs were listed.
@@ -168,12 +168,12 @@ class Finalists:
         return Listing(v, np.sort(pairs), self.threshold)
 
     def least_magnitude(self, margin: float) -> float:
-        """Return the smallest sum that matters, for sums with errors up to ``margin``."""
+        """Return the sum, with an error up to ``margin``, from which on a pair is a candidate."""
         # Slightly smaller, because it is compared in single precision.
         return max(0.0, (self.threshold / self.scale - margin) * (1.0 - 4e-7))
 
     def count(self, *, products: float = 0.0, possible: float = 0.0) -> None:
-        """Add to the counts of work."""
+        """Add numbers of multiplications to the counts of work."""
         with self._lock:
             self.work.products += products
             self.work.possible += possible

@@ -45,6 +45,7 @@ class SparsePairs(PairProducts):
 
     @cached_property
     def largest(self) -> float:
+        """The largest absolute entry of X."""
         return peak_of(self.base.stored().data)
 
     @property
@@ -72,7 +73,7 @@ class SparsePairs(PairProducts):
             peaks = np.maximum(-low, high)
             sizes = _kernels.sparse_dots(magnitudes, indices, indptr, peaks) * SETTINGS.inflation
         sizes = np.minimum(sizes, np.finfo(np.float64).max)
-        # Most of very many columns may be empty.
+        # If there are very many columns, most may be empty.
         order = np.flatnonzero(sizes)
         order = order[np.argsort(-sizes[order], kind="stable")]
         rank = np.full(sizes.size, -1, dtype=np.int32)
@@ -84,10 +85,12 @@ class SparsePairs(PairProducts):
         return _Ordered(order, rank, sizes[order], table, costs)
 
     def linear(self, v: Array) -> Array:
+        """Return X'v."""
         # Products by columns take half the time if there are many columns.
         return _kernels.sparse_dots(*self._parts, v)
 
     def sums(self, v: Array, i: Columns, j: Columns) -> Array:
+        """Return the scores of the pairs (i, j)."""
         return _kernels.pair_sums_csc(*self._parts, i, j, v)
 
     def block(self, i: Columns, j: Columns, scales: Array) -> Block:
@@ -106,6 +109,7 @@ class SparsePairs(PairProducts):
         return block_of_entries((data, product.indices, product.indptr), n_samples, full)
 
     def uses_single(self) -> bool:
+        """Return whether sums are computed in single precision."""
         return False
 
     def all_sums(self, V: Array, index: PairIndex, squared: bool = False) -> Array:
@@ -173,7 +177,9 @@ class SparsePairs(PairProducts):
                 limits = finalists.enough(slack), threshold, error.relative, error.absolute
                 lo, i, j, sums, products = between(lo, hi, *limits, square, index.shift)
                 finalists.count(products=products)
-                bounds = np.minimum(*(ordered.sizes[ordered.places[some]] for some in (i, j)))
+                bounds = np.minimum(
+                    *(ordered.sizes[ordered.places[positions]] for positions in (i, j))
+                )
                 finalists.offer(np.minimum(i, j), np.maximum(i, j), np.abs(sums), bounds)
 
         _share_out(work, costs)
@@ -226,7 +232,7 @@ def _costs(matrix: sp.csc_array, by_rows: sp.csr_array) -> Array:
 
 
 def _share_out(work: Any, costs: Array) -> None:
-    """Call work(lo, hi) for runs of inputs of bounded cost, one input at least."""
+    """Call work(lo, hi) for consecutive inputs of bounded total cost, at least one input."""
     ends = np.cumsum(costs)
     cuts = [0]
     while cuts[-1] < costs.size:

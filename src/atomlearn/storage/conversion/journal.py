@@ -20,7 +20,8 @@ SPILL = "spill"
 _OURS = {_JOURNAL, SPILL, *FILES}
 
 
-#: A block of rows takes 1 / PIECES of the memory; its transposed copy and the parser need the rest.
+#: A block of rows takes 1 / PIECES of the memory; the rest is for its transposed copy and the
+#: parser.
 PIECES = 8
 
 
@@ -104,7 +105,7 @@ class Workplace:
         }
         write_whole(self.folder / _JOURNAL, json.dumps(content).encode())
 
-    def spill(self, name: str) -> Path:
+    def temporary(self, name: str) -> Path:
         """Return the path of a temporary file of the conversion."""
         return self.folder / SPILL / name
 
@@ -115,11 +116,12 @@ class Workplace:
 
     def finish(self) -> None:
         """Rename the folder to the store; a process killed on the way leaves a complete folder."""
-        # First: without its temporary files, a conversion can only be finished.
+        # The temporary files go first: without them, a conversion can only be finished.
         self.commit(complete=True)
         shutil.rmtree(self.folder / SPILL)
         sync_folder(self.folder)
         os.rename(self.folder, self.out)
         sync_folder(self.out.parent)
-        # Last: until the store has its name, the journal must say that it is complete.
+        # The journal goes last: until the store has its name, the journal must say that it is
+        # complete.
         (self.out / _JOURNAL).unlink()

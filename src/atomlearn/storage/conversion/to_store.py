@@ -120,7 +120,7 @@ def convert_as(
     form = format_of(file)
     status = file.stat()
     with within(memory):
-        opened, notes = _opened(form, file, reading)
+        opened, notes = _open_source(form, file, reading)
     kind = _kind(opened, dtype)
     fingerprint = {
         "source": str(file.resolve()),
@@ -160,7 +160,7 @@ def _check(file: Path, folder: Path, dtype: str, memory: int) -> None:
         raise ValueError(f"memory must be a number of bytes, got {memory}")
 
 
-def _opened(
+def _open_source(
     form: Format, file: Path, reading: Reading
 ) -> tuple[RowSource | ColumnSource, Sequence[str]]:
     """Return the data of a file as a source that is read in pieces, and remarks on reading it."""

@@ -87,7 +87,7 @@ class Transposition:
         X.sum_duplicates()
         rows, columns = X.tocoo().coords
         data = encode_values(X.data, self.kind, rows + first_row, columns)
-        # SciPy has no half precision.
+        # SciPy does not support half precision.
         X.data = data.astype(np.float32) if data.dtype == np.float16 else data
         return X
 
@@ -109,36 +109,37 @@ class Transposition:
         rows["width"] = max(int(rows["width"]), width)
         rows["n"] = self.n_samples + n_rows
         rows["position"] = pieces[-1].position
-        sync_folder(self.work.spill("").parent)
+        sync_folder(self.work.temporary("").parent)
         self.work.commit(rows=rows)
 
-    def _write(self, what: str, array: NDArray[Any]) -> None:
+    def _write(self, name: str, array: NDArray[Any]) -> None:
         """Write one array of the next block to a temporary file.
 
-        ``what`` is "columns", "rows", "values" or "y". Indices are stored in the smallest integer
+        ``name`` is "columns", "rows", "values" or "y". Indices are stored in the smallest integer
         type that holds them.
         """
-        if what in ("columns", "rows"):
+        if name in ("columns", "rows"):
             array = array.astype(np.min_scalar_type(array.max(initial=0)))
-        path = self._file(len(self.rows["blocks"]), what)
+        path = self._file(len(self.rows["blocks"]), name)
         with path.open("wb") as stream:
             header = np.lib.format.header_data_from_array_1_0(array)
             np.lib.format.write_array_header_1_0(stream, header)
-            # Written by Python, whose error reports a full disk; that of np.save does not.
+            # The array is written by Python, whose error reports a full disk; that of np.save does
+            # not.
             stream.write(array.ravel("K").data)
             stream.flush()
             os.fsync(stream.fileno())
 
-    def _file(self, number: int, what: str) -> Path:
+    def _file(self, number: int, name: str) -> Path:
         """Return the path of the temporary file of one array of a block."""
-        return self.work.spill(f"{number:06d}.{what}.npy")
+        return self.work.temporary(f"{number:06d}.{name}.npy")
 
     # --- columns out --------------------------------------------------------------------------
 
-    def _spilled(self, what: str) -> Iterator[NDArray[Any]]:
+    def _spilled(self, name: str) -> Iterator[NDArray[Any]]:
         """Yield one array of each block ("columns", "rows", "values" or "y"), memory-mapped."""
         for number in range(len(self.rows["blocks"])):
-            yield np.load(self._file(number, what), mmap_mode="r", allow_pickle=False)
+            yield np.load(self._file(number, name), mmap_mode="r", allow_pickle=False)
 
     def targets(self) -> NDArray[Any] | None:
         """Return the targets of the rows, if the source has them with the rows."""

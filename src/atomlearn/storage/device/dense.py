@@ -65,6 +65,7 @@ class DenseTensor(HeldTensor):
         return total
 
     def terms(self) -> tuple[int, int]:
+        """Return the numbers of terms that are summed in single precision, and in all."""
         return min(self.shape[0], BUDGET.single_terms), self.shape[0]
 
     def predict(self, weights: Array) -> Array:

@@ -23,7 +23,7 @@ def host_sparse(X: Any) -> Any | None:
             return sp.coo_array((X._values().numpy(), tuple(X._indices().numpy())), shape=shape)
         starts, indices, values = (part.detach().numpy() for part in _parts(X))
     except TypeError:
-        return None  # NumPy does not have its type.
+        return None  # NumPy does not have this type
     array = sp.csr_array(shape) if kind == "csr" else sp.csc_array(shape)
     array.data = values
     array.indices = indices

@@ -136,6 +136,7 @@ class OnDevice(Design):
         return RecheckedScores(self, v)
 
     def scores_many(self, V: Array) -> Sequence[Scores]:
+        """Return the scores X'v for each column v of V."""
         return [ArrayScores(z) for z in np.ascontiguousarray(self.exact_scores(V).T)]
 
     def exact_scores(self, v: Array, columns: Columns | None = None) -> Array:
@@ -143,6 +144,7 @@ class OnDevice(Design):
         return self.tensor.exact(v, columns)
 
     def _squares(self, weights: Array) -> Array:
+        """Return sum_i w_i x_ij^2 of each column j, for w = ``weights``."""
         return self.tensor.exact(weights, None, squared=True)
 
     def candidates(self, single: tuple[Any, Any], count: int) -> Columns:
@@ -154,14 +156,14 @@ class OnDevice(Design):
         magnitude = xp.abs(single[0])
         error = single[1]
         # At least ``count`` columns have scores of this size or more, whatever their errors. A
-        # column whose upper bound is below is not among the largest.
+        # column whose upper bound is smaller is not among the largest.
         bar = kth_largest(magnitude - error, count)
         return np.array(to_host(xp.nonzero(magnitude + error >= bar)[0]), dtype=np.int64)
 
     def single_scores(self, v: Array) -> tuple[Any, Any]:
         """Return X'v summed in float32, and a bound on the error of each score, on the device."""
         xp = namespace(self.tensor.sample)
-        # Scaled, so that no entry of v leaves the range of float32 because of its size.
+        # v is scaled, so that its entries are in the range of float32.
         unit = float(np.abs(v).max(initial=0.0)) or 1.0
         if not math.isfinite(unit):
             raise ValueError("v holds NaN or infinity: check the data and the predictions")
@@ -169,7 +171,7 @@ class OnDevice(Design):
         z = self.tensor.single(scaled.astype(np.float32))
         slack, least = self._errors(SingleRounding.of(z))
         error = slack * float(np.linalg.norm(scaled)) + least
-        # Sums that overflowed are no information: such columns are always candidates.
+        # An overflowed sum contains no information, so its column is always a candidate.
         is_finite = xp.isfinite(z)
         z = xp.where(is_finite, z, xp.zeros_like(z))
         error = xp.where(is_finite, error, xp.full_like(error, math.inf))
@@ -183,6 +185,7 @@ class OnDevice(Design):
         return self.tensor.predict(weights)
 
     def gather(self, columns: Columns) -> Block:
+        """Return these columns as a block."""
         columns = existing_columns(columns, self.shape[1])
         return self.tensor.gather(columns)
 
@@ -209,7 +212,7 @@ class RecheckedScores(Scores):
 
     def __init__(self, design: OnDevice, v: Array) -> None:
         self._design, self._v = design, v.copy()
-        # Zeros take no memory before they are written, and few columns are used.
+        # Zeros take no memory before they are written to, and few columns are used.
         self._exact: Array = np.zeros(design.shape[1])
         self._known: NDArray[np.bool_] = np.zeros(design.shape[1], dtype=bool)
         self._single: tuple[Any, Any] | None = None
@@ -232,7 +235,8 @@ class RecheckedScores(Scores):
         columns = np.asarray(columns, dtype=np.int64)
         unknown = np.unique(columns[~self._known[columns]])
         if unknown.size:
-            # For most of the columns it is cheaper to compute all, without a copy of columns.
+            # If most columns are requested, it is cheaper to compute all of them, without a copy of
+            # columns.
             most_unknown = 2 * unknown.size > self.n_columns
             exact = self._design.exact_scores(self._v, None if most_unknown else unknown)
             unknown = np.flatnonzero(~self._known) if most_unknown else unknown

@@ -60,10 +60,10 @@ class SparseTensor(HeldTensor):
         weights = self._to_device(np.asarray(v, dtype=np.float64))
         width = self.shape[1] if columns is None else columns.size
         result = np.empty((width, *v.shape[1:]))
-        each = [(result, weights)] if v.ndim == 1 else list(zip(result.T, weights.T, strict=True))
+        pairs = [(result, weights)] if v.ndim == 1 else list(zip(result.T, weights.T, strict=True))
         for part, values, rows, starts in self._pieces(columns):
             values = values * values if squared else values
-            for sums, vector in each:
+            for sums, vector in pairs:
                 sums[part] = to_host(_sums(values, rows, starts, vector))
         return result
 
@@ -72,6 +72,7 @@ class SparseTensor(HeldTensor):
         return _sums(self.sample, self._rows, self._starts, weights).double()
 
     def terms(self) -> tuple[Any, Any]:
+        """Return the numbers of terms that are summed in single precision, and in all."""
         lengths = self._starts.diff().double()
         return lengths, lengths
 
@@ -83,8 +84,10 @@ class SparseTensor(HeldTensor):
         w = self._to_device(weights if columns is None else weights[nonzero])
         total = torch.zeros(self.shape[0], dtype=torch.float64, device=self.sample.device)
         for part, values, rows, starts in self._pieces(columns):
-            each = torch.repeat_interleave(w[part], starts.diff(), output_size=values.numel())
-            total.index_add_(0, rows, values * each)
+            weights_of_entries = torch.repeat_interleave(
+                w[part], starts.diff(), output_size=values.numel()
+            )
+            total.index_add_(0, rows, values * weights_of_entries)
         return to_host(total)
 
     def gather(self, columns: Columns) -> Block:
@@ -116,7 +119,8 @@ class SparseTensor(HeldTensor):
         """Return X as a SciPy array on the processor, copied once."""
         if self._host is None:
             X = sp.csc_array(self.shape, dtype=self.dtype)
-            # Set one by one: the constructor would copy 64-bit indices that fit into 32 bits.
+            # The attributes are set one by one, because the constructor would copy 64-bit indices
+            # that fit into 32 bits.
             X.data, X.indices = np.array(to_host(self.sample)), np.array(to_host(self._rows))
             X.indptr = self._begins.astype(X.indices.dtype)
             self._host = X
@@ -125,6 +129,7 @@ class SparseTensor(HeldTensor):
     # --- entries --------------------------------------------------------------------------------
 
     def _to_device(self, array: NDArray[Any]) -> Any:
+        """Return the array as a tensor on the device."""
         return torch_module().from_numpy(np.array(array, order="C")).to(self.sample.device)
 
     def _places(self, columns: Columns) -> tuple[Any, NDArray[np.int64]]:
@@ -149,8 +154,8 @@ class SparseTensor(HeldTensor):
             ends = np.cumsum(self._begins[columns + 1] - self._begins[columns])
         start = 0
         while start < ends.size:
-            before = int(ends[start - 1]) if start else 0
-            stop = int(np.searchsorted(ends, before + BUDGET.tile_entries, side="right"))
+            start_entry = int(ends[start - 1]) if start else 0
+            stop = int(np.searchsorted(ends, start_entry + BUDGET.tile_entries, side="right"))
             group = slice(start, max(stop, start + 1))
             if columns is None:
                 entries: Any = slice(int(self._begins[group.start]), int(self._begins[group.stop]))
@@ -192,11 +197,11 @@ def _has_product(device: str, dtype: Any) -> bool:
     """Return whether PyTorch has a sparse matrix-vector product of this type on this device."""
     torch = torch_module()
     starts = torch.tensor([0, 1], device=device)
-    one = torch.ones(1, dtype=dtype, device=device)
+    ones = torch.ones(1, dtype=dtype, device=device)
     with warnings.catch_warnings(action="ignore"):
         # PyTorch warns once in a process that sparse tensors are in beta.
         try:
-            product = torch.mv(_compressed(starts, starts[:1], one, (1, 1)), one)
+            product = torch.mv(_compressed(starts, starts[:1], ones, (1, 1)), ones)
         except (RuntimeError, NotImplementedError):
             return False
     return float(product[0]) == 1.0

@@ -160,7 +160,9 @@ def _torch_cut() -> float:
     try:
         names = [str(torch.get_float32_matmul_precision())]
     except RuntimeError:
-        names = []  # Set for single backends, so that PyTorch has no common name.
+        # The settings of single backends are different, so that PyTorch has no common name for
+        # them.
+        names = []
     for backend in (torch.backends, torch.backends.cuda, torch.backends.mkldnn):
         for part in (backend, getattr(backend, "matmul", None)):
             names.append(str(getattr(part, "fp32_precision", "none")))

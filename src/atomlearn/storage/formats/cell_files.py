@@ -88,6 +88,7 @@ class AnnDataFile(CellFile):
         return RowsOfFile(DenseLines((X.shape[0], X.shape[1]), X.dtype, X.content), names, y)
 
     def names(self, layer: str | None = None) -> list[str]:
+        """Return the names of the columns."""
         return self._var(self._is_raw(layer)).index()
 
     def observations(self) -> Observations:
@@ -155,7 +156,8 @@ class TenxFile(CellFile):
         root = self._root
         with understood(self.path, "10x file"):
             n_genes, n_cells = (int(size) for size in root.member("shape").content())
-        # Columns of the stored matrix are cells, so that its CSC arrays are the CSR arrays of X.
+        # The columns of the stored matrix are cells, so that its CSC arrays are the CSR arrays of
+        # X.
         parts = (
             numeric_vector(root.member("data")),
             numeric_vector(root.member("indices")),
@@ -164,6 +166,7 @@ class TenxFile(CellFile):
         return sparse_source(self.path, parts, (n_cells, n_genes), "csr", self.names(), y)
 
     def names(self, layer: str | None = None) -> list[str]:
+        """Return the names of the columns."""
         return self._features("id", "genes").texts()
 
     def observations(self) -> Observations:

@@ -21,17 +21,18 @@ def _only_member(path: Path) -> zipfile.ZipInfo:
     """Return the only file in a .zip; refuse several, of which none is named."""
     with understood(path, ".zip file"), zipfile.ZipFile(path) as archive:
         members = [
-            each
-            for each in archive.infolist()
-            if not each.is_dir() and not each.filename.startswith("__MACOSX/")
+            member
+            for member in archive.infolist()
+            if not member.is_dir() and not member.filename.startswith("__MACOSX/")
         ]
     if len(members) != 1:
-        names = listing([each.filename for each in members]) if members else "no file"
+        names = listing([member.filename for member in members]) if members else "no file"
         raise ValueError(f"{path} holds {names}; unzip it, and give one of its files")
     return members[0]
 
 
 def _open_zip(path: Path, mode: str) -> Any:
+    """Open the only member of a zip archive."""
     with understood(path, ".zip file"):
         return zipfile.ZipFile(path).open(_only_member(path))
 
@@ -51,27 +52,34 @@ class _Decompressed(io.RawIOBase):
         self._path, self._stream = path, opener(path, "rb")
 
     def readable(self) -> bool:
+        """Return True: the stream is read."""
         return True
 
     def seekable(self) -> bool:
+        """Return whether the stream can seek."""
         return True
 
     def readinto(self, buffer: Any) -> int:
+        """Read bytes into the buffer, and return their number."""
         with self._understood():
             return int(self._stream.readinto(buffer))
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        """Move to a position of the decompressed data."""
         with self._understood():
             return int(self._stream.seek(offset, whence))
 
     def tell(self) -> int:
+        """Return the position in the decompressed data."""
         return int(self._stream.tell())
 
     def close(self) -> None:
+        """Close the stream and the file."""
         self._stream.close()
         super().close()
 
     def _understood(self) -> Any:
+        """Return a context that reports damaged compressed data by a clear error."""
         kind = f"{self._path.suffix.lower()} file"
         return understood(self._path, kind, "; it is damaged or cut off, copy it afresh")
 

@@ -43,10 +43,7 @@ class DenseLines:
     sparse = False
 
     def __init__(
-        self,
-        shape: tuple[int, int],
-        dtype: np.dtype[Any],
-        read: Callable[[int, int], NDArray[Any]],
+        self, shape: tuple[int, int], dtype: np.dtype[Any], read: Callable[[int, int], NDArray[Any]]
     ) -> None:
         self.shape = shape
         self.dtype = dtype
@@ -113,18 +110,19 @@ class SparseLines:
         return matrix
 
     def cuts(self, first: int, piece_bytes: int) -> NDArray[np.int64]:
+        """Return the boundaries of groups of lines of about ``piece_bytes`` each."""
         return cuts_of_entries(self.indptr, first, max(1, piece_bytes // 32))
 
 
-def cuts_of_entries(starts: NDArray[np.int64], first: int, wanted: int) -> NDArray[np.int64]:
-    """Divide lines into groups of about ``wanted`` stored entries, starting at line ``first``.
+def cuts_of_entries(starts: NDArray[np.int64], first: int, n_entries: int) -> NDArray[np.int64]:
+    """Divide lines into groups of about ``n_entries`` stored entries, starting at line ``first``.
 
     ``starts`` is the indptr of CSR or CSC. Returns the first line of each group, and the end.
     """
     edges = [first]
     last = starts.size - 1
     while edges[-1] < last:
-        end = int(np.searchsorted(starts, starts[edges[-1]] + wanted, side="right")) - 1
+        end = int(np.searchsorted(starts, starts[edges[-1]] + n_entries, side="right")) - 1
         edges.append(max(end, edges[-1] + 1))
     return np.array(edges, dtype=np.int64)
 
@@ -155,6 +153,7 @@ class ColumnsOfFile(ColumnSource):
         self.about = About(names, lines.sparse, lines.dtype)
 
     def columns(self, start: int, stop: int) -> Any:
+        """Return columns ``start``, ..., ``stop`` - 1."""
         return self._lines.part(start, stop).T
 
     def widths(self, piece_bytes: int) -> NDArray[np.int64]:

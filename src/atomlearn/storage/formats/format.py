@@ -159,6 +159,7 @@ class MatrixColumns(ColumnSource):
         )
 
     def columns(self, start: int, stop: int) -> Any:
+        """Return columns ``start``, ..., ``stop`` - 1."""
         return self._X[:, start:stop]
 
 

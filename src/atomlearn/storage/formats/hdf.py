@@ -80,6 +80,7 @@ class HdfNode(Node):
         self._item.close()
 
     def names(self) -> list[str]:
+        """Return the names of the columns."""
         with understood(self.path, _KIND):
             return [str(name) for name in self._item]
 
@@ -105,6 +106,7 @@ class HdfNode(Node):
         return HdfNode(self.path, item)
 
     def attribute(self, name: str, default: Any = None) -> Any:
+        """Return an attribute of the node, or ``default`` if it has none."""
         with understood(self.path, _KIND):
             return self._item.attrs.get(name, default)
 
@@ -123,7 +125,7 @@ class HdfNode(Node):
             stored = item.id.get_storage_size()
             chunk = math.prod(item.chunks or (0,))
         # Compact and contiguous datasets are stored uncompressed; filters may shrink the others.
-        self.believed(stored, chunk, bool(chunk or not stored))
+        self.check_size(stored, chunk, bool(chunk or not stored))
         with understood(self.path, _KIND):
             rows = item.asstr() if is_text else item
             return np.asarray(rows[start:stop] if item.shape else rows[()])

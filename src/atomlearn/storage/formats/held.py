@@ -1,7 +1,7 @@
 """Limits of memory: compare declared sizes with the bytes of a file and with free memory.
 
-No reader believes a declared size, or allocates memory for it, before ``believe`` or ``fits`` has
-checked it.
+No reader believes a declared size, or allocates memory for it, before ``check_declared`` or
+``fits`` has checked it.
 """
 
 from __future__ import annotations
@@ -30,9 +30,10 @@ class FileLimits:
 
     #: Bytes that are read at a time; any file may take this much, whatever it declares.
     piece_bytes: int = 2**24
-    #: Bytes at the beginning of a file from which encoding and delimiter are detected.
+    #: Number of bytes at the beginning of a file from which encoding and delimiter are detected.
     head_bytes: int = 2**18
-    #: Bytes of text above which polars reads it: below, importing polars takes longer.
+    #: Number of bytes of text above which polars is used; for less text, importing polars takes
+    #: longer.
     fast_bytes: int = 2**22
     #: Largest number of bytes into which one compressed byte can expand.
     unpacked: int = 4096
@@ -57,10 +58,10 @@ def understood(path: object, what: str, remedy: str = "") -> Iterator[None]:
     free memory.
     """
     try:
-        with enough(path), capped():
+        with enough(path), memory_capped():
             yield
     except Exception as error:
-        # An OSError with the name of a file comes from the system and is clear by itself.
+        # An OSError with a file name comes from the operating system, and its message is clear.
         has_name = isinstance(error, OSError) and error.filename is not None
         if has_name or isinstance(error.__cause__, MemoryError):
             raise
@@ -74,12 +75,12 @@ _MOST: ContextVar[float | None] = ContextVar("most", default=None)
 @contextlib.contextmanager
 def within(memory_limit: int | None) -> Iterator[None]:
     """Limit the memory that readers may take in this block, all of them together."""
-    before = _MOST.get()
-    try:  # before anything is set: Ctrl-C may come between any two lines
-        _MOST.set(before if memory_limit is None else _taken()[1] + memory_limit)
+    previous = _MOST.get()
+    try:  # try begins before anything is set, because Ctrl-C may interrupt between any two lines
+        _MOST.set(previous if memory_limit is None else _memory_in_use()[1] + memory_limit)
         yield
     finally:
-        _MOST.set(before)
+        _MOST.set(previous)
 
 
 def refuse_changed(file: Path, before: os.stat_result) -> None:
@@ -103,7 +104,8 @@ def room(shape: tuple[int, int], in_file: bool | None = None) -> NDArray[np.floa
     if not (is_large(n_bytes) if in_file is None else in_file):
         return np.empty(shape, order="F")
     with tempfile.TemporaryFile(prefix="atomlearn-") as file:
-        # Written, not only declared: a full disk is an error here, but would be a crash later.
+        # The file is written, not only declared: a full disk then raises an error here, and does
+        # not crash the process later.
         for start in range(0, n_bytes, LIMITS.piece_bytes):
             file.write(bytes(min(LIMITS.piece_bytes, n_bytes - start)))
         return np.memmap(file, np.float64, "r+", 0, shape, "F")
@@ -123,24 +125,28 @@ def enough(path: object) -> Iterator[None]:
 
 def free_memory() -> float:
     """Return the bytes that this process may still take, by the machine and by its limits."""
-    free = math.inf
+    available = math.inf
     with contextlib.suppress(OSError, ValueError, IndexError, StopIteration):
         lines = Path("/proc/meminfo").read_text().splitlines()
-        free = 1024.0 * int(next(line for line in lines if "MemAvailable" in line).split()[1])
+        available = 1024.0 * int(next(line for line in lines if "MemAvailable" in line).split()[1])
     with contextlib.suppress(OSError, ValueError):
         group = Path("/sys/fs/cgroup")
         group_limit = int((group / "memory.max").read_text())
-        free = min(free, group_limit - int((group / "memory.current").read_text()))
-    space, resident, data = _taken()
-    for limit, taken in ((resource.RLIMIT_AS, space), (resource.RLIMIT_DATA, data)):
+        available = min(available, group_limit - int((group / "memory.current").read_text()))
+    space, resident, data = _memory_in_use()
+    for limit, used in ((resource.RLIMIT_AS, space), (resource.RLIMIT_DATA, data)):
         group_limit = resource.getrlimit(limit)[0]
-        free = free if group_limit == resource.RLIM_INFINITY else min(free, group_limit - taken)
+        available = (
+            available
+            if group_limit == resource.RLIM_INFINITY
+            else min(available, group_limit - used)
+        )
     allowed = _MOST.get()
-    return max(free if allowed is None else min(free, allowed - resident), 0.0)
+    return max(available if allowed is None else min(available, allowed - resident), 0.0)
 
 
 @contextlib.contextmanager
-def capped() -> Iterator[None]:
+def memory_capped() -> Iterator[None]:
     """Make allocations beyond the free memory raise MemoryError in this block, in C code as well.
 
     Declared sizes are checked before a file is read. This limit is for parsers of other packages,
@@ -151,7 +157,7 @@ def capped() -> Iterator[None]:
         _CAP.blocks += 1
         if _CAP.blocks == 1:
             _CAP.before = resource.getrlimit(resource.RLIMIT_DATA)
-            limit = _taken()[2] + max(free_memory(), LIMITS.piece_bytes)
+            limit = _memory_in_use()[2] + max(free_memory(), LIMITS.piece_bytes)
             if limit < math.inf:
                 resource.setrlimit(resource.RLIMIT_DATA, (int(limit), _CAP.before[1]))
     try:
@@ -164,7 +170,7 @@ def capped() -> Iterator[None]:
 
 
 class _Cap:
-    """Number of blocks of all threads inside ``capped``, and the limit before the first of them."""
+    """Number of blocks in ``memory_capped`` in all threads, and the limit before the first one."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
@@ -175,7 +181,7 @@ class _Cap:
 _CAP = _Cap()
 
 
-def _taken() -> tuple[int, int, int]:
+def _memory_in_use() -> tuple[int, int, int]:
     """Return the bytes of this process: address space, resident memory, private data."""
     try:
         pages = [int(number) for number in Path("/proc/self/statm").read_text().split()]
@@ -187,15 +193,15 @@ def _taken() -> tuple[int, int, int]:
 
 def fits(path: object, what: str, n_bytes: int) -> None:
     """Raise ValueError if ``what`` takes more memory than is free."""
-    if n_bytes > LIMITS.piece_bytes and n_bytes > (free := free_memory()):
+    if n_bytes > LIMITS.piece_bytes and n_bytes > (available := free_memory()):
         raise ValueError(
             f"{path} does not fit in memory: {what} takes {n_bytes // 10**6:,} MB and "
-            f"{free / 1e6:,.0f} MB may be taken; raise the memory limit, or let "
+            f"{available / 1e6:,.0f} MB may be taken; raise the memory limit, or let "
             "`atomlearn convert` make a store of it"
         )
 
 
-def believe(path: object, what: str, declared: int, stored: int, ratio: int = 1) -> None:
+def check_declared(path: object, what: str, declared: int, stored: int, ratio: int = 1) -> None:
     """Raise ValueError if the file declares more data than its bytes can hold.
 
     Parameters

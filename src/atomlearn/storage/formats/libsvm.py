@@ -13,12 +13,7 @@ import scipy.sparse as sp
 from atomlearn.storage.formats.compressed import open_bytes, whole_lines
 from atomlearn.storage.formats.format import About, RowPiece, RowSource
 from atomlearn.storage.formats.held import LIMITS, understood
-from atomlearn.storage.formats.table import (
-    DataTable,
-    Request,
-    Schema,
-    sparse_size,
-)
+from atomlearn.storage.formats.table import DataTable, Request, Schema, sparse_size
 
 #: Several labels at the beginning of a line, as in files for multi-label classification.
 _SEVERAL_LABELS = re.compile(rb"^([\w.+-]+(?:,[\w.+-]+)+)[ \t]", re.MULTILINE)
@@ -84,17 +79,17 @@ class LibsvmRows(RowSource):
             stream.seek(start)
             while text := whole_lines(stream, size, self.path):
                 position += len(text)
-                place = f"libsvm file before byte {position:,} of its text"
-                several = _SEVERAL_LABELS.search(text)
-                if several is not None:
-                    line = n_lines + text.count(b"\n", 0, several.start()) + 1
+                words = f"libsvm file before byte {position:,} of its text"
+                match = _SEVERAL_LABELS.search(text)
+                if match is not None:
+                    line = n_lines + text.count(b"\n", 0, match.start()) + 1
                     raise ValueError(
                         f"{self.path} is not a readable libsvm file of one target: line {line} has "
-                        f"several labels ({several[1].decode()}), which multi-label files have; "
+                        f"several labels ({match[1].decode()}), which multi-label files have; "
                         "write a file for each label, with 1 or 0 in each line"
                     )
                 n_lines += text.count(b"\n")
-                with understood(self.path, place, remedy):
+                with understood(self.path, words, remedy):
                     X, y = load_svmlight_file(io.BytesIO(text), zero_based=True)
                 entries += X.nnz
                 if not self._is_known:

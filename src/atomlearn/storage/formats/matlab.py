@@ -13,11 +13,7 @@ from atomlearn.storage.formats.hdf import open_hdf
 from atomlearn.storage.formats.held import understood
 from atomlearn.storage.formats.messages import require_name
 from atomlearn.storage.formats.numpy_files import stored_names
-from atomlearn.storage.formats.table import (
-    DataTable,
-    Request,
-    Schema,
-)
+from atomlearn.storage.formats.table import DataTable, Request, Schema
 
 #: Types of arrays that are read: numbers, text, and cells of text.
 _KINDS = ("double", "single", "logical", "sparse", "char", "cell")
@@ -60,7 +56,7 @@ def _arrays(path: Path) -> dict[str, Any]:
         is_newer = matfile_version(path)[0] == 2
         listed = [] if is_newer else whosmat(path)
     if is_newer:
-        return _newer(path)
+        return _hdf_arrays(path)
     with understood(path, ".mat file"):
         numeric = [name for name, _, kind in listed if kind in _KINDS or "int" in kind]
         arrays = loadmat(path, squeeze_me=False, variable_names=numeric)
@@ -81,7 +77,7 @@ def _plain(value: NDArray[Any]) -> NDArray[Any]:
     return np.empty((0,))
 
 
-def _newer(path: Path) -> dict[str, Any]:
+def _hdf_arrays(path: Path) -> dict[str, Any]:
     """Return the arrays of a file of version 7.3, which is HDF5 with reversed axes."""
     root = open_hdf(path)
     members = {name: root.member(name) for name in root.names() if not name.startswith("#")}

@@ -33,14 +33,14 @@ def typed(option: str, names: Sequence[str]) -> str:
     return f"{option}{'=' if text.startswith('-') else ' '}{shlex.quote(text)}"
 
 
-def spread(given: Sequence[str], header: Sequence[str]) -> tuple[str, ...]:
+def spread(texts: Sequence[str], header: Sequence[str]) -> tuple[str, ...]:
     """Expand names of columns: lists with commas, and patterns such as ``x_*``.
 
     A text that is itself the name of a column is not split.
     """
     names = set(header)
     expanded = dict[str, None]()
-    for text in given:
+    for text in texts:
         parts = [text] if text in names else [part.strip() for part in text.split(",")]
         for part in filter(None, parts):
             matching = [part] if part in names else fnmatch.filter(header, part)
@@ -57,7 +57,7 @@ def clipped(text: str, most: int = 30) -> str:
     return text if len(text) <= most else text[: most - 1] + "…"
 
 
-#: Names in a list of samples or donors, each of which a reader may look for.
+#: Maximum number of names in a list of samples or donors, in which readers look for their own.
 MANY = 40
 
 
@@ -67,11 +67,11 @@ def listing(names: Sequence[str], most: int = 4) -> str:
     return listed if len(names) <= most else f"{listed}, ... ({len(names)} in all)"
 
 
-def near_names(wanted: str, names: Iterable[str]) -> str:
+def near_names(unknown: str, names: Iterable[str]) -> str:
     """Return "; did you mean ...?" or a list of the names, for error messages."""
     all_names = list(names)
     folded = {name.casefold(): name for name in reversed(all_names)}
-    matches = difflib.get_close_matches(wanted.casefold(), folded)
+    matches = difflib.get_close_matches(unknown.casefold(), folded)
     if matches:
         suggestions = " or ".join(repr(clipped(folded[name])) for name in matches)
         return f"; did you mean {suggestions}?"

@@ -14,14 +14,9 @@ from typing import Any, BinaryIO, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn.storage.formats.held import believe, understood
+from atomlearn.storage.formats.held import check_declared, understood
 from atomlearn.storage.formats.messages import require_name
-from atomlearn.storage.formats.table import (
-    DataTable,
-    Request,
-    Schema,
-    tidy_target,
-)
+from atomlearn.storage.formats.table import DataTable, Request, Schema, tidy_target
 
 Arrays = Mapping[str, NDArray[Any]]
 
@@ -194,7 +189,9 @@ class FlatArray:
         self._begin = self._stream.tell()
         # A product of Python integers, so that no size in a header overflows.
         self.size = math.prod(self.shape)
-        believe(self.name, "its array", self.size * self.dtype.itemsize, stored - self._begin)
+        check_declared(
+            self.name, "its array", self.size * self.dtype.itemsize, stored - self._begin
+        )
 
     def read(self, start: int, stop: int) -> NDArray[Any]:
         """Return entries in stored order."""

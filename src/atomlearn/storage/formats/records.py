@@ -22,7 +22,7 @@ _WORDS: dict[Any, str] = {
     list: "a list",
     dict: "an object",
 }
-#: What an annotated array comes from: ndarray, or from NumPy 2.5 on the alias NDArray.
+#: The origin of an annotated array type: ndarray, or the alias NDArray from NumPy 2.5 on.
 _ARRAY = get_origin(NDArray[np.float64])
 #: Special readers ``(place, value) -> value``, by the annotation of the fields they apply to.
 Readers = Mapping[Any, Callable[[str, Any], Any]]
@@ -31,11 +31,11 @@ Readers = Mapping[Any, Callable[[str, Any], Any]]
 def record(kind: Any, value: object, place: str = "", own: Readers = MappingProxyType({})) -> Any:
     """Return a dataclass from a JSON object with exactly its fields; errors name the place."""
     hints = get_type_hints(kind)
-    found = of_type(place or "the file", value, dict)
+    fields = of_type(place or "the file", value, dict)
     expected = f"an object with the keys {', '.join(hints)}"
-    demand(found.keys() == hints.keys(), place or "the file", expected, sorted(found))
+    demand(fields.keys() == hints.keys(), place or "the file", expected, sorted(fields))
     dot = f"{place}." if place else ""
-    return kind(**{key: _value(f"{dot}{key}", found[key], hints[key], own) for key in hints})
+    return kind(**{key: _value(f"{dot}{key}", fields[key], hints[key], own) for key in hints})
 
 
 def _value(place: str, value: object, kind: Any, own: Readers) -> Any:
@@ -58,12 +58,12 @@ def _value(place: str, value: object, kind: Any, own: Readers) -> Any:
         return {key: _value(f"{place}.{key}", item, kinds[1], own) for key, item in entries}
     if type(None) in kinds and value is None:
         return None
-    kinds = tuple(one for one in kinds if one is not type(None)) or (kind,)
+    kinds = tuple(type_ for type_ in kinds if type_ is not type(None)) or (kind,)
     if len(kinds) == 1:
         if kinds[0] is not kind:
             return _value(place, value, kinds[0], own)
         return finite_number(place, value) if kind is float else of_type(place, value, kind)
-    expected = f"one of {', '.join(_WORDS[one] for one in kinds)}"
+    expected = f"one of {', '.join(_WORDS[type_] for type_ in kinds)}"
     fits = type(value) in kinds or (float in kinds and type(value) is int)
     demand(fits, place, expected, value)
     return value

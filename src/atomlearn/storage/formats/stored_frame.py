@@ -76,7 +76,7 @@ class StoredFrame:
                 labels = column.member("categories")
                 column = column.member("codes")
             elif node.has("__categories") and node.member("__categories").has(name):
-                labels = node.member("__categories").member(name)  # of version 0.7
+                labels = node.member("__categories").member(name)  # the format of version 0.7
             values = column.content()
         if labels is not None:
             label_texts = _without_mask(labels).texts()

@@ -159,6 +159,7 @@ class DataTable:
         return "\n".join([self._headline(), *lines, *self.notes])
 
     def _repr_html_(self) -> str:
+        """Return the HTML that notebooks show."""
         rows = [("column", "kind", "read as", "gaps"), *(cells for _, cells in self._columns())]
         table = "".join(
             f"<tr>{''.join(f'<td>{html.escape(cell)}</td>' for cell in cells)}</tr>"
@@ -256,8 +257,8 @@ def finite_values(values: NDArray[Any], path: Path, missing: bool = False) -> ND
     if values.dtype.kind not in "biuf":
         raise ValueError(f"X of {path} has type {values.dtype}; expected real numbers")
     # Half precision becomes single precision, integers become double precision.
-    single = values.dtype in (np.float32, np.float16)
-    values = values.astype(np.float32 if single else np.float64, copy=False)
+    is_low_precision = values.dtype in (np.float32, np.float16)
+    values = values.astype(np.float32 if is_low_precision else np.float64, copy=False)
     # A sum is finite only if every term is, and takes no memory. Only an overflow needs the full
     # check below.
     with np.errstate(over="ignore", invalid="ignore"):

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn.storage.formats.held import LIMITS, believe
+from atomlearn.storage.formats.held import LIMITS, check_declared
 
 
 class Node(ABC):
@@ -77,7 +77,7 @@ class Node(ABC):
         """Return the entries of an array as text."""
         return [text_of(entry) for entry in self.content().tolist()]
 
-    def believed(self, stored: int, chunk: int, is_packed: bool) -> None:
+    def check_size(self, stored: int, chunk: int, is_packed: bool) -> None:
         """Raise ValueError if the array declares more than its stored bytes can hold.
 
         Parameters
@@ -91,7 +91,7 @@ class Node(ABC):
         """
         declared = max(self.size, chunk) * self.dtype.itemsize
         ratio = LIMITS.unpacked if is_packed else 1
-        believe(self.path, repr(self.name), declared, stored, ratio)
+        check_declared(self.path, repr(self.name), declared, stored, ratio)
 
 
 def text_of(entry: Any) -> str:

@@ -33,8 +33,8 @@ def open_zarr(path: Path) -> ZarrNode:
             store: Any = str(path)
         else:
             store = zarr.storage.ZipStore(str(path), mode="r")
-        # The consolidated metadata name the types of all arrays: one that is unknown, which nobody
-        # reads, would refuse the whole store.
+        # The consolidated metadata names the types of all arrays, and an unknown type of an array
+        # that nobody reads would make the whole store unreadable.
         return ZarrNode(path, zarr.open_group(store, mode="r", use_consolidated=False))
 
 
@@ -55,10 +55,12 @@ class ZarrNode(Node):
                 self.dtype = dtype if dtype.kind in "biufSUV" else np.dtype(object)
 
     def names(self) -> list[str]:
+        """Return the names of the columns."""
         with understood(self.path, _KIND):
             return sorted(self._item.keys())
 
     def member(self, name: str) -> ZarrNode:
+        """Return the member of a group with this name."""
         with understood(self.path, _KIND):
             if not self.is_group or "/" in name or name not in self._item:
                 raise KeyError(f"there is no {name!r} in {self.name}")
@@ -66,6 +68,7 @@ class ZarrNode(Node):
         return ZarrNode(self.path, item)
 
     def attribute(self, name: str, default: Any = None) -> Any:
+        """Return an attribute of the node, or ``default`` if it has none."""
         with understood(self.path, _KIND):
             return self._item.attrs.get(name, default)
 
@@ -79,6 +82,6 @@ class ZarrNode(Node):
                 raise ValueError(f"{self.name!r} is pickled; expected numbers or text")
             stored = item.nbytes_stored()
             chunk = math.prod(item.chunks)
-        self.believed(stored, chunk, True)
+        self.check_size(stored, chunk, True)
         with understood(self.path, _KIND):
             return np.asarray(item[start:stop] if item.shape else item[()])

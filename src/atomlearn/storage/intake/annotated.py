@@ -14,12 +14,7 @@ from atomlearn.core import Design, Rows, as_design, is_sparse
 from atomlearn.storage.formats.cell_files import symbols_of
 from atomlearn.storage.formats.held import LIMITS
 from atomlearn.storage.formats.messages import listing, require_name, spread
-from atomlearn.storage.formats.table import (
-    DataTable,
-    Observations,
-    Schema,
-    finite_matrix,
-)
+from atomlearn.storage.formats.table import DataTable, Observations, Schema, finite_matrix
 from atomlearn.storage.intake.columns import ColumnPlan
 from atomlearn.storage.intake.frame import Frame, distinct_names
 from atomlearn.storage.intake.kinds import described, is_of_persons
@@ -91,9 +86,9 @@ def annotated(
         named.pop("target", None)
     if named.get("target") in reading.covariates:
         raise ValueError(f"{named['target']!r} is the target, and no covariate")
-    wanted = [*named.values(), *by, *(reading.covariates if reading.covar is None else ())]
+    role_columns = [*named.values(), *by, *(reading.covariates if reading.covar is None else ())]
     known = {*rows.header, *names}
-    for name in wanted:
+    for name in role_columns:
         if name not in known and Path(name).suffix != ".npy":
             require_name(name, rows.header, f"obs of {path} has no column")
     persons = [name for name in rows.header if is_of_persons(name)]
@@ -104,12 +99,12 @@ def annotated(
     owner = reading.roles.get("rows_of", by[0] if len(by) > 1 else "none")
     if owner != "none":
         reading = replace(reading, roles={**reading.roles, "rows_of": owner})
-        wanted.append(owner)
-    frame = _frame(path, rows, [name for name in wanted if name in rows.header], n_rows)
+        role_columns.append(owner)
+    frame = _frame(path, rows, [name for name in role_columns if name in rows.header], n_rows)
     kind = values_of(table.X)
     others = [name for name in ("X", *rows.layers) if name != (reading.layer or "X")]
-    more = f"; there are also {listing(others)} (--layer NAME)" if others else ""
-    notes.append(f"{reading.layer or 'X'} holds {kind}{more}")
+    hint = f"; there are also {listing(others)} (--layer NAME)" if others else ""
+    notes.append(f"{reading.layer or 'X'} holds {kind}{hint}")
     origin = {"values": kind.partition(":")[0]}
     origin |= {"layer": reading.layer} if reading.layer else {}
     ids = rows.names if reading.id is None else tuple(frame.cells(reading.id).tolist())
@@ -141,14 +136,14 @@ def values_of(X: Any) -> str:
     block: Any = X.gather(columns).dense() if isinstance(X, Design) else X[:, columns]
     block = block.toarray() if is_sparse(block) else block
     values = block[np.isfinite(block)]
-    most = float(values.max(initial=0.0))
+    largest = float(values.max(initial=0.0))
     if values.min(initial=0.0) < 0:
         return "scaled values: some are negative"
     if (values == np.rint(values)).all():
-        return f"raw counts: whole numbers, up to {most:,.0f}"
-    if most > MOST_LOG:
-        return f"normalized values: not whole, and up to {most:,.0f}, so no logarithms"
-    return f"log-normalized values, as it seems: not whole, up to {most:.1f}"
+        return f"raw counts: whole numbers, up to {largest:,.0f}"
+    if largest > MOST_LOG:
+        return f"normalized values: not whole, and up to {largest:,.0f}, so no logarithms"
+    return f"log-normalized values, as it seems: not whole, up to {largest:.1f}"
 
 
 def _pooled(
@@ -163,12 +158,12 @@ def _pooled(
     gaps = np.any([frame.missing(name) for name in by], axis=0)
     parts = [frame.cells(name).astype(str)[~gaps] for name in by]
     joined = np.array([" / ".join(cells) for cells in zip(*parts, strict=True)])
-    names, first, of, sizes = np.unique(
+    names, first, indices, sizes = np.unique(
         joined, return_index=True, return_inverse=True, return_counts=True
     )
-    inside = np.zeros((frame.n_rows, names.size))
-    inside[np.flatnonzero(~gaps), of] = 1.0
-    sums = np.array([found.full() for found in as_design(X).scores_many(inside)])
+    memberships = np.zeros((frame.n_rows, names.size))
+    memberships[np.flatnonzero(~gaps), indices] = 1.0
+    sums = np.array([scores.full() for scores in as_design(X).scores_many(memberships)])
     way = "means of their values"
     pooled = sums / sizes[:, None]
     if kind == "raw counts":
@@ -177,15 +172,15 @@ def _pooled(
             raise ValueError(f"{str(names[totals[:, 0] == 0][0])!r} has no counts; leave it out")
         pooled = np.log2(1.0 + 1e6 * sums / totals)
         way = "log2(1 + counts per million)"
-    left = f"; {int(gaps.sum())} rows lack it and are left out" if gaps.any() else ""
+    note = f"; {int(gaps.sum())} rows lack it and are left out" if gaps.any() else ""
     notes.append(
         f"pseudo-bulk: {int(sizes.sum()):,} rows are {names.size:,} by {listing(by)}, of "
-        f"{sizes.min():,} to {sizes.max():,} rows each, as {way}{left}"
+        f"{sizes.min():,} to {sizes.max():,} rows each, as {way}{note}"
     )
-    kept = frame.rows(np.flatnonzero(~gaps))
+    rows_kept = frame.rows(np.flatnonzero(~gaps))
     columns = {}
-    for name, cells in kept.columns.items():
-        columns[name], differing = _one_each(cells, first, of)
+    for name, cells in rows_kept.columns.items():
+        columns[name], differing = _one_each(cells, first, indices)
         if differing is not None and (cells.dtype == object or name in roles):
             row = str(names[differing])
             raise ValueError(
@@ -197,19 +192,21 @@ def _pooled(
     return pooled, Frame(frame.path, columns, names.size), tuple(names.tolist())
 
 
-def _one_each(cells: NDArray[Any], first: Rows, of: Rows) -> tuple[NDArray[Any], int | None]:
+def _one_each(cells: NDArray[Any], first: Rows, group_of: Rows) -> tuple[NDArray[Any], int | None]:
     """Aggregate a column of obs by group: the mean of numbers, the first value of text.
 
-    ``first`` is the first row of each group, ``of`` the group of each row. The second result is a
-    group in which the values differ, or None.
+    ``first`` is the first row of each group, ``group_of`` the group of each row. The second result
+    is a group in which the values differ, or None.
     """
     if cells.dtype == object:
-        differing = of[cells != cells[first][of]]
+        differing = group_of[cells != cells[first][group_of]]
         return cells[first], int(differing[0]) if differing.size else None
-    known = np.isfinite(cells)
-    counts = np.bincount(of[known], minlength=first.size)
-    sums = np.bincount(of[known], cells[known], first.size)
+    is_finite = np.isfinite(cells)
+    counts = np.bincount(group_of[is_finite], minlength=first.size)
+    sums = np.bincount(group_of[is_finite], cells[is_finite], first.size)
     means = np.divide(sums, counts, out=np.full(first.size, np.nan), where=counts > 0)
-    values = cells[known]
-    differing = of[known][np.abs(values - means[of[known]]) > 1e-9 * (1.0 + np.abs(values))]
+    values = cells[is_finite]
+    differing = group_of[is_finite][
+        np.abs(values - means[group_of[is_finite]]) > 1e-9 * (1.0 + np.abs(values))
+    ]
     return means, int(differing[0]) if differing.size else None

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from atomlearn.storage.intake.written import numbers_written, without_limits
 
-#: Cells of a missing value, in addition to "", in upper or lower case.
+#: Texts that mean a missing value, in addition to "", in upper or lower case.
 MISSING = frozenset({"na", "n/a", "#n/a", "nan", "null", "?", "<na>", "."})
 _DECIMAL_COMMA = re.compile(r"[+-]?(\d+|\d{1,3}(\.\d{3})+),\d+([eE][+-]?\d+)?")
 _THOUSANDS = re.compile(r"[+-]?\d{1,3}(,\d{3})+(\.\d+)?")
@@ -97,14 +97,16 @@ class TextForm:
     @property
     def meanings(self) -> dict[str, str]:
         """What ``na`` and ``limits`` say of cells, for a model that reads new rows in this way."""
-        found = {"na": ",".join(self.na)} if self.na else {}
-        return found | ({"limits": "numbers"} if self.limits else {})
+        options = {"na": ",".join(self.na)} if self.na else {}
+        return options | ({"limits": "numbers"} if self.limits else {})
 
     def with_meanings(self, meanings: Mapping[str, Any]) -> TextForm:
         """Return the form with ``meanings`` of the rows that a model was fitted to."""
         na = meanings.get("na")
-        more = () if na is None else (str(na),)
-        return replace(self, na=(*self.na, *more), limits=self.limits or "limits" in meanings)
+        missing_codes = () if na is None else (str(na),)
+        return replace(
+            self, na=(*self.na, *missing_codes), limits=self.limits or "limits" in meanings
+        )
 
     def tidied(self, cells: NDArray[Any], is_label: bool = False) -> NDArray[Any]:
         """Return a column with missing values for cells that mean one, and without limits.
@@ -116,18 +118,18 @@ class TextForm:
             codes = [value for cell in self.na if (value := _plain_number(cell)) is not None]
             cells[np.isin(cells, codes)] = np.nan
             return cells
-        known = dict.fromkeys(cells.tolist())
-        changed = {cell: "" for cell in known if cell and self.is_missing(cell)}
+        replacements = dict.fromkeys(cells.tolist())
+        changed = {cell: "" for cell in replacements if cell and self.is_missing(cell)}
         if self.limits and not is_label:
-            plain = {cell: without_limits(cell) for cell in known if cell not in changed}
-            # Cells that are all limits, such as <5 and >=5, are the labels of classes.
+            plain = {cell: without_limits(cell) for cell in replacements if cell not in changed}
+            # If all cells are limits, such as <5 and >=5, they are labels of classes.
             has_numbers = any(cell == bare for cell, bare in plain.items() if cell)
             if has_numbers and is_numeric(plain.values()):
                 changed |= plain
         if not changed:
             return cells
-        found = np.array([changed.get(cell, cell) for cell in cells.tolist()], dtype=object)
-        return found if is_label else as_numbers(found)
+        tidy = np.array([changed.get(cell, cell) for cell in cells.tolist()], dtype=object)
+        return tidy if is_label else as_numbers(tidy)
 
     def number(self, cell: str) -> float | None:
         """Return a cell as a number: NaN if it is missing, None if it is text.
@@ -145,12 +147,12 @@ class TextForm:
             return None
         plain = cell.strip()
         if self.decimal == "," or self.delimiter != ",":
-            found = _DECIMAL_COMMA.fullmatch(plain)
+            match = _DECIMAL_COMMA.fullmatch(plain)
             plain = plain.replace(".", "").replace(",", ".")
         else:
-            found = _THOUSANDS.fullmatch(plain)
+            match = _THOUSANDS.fullmatch(plain)
             plain = plain.replace(",", "")
-        return None if found is None else float(plain)
+        return None if match is None else float(plain)
 
 
 def _plain_number(cell: str) -> float | None:
@@ -174,10 +176,10 @@ def as_numbers(cells: NDArray[Any]) -> NDArray[Any]:
 
 def is_numeric(cells: Iterable[str]) -> bool:
     """Return whether all cells are numbers, as they are or as ``numbers_written`` reads them."""
-    known = [cell for cell in cells if cell]
-    if as_numbers(np.array(known, dtype=object)).dtype != object:
+    filled = [cell for cell in cells if cell]
+    if as_numbers(np.array(filled, dtype=object)).dtype != object:
         return True
-    written = numbers_written(known)
+    written = numbers_written(filled)
     return written is not None and not written.strays
 
 
@@ -228,7 +230,7 @@ def in_rows(
             )
         rows.append(row)
     cells = zip(*rows, strict=True) if rows else [()] * width
-    return [column_of(column, form, place in text) for place, column in enumerate(cells)]
+    return [column_of(column, form, index in text) for index, column in enumerate(cells)]
 
 
 def column_of(cells: Sequence[str], form: TextForm, is_text: bool = False) -> NDArray[Any]:
@@ -246,13 +248,13 @@ def _numbers(cells: Sequence[str], form: TextForm) -> list[float] | None:
     with contextlib.suppress(ValueError):
         if "_" not in "".join(cells):
             return list(map(float, cells))
-    found = list[float]()
+    numbers = list[float]()
     for cell in cells:
         value = form.number(cell)
         if value is None:
             return None
-        found.append(value)
-    return found
+        numbers.append(value)
+    return numbers
 
 
 def by_polars(content: str, form: TextForm, width: int, text: set[int]) -> Columns | None:
@@ -276,16 +278,17 @@ def by_polars(content: str, form: TextForm, width: int, text: set[int]) -> Colum
             quote_char='"' if quoted else None,
         )
     except pl.exceptions.PolarsError:
-        return None  # text, or numbers as only we read them
+        return None  # The column has text, or numbers that only our parser recognizes.
     series = frame.get_columns()
     if series[-1].null_count() and not (
-        # Missing values, or lines that are blank or short, which polars fills up?
+        # Are these missing values, or lines that are blank or too short, which polars fills with
+        # nulls?
         not quoted and content.count(form.delimiter) == frame.height * (width - 1)
     ):
         return None
     return [
         column_of(cells.fill_null("").to_list(), form, is_text=True)
-        if place in text
+        if index in text
         else np.asarray(cells.to_numpy(), dtype=np.float64)
-        for place, cells in enumerate(series)
+        for index, cells in enumerate(series)
     ]

@@ -16,16 +16,16 @@ from atomlearn.storage.formats.records import demand, of_type, record
 class KindLimits:
     """Numbers that decide the kind of a column; a schema overrides them."""
 
-    #: Lines from which delimiter and header are detected.
+    #: Number of lines from which delimiter and header are detected.
     sniffed: int = 30
     #: A text column with at most ``most_values`` distinct values is a category, and a target with
     #: at most ``most_values`` distinct whole numbers has classes. Up to ``many_values`` are allowed
     #: if each occurs ``most_values`` times on average.
     most_values: int = 20
     many_values: int = 100
-    #: Mean number of words in a cell from which text is free text.
+    #: Mean number of words per cell from which on a column is free text.
     free_words: float = 3.5
-    #: Share of numbers among the cells from which the other cells are strays.
+    #: Share of numeric cells from which on the other cells of a column count as errors.
     numbers_share: float = 0.8
 
 
@@ -54,20 +54,20 @@ def known_rows(
         Vectors (n_rows,) by role, such as "weights"; those of ``OPTIONAL`` may be missing.
     n_rows : int
     """
-    kept = np.ones(n_rows, dtype=bool)
+    is_known = np.ones(n_rows, dtype=bool)
     notes = []
-    given = {} if y is None else {f"the target {name!r}": y}
-    given |= {role: values for role, values in extras.items() if role not in OPTIONAL}
-    for what, values in given.items():
+    required = {} if y is None else {f"the target {name!r}": y}
+    required |= {role: values for role, values in extras.items() if role not in OPTIONAL}
+    for what, values in required.items():
         gaps = absent(values)
         if gaps.all():
             raise ValueError(f"{what} has no value in any row; choose another column")
         if gaps.any():
             notes.append(f"{int(gaps.sum())} of {n_rows} rows lack {what} and are left out")
-            kept &= ~gaps
-    if not kept.any():
+            is_known &= ~gaps
+    if not is_known.any():
         raise ValueError("no row has both a target and all other numbers that were asked for")
-    return np.flatnonzero(kept), notes
+    return np.flatnonzero(is_known), notes
 
 
 #: Values of ``use`` in a schema, with the columns of X that each makes.
@@ -160,7 +160,7 @@ class ColumnPlan:
 
     @property
     def is_used(self) -> bool:
-        """Whether columns of X are made of it."""
+        """Whether columns of X are made of this column."""
         return self.use in USES and self.use != "leave out"
 
     def shown(self) -> tuple[str, ...]:
@@ -168,7 +168,7 @@ class ColumnPlan:
         return tuple(value for value in self.values if value != self.reference_level)
 
     def made(self) -> list[str]:
-        """Return the names of the columns of X that are made of it."""
+        """Return the names of the columns of X that are made of this column."""
         names = {
             "category": [f"{self.name}={value}" for value in self.shown()],
             "parts": [f"{self.name}.{part}" for part in ("year", "month", "day", "weekday")],
@@ -179,11 +179,11 @@ class ColumnPlan:
 
     def portable(self) -> dict[str, Any]:
         """Return the fields for JSON, without those that have their default."""
-        given = asdict(self)
+        entries = asdict(self)
         plain = asdict(ColumnPlan(self.name))
         return {
             key: value
-            for key, value in given.items()
+            for key, value in entries.items()
             if value != plain[key] or key in ("name", "kind", "use")
         }
 
@@ -191,8 +191,8 @@ class ColumnPlan:
 def plan_of(content: object, place: str) -> ColumnPlan:
     """Return the plan that a JSON object describes; errors name ``place``."""
     plain: dict[str, Any] = {field.name: field.default for field in fields(ColumnPlan)[1:]}
-    given = plain | {"values": [], "numbers": []} | of_type(place, content, dict)
-    plan: ColumnPlan = record(ColumnPlan, given, place)
+    entries = plain | {"values": [], "numbers": []} | of_type(place, content, dict)
+    plan: ColumnPlan = record(ColumnPlan, entries, place)
     expected = f"one of {', '.join(USES)}"
     demand(plan.use in (*USES, *ROLES), f"{place}: use", expected, plan.use)
     if plan.use == "words" and len(plan.values) != len(plan.numbers):

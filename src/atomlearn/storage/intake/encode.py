@@ -26,23 +26,23 @@ def encoded_again(frame: Frame, plans: Sequence[ColumnPlan]) -> dict[str, Array]
     Missing values are imputed as when the model was fitted. If a plan has no replacement for them,
     ValueError names all such columns in one message.
     """
-    used = [plan for plan in plans if plan.is_used]
+    used_plans = [plan for plan in plans if plan.is_used]
     problems = list[tuple[str, str]]()
-    lost = [plan.name for plan in used if plan.name not in frame.columns]
-    if lost:
-        hint = near_names(lost[0], frame.header) if len(lost) == 1 else ""
-        verb = "is no column" if len(lost) == 1 else "are no columns"
-        turned = not set(lost).isdisjoint(frame.columns[frame.header[0]].tolist())
+    missing = [plan.name for plan in used_plans if plan.name not in frame.columns]
+    if missing:
+        hint = near_names(missing[0], frame.header) if len(missing) == 1 else ""
+        verb = "is no column" if len(missing) == 1 else "are no columns"
+        turned = not set(missing).isdisjoint(frame.columns[frame.header[0]].tolist())
         if turned:
             hint = "; they are in its first column"
-        fault = f"there {verb} {listing(lost)}, which the model reads{hint}"
+        fault = f"there {verb} {listing(missing)}, which the model reads{hint}"
         problems.append((fault, "--transpose" if turned else ""))
     gaps = [
         plan.name
-        for plan in used
+        for plan in used_plans
         if plan.fill is None
         and plan.use != "words"
-        and plan.name not in lost
+        and plan.name not in missing
         and frame.missing(plan.name).any()
     ]
     if gaps:
@@ -53,11 +53,11 @@ def encoded_again(frame: Frame, plans: Sequence[ColumnPlan]) -> dict[str, Array]
         )
         problems.append((fault, ""))
     refuse_all(frame.path, problems)
-    if not used:
+    if not used_plans:
         return {}
-    made = encode_columns(frame, used)
-    X = as_design(made.X)
-    return {name: X.gather(np.array([j])).dense()[:, 0] for j, name in enumerate(made.names)}
+    encoded = encode_columns(frame, used_plans)
+    X = as_design(encoded.X)
+    return {name: X.gather(np.array([j])).dense()[:, 0] for j, name in enumerate(encoded.names)}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -95,20 +95,20 @@ def completed(
         "drop" excludes rows with missing values; "median" imputes the median, or the most frequent
         label of a category; "indicator" in addition appends a missing-value indicator column.
     """
-    kept = np.ones(frame.n_rows, dtype=bool)
-    found = []
+    is_kept = np.ones(frame.n_rows, dtype=bool)
+    completed_plans = []
     if missing == "refuse":
-        return list(plans), kept
+        return list(plans), is_kept
     for plan in plans:
         if plan.is_used and plan.use != "words":
             gaps = frame.missing(plan.name)
             if missing == "drop" and gaps.any():
-                kept &= ~gaps
+                is_kept &= ~gaps
             elif missing in ("median", "indicator") and plan.fill is None:
                 flag = plan.flag or (missing == "indicator" and bool(gaps.any()))
                 plan = replace(plan, fill=usual_value(frame, plan), flag=flag)
-        found.append(plan)
-    return found, kept
+        completed_plans.append(plan)
+    return completed_plans, is_kept
 
 
 def usual_value(frame: Frame, plan: ColumnPlan) -> float | str:
@@ -164,9 +164,9 @@ def _is_other(cell: str, unit: str) -> bool:
 
 def _truths(cells: Sequence[str]) -> Array | None:
     """Return cells of True and False as 1 and 0; None if a cell is something else."""
-    known = {"true": 1.0, "false": 0.0, "": np.nan}
-    found = [known.get(cell.lower()) for cell in cells]
-    return None if None in found else np.array(found, dtype=np.float64)
+    meanings = {"true": 1.0, "false": 0.0, "": np.nan}
+    truths = [meanings.get(cell.lower()) for cell in cells]
+    return None if None in truths else np.array(truths, dtype=np.float64)
 
 
 def encode_columns(frame: Frame, plans: Sequence[ColumnPlan]) -> Encoded:
@@ -174,28 +174,31 @@ def encode_columns(frame: Frame, plans: Sequence[ColumnPlan]) -> Encoded:
 
     The result is sparse (CSR) if a plan makes tf-idf columns of words, else dense.
     """
-    used = [plan for plan in plans if plan.is_used]
-    is_sparse = any(plan.use == "words" for plan in used)
-    width = sum(len(plan.made()) for plan in used if plan.use != "words")
+    used_plans = [plan for plan in plans if plan.is_used]
+    is_sparse = any(plan.use == "words" for plan in used_plans)
+    width = sum(len(plan.made()) for plan in used_plans if plan.use != "words")
     X = room((frame.n_rows, 0 if is_sparse else width))
-    at = 0
+    start = 0
     parts = list[Any]()
-    made = list[ColumnPlan]()
+    fixed_plans = list[ColumnPlan]()
     for plan in plans:
         if plan.is_used:
             columns, plan = _columns(frame, plan)
             if is_sparse:
                 parts.append(sp.csr_matrix(columns))
             else:
-                X[:, at : at + columns.shape[1]] = columns
-                at += columns.shape[1]
-        made.append(plan)
-    names = [name for plan in made if plan.is_used for name in plan.made()]
+                X[:, start : start + columns.shape[1]] = columns
+                start += columns.shape[1]
+        fixed_plans.append(plan)
+    names = [name for plan in fixed_plans if plan.is_used for name in plan.made()]
     if len(set(names)) < len(names):
         twice = next(name for name, count in Counter(names).items() if count > 1)
         raise ValueError(f"two columns of {frame.path} would both be called {twice!r}; rename one")
     return Encoded(
-        sp.csr_matrix(sp.hstack(parts)) if is_sparse else X, names, groups_made(made), made
+        sp.csr_matrix(sp.hstack(parts)) if is_sparse else X,
+        names,
+        groups_made(fixed_plans),
+        fixed_plans,
     )
 
 
@@ -204,11 +207,13 @@ def groups_made(plans: Sequence[ColumnPlan]) -> NDArray[np.int64] | None:
 
     Each word of a text column is a separate group. It is None if each group has one column.
     """
-    used = [plan for plan in plans if plan.is_used]
-    groups = np.repeat(np.arange(len(used), dtype=np.int64), [len(plan.made()) for plan in used])
-    for place, plan in enumerate(used):
+    used_plans = [plan for plan in plans if plan.is_used]
+    groups = np.repeat(
+        np.arange(len(used_plans), dtype=np.int64), [len(plan.made()) for plan in used_plans]
+    )
+    for index, plan in enumerate(used_plans):
         if plan.use == "words":
-            columns = np.flatnonzero(groups == place)
+            columns = np.flatnonzero(groups == index)
             groups[columns] = groups.max() + 1 + np.arange(columns.size)
     numbers, groups = np.unique(groups, return_inverse=True)
     return groups.astype(np.int64) if numbers.size < groups.size else None
@@ -227,7 +232,7 @@ def _columns(frame: Frame, plan: ColumnPlan) -> tuple[Any, ColumnPlan]:
     if plan.use == "category":
         columns = _indicators(frame, plan)
     elif plan.use == "ordered":
-        places = {label: float(place) for place, label in enumerate(plan.values)}
+        places = {label: float(index) for index, label in enumerate(plan.values)}
         columns = [np.array([places.get(cell, np.nan) for cell in _labels(frame, plan)])]
     elif plan.use == "parts":
         columns = date_parts(_filled(frame, plan))
@@ -253,17 +258,17 @@ def _labels(frame: Frame, plan: ColumnPlan) -> list[str]:
         cells = cells.astype(object)
     if plan.fill is not None:
         cells[gaps] = plan.fill
-    known = set(plan.values)
-    found = [str(cell) for cell in cells.tolist()]
-    for row, cell in enumerate(found if not known.issuperset(found) else ()):
-        if cell not in known and not (gaps[row] and plan.fill is None):
-            shown = ", ".join(map(repr, plan.values[:6])) + (", ..." if len(known) > 6 else "")
+    levels = set(plan.values)
+    labels = [str(cell) for cell in cells.tolist()]
+    for row, cell in enumerate(labels if not levels.issuperset(labels) else ()):
+        if cell not in levels and not (gaps[row] and plan.fill is None):
+            listed = ", ".join(map(repr, plan.values[:6])) + (", ..." if len(levels) > 6 else "")
             raise ValueError(
                 f"column {plan.name!r} of {frame.path} holds {cell!r} on {frame.line(row)}, which "
-                f"did not occur when the model was fitted; known are {shown}. Leave such rows out, "
-                "write one of these instead, or fit the model again with rows that have it"
+                f"did not occur when the model was fitted; known are {listed}. Leave such rows "
+                "out, write one of these instead, or fit the model again with rows that have it"
             )
-    return found
+    return labels
 
 
 def _indicators(frame: Frame, plan: ColumnPlan) -> list[Array]:

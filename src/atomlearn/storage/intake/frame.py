@@ -57,36 +57,36 @@ class TableFile(ABC):
 
     def learned(self, columns: Columns) -> bool:
         """Record columns with text cells in ``text``; return whether any were numeric until now."""
-        new = {place for place, cells in enumerate(columns) if cells.dtype == object} - self.text
+        new = {index for index, cells in enumerate(columns) if cells.dtype == object} - self.text
         self.text |= new
         return bool(new)
 
     def frame(self) -> Frame:
         """Return all rows; the file is read again if a later piece shows that a column is text."""
-        again = True
+        is_open = True
         parts = list[Columns]()
-        while again:
-            again = False
+        while is_open:
+            is_open = False
             parts = []
             n_bytes = 0
             for columns in self.pieces():
-                again = self.learned(columns) or again
-                if not again:
+                is_open = self.learned(columns) or is_open
+                if not is_open:
                     n_bytes += sum(column.nbytes for column in columns)
-                    # Parts stay until all of them are copied into one array.
+                    # The parts are kept until all of them are copied into one array.
                     parts.append(wait_in_file(columns) if is_large(n_bytes) else columns)
         n_rows = sum(part[0].size for part in parts)
         if n_rows == 0:
             raise ValueError(f"{self.path} has a header but no data; expected one line a sample")
         block = room((n_rows, len(self.header)))
-        found = dict[str, NDArray[Any]]()
-        for place, name in enumerate(self.header):
-            out = None if place in self.text else block[:, place]
-            cells = np.concatenate([part[place] for part in parts], out=out)
-            found[name] = self.form.tidied(cells, name in self.form.labels)
+        values = dict[str, NDArray[Any]]()
+        for index, name in enumerate(self.header):
+            numbers = None if index in self.text else block[:, index]
+            cells = np.concatenate([part[index] for part in parts], out=numbers)
+            values[name] = self.form.tidied(cells, name in self.form.labels)
             for part in parts:
-                part[place] = cells[:0]  # releases the memory of the part
-        return Frame(self.path, found, n_rows, list(self.notes), self.line)
+                part[index] = cells[:0]  # releases the memory of the part
+        return Frame(self.path, values, n_rows, list(self.notes), self.line)
 
 
 @dataclass(slots=True, eq=False)
@@ -122,8 +122,8 @@ class Frame:
         """Raise ValueError with similar names if a column is absent."""
         for name in names:
             if name not in self.columns:
-                asked = ("--sheet", "--header-row")
-                hints = [f"; {note}" for note in self.notes if any(o in note for o in asked)]
+                options = ("--sheet", "--header-row")
+                hints = [f"; {note}" for note in self.notes if any(o in note for o in options)]
                 raise ValueError(
                     f"{self.path} has no column {name!r}{near_names(name, self.header)}"
                     f"{''.join(hints)}"
@@ -157,8 +157,8 @@ class Frame:
             return self
         block = room((kept.size, len(self.columns)))
         columns = dict[str, NDArray[Any]]()
-        for place, (name, cells) in enumerate(self.columns.items()):
-            columns[name] = cells[kept] if self.is_text(name) else block[:, place]
+        for index, (name, cells) in enumerate(self.columns.items()):
+            columns[name] = cells[kept] if self.is_text(name) else block[:, index]
             if not self.is_text(name):
                 columns[name][:] = cells[kept]
         line = self.line
@@ -177,25 +177,25 @@ def _shown(value: float) -> str:
 def wait_in_file(columns: Columns) -> Columns:
     """Move numeric columns to a memory-mapped temporary file, to release memory."""
     block = room((columns[0].size, len(columns)), in_file=True)
-    for place, cells in enumerate(columns):
+    for index, cells in enumerate(columns):
         if cells.dtype != object:
-            block[:, place] = cells
-            columns[place] = block[:, place]
+            block[:, index] = cells
+            columns[index] = block[:, index]
     return columns
 
 
-def distinct_names(given: Sequence[str]) -> tuple[list[str], list[str]]:
+def distinct_names(raw_names: Sequence[str]) -> tuple[list[str], list[str]]:
     """Return names that are distinct and not blank, and a note about names that were changed."""
-    found: dict[str, int] = {}
+    counts: dict[str, int] = {}
     names = []
     renamed = []
-    taken = {name.strip() for name in given}
-    for place, raw in enumerate(given):
+    taken = {name.strip() for name in raw_names}
+    for index, raw in enumerate(raw_names):
         # R writes an empty name above its row names.
-        name = raw.strip() or f"column_{place}"
-        found[name] = found.get(name, 0) + 1
-        if found[name] > 1:
-            number = found[name]
+        name = raw.strip() or f"column_{index}"
+        counts[name] = counts.get(name, 0) + 1
+        if counts[name] > 1:
+            number = counts[name]
             while f"{name}_{number}" in taken:
                 number += 1
             renamed.append(f"{name}_{number}")
@@ -218,13 +218,13 @@ def names_of_lines(lines: Sequence[Sequence[str]]) -> list[str]:
     ['id', 'CRP day 1', 'CRP day 2', 'Na']
     """
     width = max(map(len, lines))
-    found = [""] * width
+    names = [""] * width
     for number, line in enumerate(lines):
         above = ""
-        for place, cell in enumerate([*line, *[""] * (width - len(line))]):
+        for index, cell in enumerate([*line, *[""] * (width - len(line))]):
             above = cell.strip() or (above if number < len(lines) - 1 else "")
-            found[place] = f"{found[place]} {above}".strip()
-    return found
+            names[index] = f"{names[index]} {above}".strip()
+    return names
 
 
 #: Columns that describe the features of a table whose other columns are samples: of featureCounts,
@@ -247,16 +247,16 @@ def transposed(frame: Frame) -> tuple[Frame, list[str]]:
     """
     first = frame.header[0]
     numbers = [not frame.is_text(n) and _is_numbering(frame.columns[n]) for n in frame.header]
-    named = frame.is_text(first) or first.startswith("column_0")
-    named = named or (numbers[0] and not all(numbers))
-    samples = frame.header[1:] if named else frame.header
+    has_names = frame.is_text(first) or first.startswith("column_0")
+    has_names = has_names or (numbers[0] and not all(numbers))
+    samples = frame.header[1:] if has_names else frame.header
     words = [name for name in samples if frame.is_text(name) and _is_words(frame.columns[name])]
     beside = [name for name in samples if name in words or name.casefold() in BESIDE_SAMPLES]
     notes = list(frame.notes)
     if 0 < len(beside) < len(samples):
         samples = [name for name in samples if name not in beside]
         notes.append(f"columns beside the samples left out: {listing(beside)}")
-    labels = [str(cell) for cell in frame.cells(first)] if named else None
+    labels = [str(cell) for cell in frame.cells(first)] if has_names else None
     if labels and labels[0] in BESIDE_FEATURES:
         notes.append(f"row {labels[0]!r} left out: it holds weights of the samples")
         frame = frame.rows(np.arange(1, frame.n_rows))
@@ -268,7 +268,7 @@ def transposed(frame: Frame) -> tuple[Frame, list[str]]:
     else:
         # Some rows contain text, such as labels of the samples.
         cells = np.array([frame.cells(name) for name in samples], dtype=object)
-        columns = {name: as_numbers(cells[:, place]) for place, name in enumerate(names)}
+        columns = {name: as_numbers(cells[:, index]) for index, name in enumerate(names)}
     return Frame(frame.path, columns, len(samples), notes + renamed), samples
 
 

@@ -38,10 +38,10 @@ class Gap:
 
     def learned(self, rows: Rows) -> Gap:
         """Return the gap with the imputed value of these rows, as it is if they have no value."""
-        known = self.cells.rows(rows)
-        if known.missing(self.plan.name).all():
+        learned_cells = self.cells.rows(rows)
+        if learned_cells.missing(self.plan.name).all():
             return self
-        return replace(self, plan=replace(self.plan, fill=usual_value(known, self.plan)))
+        return replace(self, plan=replace(self.plan, fill=usual_value(learned_cells, self.plan)))
 
     def encoded(self) -> Array:
         """Return the columns of X, shape (m,), of a row without a value."""
@@ -53,25 +53,25 @@ class Gap:
         return replace(self, cells=self.cells.rows(rows), is_missing=self.is_missing[rows])
 
 
-def gaps_in(frame: Frame, fixed: Sequence[ColumnPlan], made: Encoded) -> tuple[Gap, ...]:
+def gaps_in(frame: Frame, fixed: Sequence[ColumnPlan], encoded: Encoded) -> tuple[Gap, ...]:
     """Return the gaps that were filled in a dense X, except those with a given value.
 
-    ``fixed`` are the plans before imputed values were added; ``made`` is X with its final plans.
+    ``fixed`` are the plans before imputed values were added; ``encoded`` is X with its final plans.
     """
-    given = {plan.name for plan in fixed if plan.fill is not None}
-    found = list[Gap]()
-    at = 0
-    for plan in made.plans:
+    imputed = {plan.name for plan in fixed if plan.fill is not None}
+    gaps = list[Gap]()
+    start = 0
+    for plan in encoded.plans:
         n_columns = len(plan.made()) if plan.is_used else 0
-        places = np.arange(at, at + n_columns)
-        at += n_columns
-        if not n_columns or plan.fill is None or plan.name in given:
+        places = np.arange(start, start + n_columns)
+        start += n_columns
+        if not n_columns or plan.fill is None or plan.name in imputed:
             continue
         is_missing = frame.missing(plan.name)
         if is_missing.any():
             cells = Frame(frame.path, {plan.name: frame.columns[plan.name]}, frame.n_rows)
-            found.append(Gap(plan, places, cells, is_missing))
-    return tuple(found) if isinstance(made.X, np.ndarray) else ()
+            gaps.append(Gap(plan, places, cells, is_missing))
+    return tuple(gaps) if isinstance(encoded.X, np.ndarray) else ()
 
 
 def gaps_filled(X: NDArray[Any], gaps: Sequence[Gap]) -> NDArray[Any]:

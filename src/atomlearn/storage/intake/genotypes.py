@@ -30,13 +30,13 @@ def kept_variants(design: Any, reading: Reading) -> tuple[NDArray[np.int64], lis
     """
     n_samples = design.shape[0]
     missing = design.missing.astype(np.float64)
-    known = n_samples - missing
+    n_known = n_samples - missing
     copies = design.copies.astype(np.float64)
-    keep = known > 0
+    keep = n_known > 0
     notes = []
     if not keep.all():
         notes.append(f"{int((~keep).sum())} variants without any genotype left out")
-    means = np.divide(copies, known, out=np.zeros(known.size), where=known > 0)
+    means = np.divide(copies, n_known, out=np.zeros(n_known.size), where=n_known > 0)
     passed = dict[str, NDArray[np.bool_]]()
     if reading.geno is not None:
         passed[f"--geno {reading.geno:g}"] = missing <= reading.geno * n_samples
@@ -99,17 +99,17 @@ class Components:
         count = self.sizes.size
         scores = np.empty_like(along)
         for row, (plain, square) in enumerate(zip(along, squares.tolist(), strict=True)):
-            whole = np.zeros((count + 1, count + 1))
-            whole[:count, :count] = np.diag(self.sizes)
-            whole[count, :count] = plain
-            whole[count, count] = np.sqrt(max(square - float(plain @ plain), 0.0))
-            left, sizes, _ = np.linalg.svd(whole)
-            added = (left * sizes)[:, :count]
+            padded = np.zeros((count + 1, count + 1))
+            padded[:count, :count] = np.diag(self.sizes)
+            padded[count, :count] = plain
+            padded[count, count] = np.sqrt(max(square - float(plain @ plain), 0.0))
+            vectors, sizes, _ = np.linalg.svd(padded)
+            added = (vectors * sizes)[:, :count]
             # The best rotation and scale of the known samples back to their own scores.
-            known = added[:count]
-            one, overlaps, other = np.linalg.svd(known.T * self.sizes)
-            scale = overlaps.sum() / max(float(np.sum(known**2)), TINY)
-            scores[row] = scale * (added[count] @ one @ other)
+            projections = added[:count]
+            left_vectors, overlaps, right_vectors = np.linalg.svd(projections.T * self.sizes)
+            scale = overlaps.sum() / max(float(np.sum(projections**2)), TINY)
+            scores[row] = scale * (added[count] @ left_vectors @ right_vectors)
         return scores
 
 
@@ -133,22 +133,22 @@ def components(
         dtype=np.float64,
     )
     start = np.random.default_rng(rng).standard_normal(min(design.shape))
-    left, sizes, right = svds(operator, count, v0=start, tol=TOLERANCE)
+    vectors, sizes, right = svds(operator, count, v0=start, tol=TOLERANCE)
     order = np.argsort(-sizes)
-    left, sizes, right = left[:, order], sizes[order], right[order]
+    vectors, sizes, right = vectors[:, order], sizes[order], right[order]
     # The sign is arbitrary; this choice makes it reproducible.
-    signs = np.sign(left[np.argmax(np.abs(left), axis=0), np.arange(count)])
-    named = replace(variants, names=list(names))
-    found = Components(
-        named, scaled.means, scaled.scales, right.T * signs, np.asarray(sizes, dtype=np.float64)
+    signs = np.sign(vectors[np.argmax(np.abs(vectors), axis=0), np.arange(count)])
+    renamed = replace(variants, names=list(names))
+    model = Components(
+        renamed, scaled.means, scaled.scales, right.T * signs, np.asarray(sizes, dtype=np.float64)
     )
-    return left * (sizes * signs), found
+    return vectors * (sizes * signs), model
 
 
 def distinct(variants: Variants) -> list[str]:
     """Return distinct names of variants; "." and repeated names become position and alleles."""
     counts = Counter(variants.names)
-    made = [
+    texts = [
         f"{chromosome}:{position}:{counted}:{other}" if name == "." or counts[name] > 1 else name
         for name, chromosome, position, counted, other in zip(
             variants.names,
@@ -159,7 +159,7 @@ def distinct(variants: Variants) -> list[str]:
             strict=True,
         )
     ]
-    return distinct_names(made)[0]
+    return distinct_names(texts)[0]
 
 
 def taken(variants: Variants, columns: NDArray[np.int64]) -> Variants:

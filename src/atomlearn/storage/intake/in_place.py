@@ -55,7 +55,9 @@ def write_plink(
     lines = zip(chromosomes, names, positions, strict=True)
     write_text(
         file.with_suffix(".bim"),
-        "".join(f"{chromosome}\t{name}\t0\t{place}\t1\t2\n" for chromosome, name, place in lines),
+        "".join(
+            f"{chromosome}\t{name}\t0\t{position}\t1\t2\n" for chromosome, name, position in lines
+        ),
     )
     people = zip(samples, np.where(np.isnan(values), -9.0, values).tolist(), strict=True)
     write_text(
@@ -130,6 +132,7 @@ class BedColumns(ColumnSource):
         self._column = (self.shape[0] + 3) // 4
 
     def columns(self, start: int, stop: int) -> NDArray[np.uint8]:
+        """Return columns ``start``, ..., ``stop`` - 1."""
         return self._design.packed(start, stop)
 
     def widths(self, piece_bytes: int) -> NDArray[np.int64]:

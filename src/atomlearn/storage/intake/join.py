@@ -51,8 +51,8 @@ def keys_of(header: Sequence[str]) -> tuple[list[str], list[str]]:
 
 def named_frame(file: Path, form: TextForm | None = None) -> Frame:
     """Return the frame of a file of phenotypes or covariates; unknown endings are read as text."""
-    known = file.suffix in (".csv", ".tsv", ".parquet", ".xlsx") or not file.is_file()
-    cells = (format_of(file).cells if known else None) or TextFile
+    is_table = file.suffix in (".csv", ".tsv", ".parquet", ".xlsx") or not file.is_file()
+    cells = (format_of(file).cells if is_table else None) or TextFile
     form = replace(form or TextForm(), header=True)
     header = cells(file, form, None).header
     keys, others = keys_of(header)
@@ -78,9 +78,9 @@ def frame_of_samples(
             f"{file} is joined by names of samples, and {path} has none: type --id NAME for a "
             "column of names (or --transpose, where samples are columns)"
         )
-    found, count = joined_to_samples(named_frame(file, form), samples, file)
+    joined, count = joined_to_samples(named_frame(file, form), samples, file)
     notes.append(f"{count} of {len(samples.names)} samples are in {file.name}")
-    return found
+    return joined
 
 
 def joined_to_samples(frame: Frame, samples: NamedRows, path: Path) -> tuple[Frame, int]:
@@ -91,30 +91,30 @@ def joined_to_samples(frame: Frame, samples: NamedRows, path: Path) -> tuple[Fra
     """
     keys, _ = keys_of(frame.header)
     both = len(keys) == 2 and samples.families is not None
-    own = [samples.names] if not both else [samples.families or (), samples.names]
+    names_of_table = [samples.names] if not both else [samples.families or (), samples.names]
     theirs = [frame.cells(key).tolist() for key in (keys if both else keys[-1:])]
     names = theirs[-1]
-    known: dict[tuple[str, ...], int] = {}
+    row_of: dict[tuple[str, ...], int] = {}
     for row, key in enumerate(zip(*theirs, strict=True)):
-        if key in known:
+        if key in row_of:
             raise ValueError(
                 f"{path} has sample {' '.join(key)!r} on two lines, the second on "
                 f"{frame.line(row)}; keep one of them (names are taken from {' and '.join(keys)})"
             )
-        known[key] = row
-    places = _places(own, known)
+        row_of[key] = row
+    places = _places(names_of_table, row_of)
     if (places < 0).all():
         # Retry without leading zeros, because a spreadsheet may have turned 007 into 7.
-        short = {tuple(map(_without_zeros, key)): row for key, row in known.items()}
-        if len(short) == len(known):
-            places = _places([list(map(_without_zeros, part)) for part in own], short)
+        short = {tuple(map(_without_zeros, key)): row for key, row in row_of.items()}
+        if len(short) == len(row_of):
+            places = _places([list(map(_without_zeros, part)) for part in names_of_table], short)
     if (places < 0).all():
-        # Retry without folders and endings, because tools of sequencing name samples by files.
-        short = {tuple(map(_file_stem, key)): row for key, row in known.items()}
-        if len(short) == len(known):
-            places = _places([list(map(_file_stem, part)) for part in own], short)
-    found = places >= 0
-    if not found.any():
+        # Retry without folders and suffixes, because sequencing tools name samples by their files.
+        short = {tuple(map(_file_stem, key)): row for key, row in row_of.items()}
+        if len(short) == len(row_of):
+            places = _places([list(map(_file_stem, part)) for part in names_of_table], short)
+    is_known = places >= 0
+    if not is_known.any():
         remedy = "both need the same names: give --id for the column of the data that has them"
         if not set(names).isdisjoint(samples.columns):
             remedy = "samples are columns of the data: type --transpose"
@@ -125,14 +125,14 @@ def joined_to_samples(frame: Frame, samples: NamedRows, path: Path) -> tuple[Fra
     columns = {}
     for name, cells in frame.columns.items():
         if frame.is_text(name):
-            columns[name] = np.where(found, cells[places], "")
+            columns[name] = np.where(is_known, cells[places], "")
         elif keys[-1].lstrip("#").casefold() == "iid":
             # PLINK writes -9 for unknown values.
-            columns[name] = np.where(found & (cells[places] != -9), cells[places], np.nan)
+            columns[name] = np.where(is_known & (cells[places] != -9), cells[places], np.nan)
         else:
-            columns[name] = np.where(found, cells[places], np.nan)
+            columns[name] = np.where(is_known, cells[places], np.nan)
     joined = Frame(path, columns, places.size, line=lambda row: frame.line(int(places[row])))
-    return joined, int(found.sum())
+    return joined, int(is_known.sum())
 
 
 def covariates_in(frame: Frame, reading: Reading, notes: list[str]) -> list[str]:
@@ -152,6 +152,7 @@ def _places(own: Sequence[Sequence[str]], known: dict[tuple[str, ...], int]) -> 
 
 
 def _without_zeros(name: str) -> str:
+    """Return a name without leading zeros."""
     return (name.lstrip("0") or "0") if name.isdecimal() else name
 
 
@@ -164,7 +165,7 @@ _ENDINGS = re.compile(
 
 
 def _file_stem(name: str) -> str:
-    """Return the name of a sample in that of a file, such as /data/s1Aligned.out.bam."""
+    """Return the sample name in a file name, such as s1 in /data/s1Aligned.out.bam."""
     return _ENDINGS.sub("", name.replace("\\", "/").rpartition("/")[2])
 
 
@@ -174,7 +175,7 @@ def phenotype(
     """Return the name and the values of a phenotype, by default the only one in its file."""
     assert reading.pheno is not None
     frame = frame_of_samples(reading.pheno, samples, path, notes, reading.form)
-    twice = [name for name, found in Counter(samples.names if samples else ()).items() if found > 1]
+    twice = [name for name, count in Counter(samples.names if samples else ()).items() if count > 1]
     if twice:
         notes.append(f"samples on several rows, all with the same target: {listing(twice)}")
     others = keys_of(frame.header)[1]
@@ -186,7 +187,7 @@ def phenotype(
             )
         name = others[0]
     require_name(name, frame.header, f"{frame.path} has no phenotype")
-    rest = [other for other in others if other != name]
-    more = f"; there are also {listing(rest)} (--pheno-name NAME)" if rest else ""
-    notes.append(f"the target is the phenotype {name!r} of {frame.path.name}{more}")
+    other_names = [other for other in others if other != name]
+    hint = f"; there are also {listing(other_names)} (--pheno-name NAME)" if other_names else ""
+    notes.append(f"the target is the phenotype {name!r} of {frame.path.name}{hint}")
     return name, frame.columns[name]

@@ -74,35 +74,35 @@ def is_code(cell: str) -> bool:
     return _CODE.fullmatch(cell) is not None
 
 
-def _left_out(name: str, kind: str, why: str, **details: Any) -> ColumnPlan:
-    """Return the plan of a column that is not used, for the reason ``why``."""
-    return ColumnPlan(name, kind, "leave out", why=why, **details)
+def _left_out(name: str, kind: str, reason: str, **details: Any) -> ColumnPlan:
+    """Return the plan of a column that is not used, for the reason ``reason``."""
+    return ColumnPlan(name, kind, "leave out", why=reason, **details)
 
 
 def _numbers(frame: Frame, name: str) -> ColumnPlan:
     """Return the plan of a numeric column: number, count, 0/1, identifier, index or constant."""
     values = frame.columns[name]
     missing = int(frame.missing(name).sum())
-    known = values[np.isfinite(values)] if missing else values
-    if known.size == 0:
+    finite = values[np.isfinite(values)] if missing else values
+    if finite.size == 0:
         return _left_out(name, "constant", "it is empty", missing=missing)
-    low = float(known.min())
-    high = float(known.max())
+    low = float(finite.min())
+    high = float(finite.max())
     if low == high:
         return _left_out(name, "constant", f"always {low:g}", missing=missing, distinct=1)
-    some = known[: INTAKE.sniffed]
-    if not (some == np.rint(some)).all() or not (known == np.rint(known)).all():
+    sample = finite[: INTAKE.sniffed]
+    if not (sample == np.rint(sample)).all() or not (finite == np.rint(finite)).all():
         return ColumnPlan(name, missing=missing)
-    distinct = int(np.unique(known).size)
+    distinct = int(np.unique(finite).size)
     counts: dict[str, Any] = {"missing": missing, "distinct": distinct}
     if distinct == frame.n_rows > 2:
-        if _counts_rows(known, high - low, least=3 if _INDEX_NAME.match(name) else 10):
+        if _counts_rows(finite, high - low, least=3 if _INDEX_NAME.match(name) else 10):
             return _left_out(name, "index", "it counts rows", **counts)
         if is_id_name(name):
             return _left_out(name, "identifier", "another number in every row", **counts)
     ends_in_id = is_id_name(name) and name.lower().rstrip("s").endswith("id")
     codes = is_of_persons(name) or (ends_in_id and distinct > INTAKE.most_values)
-    if codes and 2 < distinct < known.size:
+    if codes and 2 < distinct < finite.size:
         why = f"{distinct} different values in {frame.n_rows} rows"
         return _left_out(name, "identifier", why, **counts)
     kind = "0/1" if (low, high) == (0, 1) and distinct == 2 else "count" if low >= 0 else "number"
@@ -123,17 +123,17 @@ def _counts_rows(values: NDArray[Any], span: float, least: int) -> bool:
 def _text(frame: Frame, name: str) -> ColumnPlan:
     """Return the plan of a text column: date, category, free text, identifier or constant."""
     cells = frame.columns[name].tolist()
-    known = [cell for cell in cells if cell]
+    filled = [cell for cell in cells if cell]
     n_rows = len(cells)
-    counts = Counter(known)
+    counts = Counter(filled)
     labels = sorted(counts)
-    summary: dict[str, Any] = {"missing": n_rows - len(known), "distinct": len(labels)}
+    summary: dict[str, Any] = {"missing": n_rows - len(filled), "distinct": len(labels)}
     repeats = f"{len(labels)} different values in {n_rows} rows"
     if len(labels) < 2:
         why = f"always {labels[0]!r}" if labels else "it is empty"
         return _left_out(name, "constant", why, **summary)
-    if days_of(known) is not None:
-        order, doubt = order_of(known)
+    if days_of(filled) is not None:
+        order, doubt = order_of(filled)
         why = "dates: --dates parts (or elapsed) makes numbers of them"
         why += f"; read as {DOUBT}" if doubt else ""
         return _left_out(name, "date", why, values=(order,), **summary)
@@ -141,17 +141,17 @@ def _text(frame: Frame, name: str) -> ColumnPlan:
     strays = strays_among(labels) if written is None else written.strays
     # Limits of detection count as numbers.
     words = [label for label in strays if not is_numeric([without_limits(label)])]
-    few = sum(counts[label] for label in words) < (1 - INTAKE.numbers_share) * len(known)
-    if few and 0 < len(strays) < len(labels):
+    has_numbers = sum(counts[label] for label in words) < (1 - INTAKE.numbers_share) * len(filled)
+    if has_numbers and 0 < len(strays) < len(labels):
         why = f"{strays[0]!r} among numbers"
         return _left_out(name, "mixed", why, values=strays, **summary)
     if written is not None and not strays:
         return _written(name, labels, written, summary)
-    is_free = _words(known) >= INTAKE.free_words
+    is_free = _words(filled) >= INTAKE.free_words
     if n_rows >= 6 and len(labels) == n_rows and not is_free:
         return _left_out(name, "identifier", "another value in every row", **summary)
     coded = is_id_name(name) or all(any(letter.isdigit() for letter in cell) for cell in labels)
-    if is_of_persons(name) and coded and 2 < len(labels) < len(known):
+    if is_of_persons(name) and coded and 2 < len(labels) < len(filled):
         return _left_out(name, "identifier", repeats, **summary)
     ordered = _scale(labels)
     if ordered is not None:
@@ -209,13 +209,7 @@ def _scale(labels: Sequence[str]) -> tuple[str, ...] | None:
 #: Numbers that often stand for a missing value: below columns that are otherwise not negative, and
 #: far above all other values, with the number of cells from which on they are suspicious.
 _CODES_BELOW = (-7, -8, -9, -77, -88, -99, -777, -888, -999, -9999, -99999)
-_CODES_ABOVE = {
-    9: 4,
-    77: 3,
-    88: 3,
-    99: 3,
-    **dict.fromkeys((777, 888, 999, 9999, 99999, 999999), 2),
-}
+_CODES_ABOVE = {9: 4, 77: 3, 88: 3, 99: 3, **dict.fromkeys((777, 888, 999, 9999, 99999, 999999), 2)}
 #: Smallest ratio of such a code to the largest other value.
 _FAR_ABOVE = 3.0
 #: Words that often stand for a missing value.
@@ -235,22 +229,22 @@ def suspicious(values: NDArray[np.float64]) -> list[float]:
     >>> suspicious(np.array([31.0, 54.0, -9.0, 47.0])), suspicious(np.array([-9.0, 2.0, -1.0]))
     ([-9.0], [])
     """
-    known = values[np.isfinite(values)]
-    if not known.size or not ({known.min(), known.max()} & {*_CODES_BELOW, *_CODES_ABOVE}):
+    finite = values[np.isfinite(values)]
+    if not finite.size or not ({finite.min(), finite.max()} & {*_CODES_BELOW, *_CODES_ABOVE}):
         return []
-    found = list[float]()
-    below = np.isin(known, _CODES_BELOW)
-    rest = known[~below]
-    # 0/1 columns and others of few values may be coded by negative numbers.
+    codes = list[float]()
+    below = np.isin(finite, _CODES_BELOW)
+    rest = finite[~below]
+    # Columns with few values, such as 0 and 1, may use negative numbers as codes.
     if below.any() and rest.size and rest.min() >= 0 and rest.max() > 0:
-        found += np.unique(known[below]).tolist()
+        codes += np.unique(finite[below]).tolist()
     for code, least in reversed(_CODES_ABOVE.items()):
         others = rest[rest != code]
         often = np.count_nonzero(rest == code) >= least
         if often and others.size and 0 < others.max() <= code / _FAR_ABOVE:
-            found.append(float(code))
+            codes.append(float(code))
             rest = others
-    return found
+    return codes
 
 
 def unknown_words(labels: Iterable[str]) -> list[str]:
@@ -263,7 +257,7 @@ def _without_duplicates(frame: Frame, plans: list[ColumnPlan]) -> list[ColumnPla
     # Names of different columns, by their first cells; only columns with equal first cells are
     # compared in full. Adding 0.0 turns -0.0 to 0.0.
     seen: dict[bytes, list[str]] = {}
-    found = []
+    merged = []
     for plan in plans:
         if plan.is_used and not frame.is_text(plan.name):
             values = frame.columns[plan.name]
@@ -275,8 +269,8 @@ def _without_duplicates(frame: Frame, plans: list[ColumnPlan]) -> list[ColumnPla
                     break
             else:
                 alike.append(plan.name)
-        found.append(plan)
-    return found
+        merged.append(plan)
+    return merged
 
 
 def as_asked(
@@ -300,7 +294,7 @@ def as_asked(
     categories : sequence of str
         Columns to one-hot encode.
     """
-    found = []
+    adjusted = []
     for plan in plans:
         if plan.name in text:
             plan = replace(plan, kind="text", use="words", values=(), why="")
@@ -309,5 +303,5 @@ def as_asked(
             plan = replace(plan, kind="category", use="category", values=labels, why="")
         elif plan.kind == "date" and dates is not None:
             plan = replace(plan, use=dates, why=DOUBT if DOUBT in plan.why else "")
-        found.append(plan)
-    return found
+        adjusted.append(plan)
+    return adjusted

@@ -49,15 +49,15 @@ def _names(table: DataTable) -> list[str]:
     return [table.schema.name(column) for column in range(table.X.shape[1])]
 
 
-def _places(table: DataTable, asked: Sequence[str]) -> list[int]:
+def _places(table: DataTable, texts: Sequence[str]) -> list[int]:
     """Return the column numbers of these names, in which lists and patterns are expanded."""
-    if not asked:
+    if not texts:
         return []
-    known = {name: column for column, name in enumerate(_names(table))}
-    found = spread(asked, list(known))
-    for name in found:
-        require_name(name, known, f"{table.source} has no column")
-    return [known[name] for name in found]
+    column_of = {name: column for column, name in enumerate(_names(table))}
+    positions = spread(texts, list(column_of))
+    for name in positions:
+        require_name(name, column_of, f"{table.source} has no column")
+    return [column_of[name] for name in positions]
 
 
 def _renamed(table: DataTable, X: Any, names: Sequence[str], **changes: Any) -> DataTable:
@@ -78,7 +78,7 @@ def _with_rows(table: DataTable, rows: NDArray[np.int64]) -> DataTable:
     return replace(table, X=RowSubset(X, rows) if isinstance(X, Design) else X[rows])
 
 
-def _without(table: DataTable, columns: Sequence[int]) -> DataTable:
+def _without_columns(table: DataTable, columns: Sequence[int]) -> DataTable:
     """Return the table without these columns."""
     if not len(columns):
         return table
@@ -157,20 +157,20 @@ def matrix_table(table: DataTable, reading: Reading, rows: Observations | None) 
     if reading.pheno is not None:
         name, y = phenotype(reading, samples, path, notes)
     table, extras = _take_roles(_genotypes(table, reading, notes), reading, frame)
-    table = _without(table, _places(table, reading.drop))
+    table = _without_columns(table, _places(table, reading.drop))
     kept, remarks = known_rows(y, name, extras, table.X.shape[0])
     notes += remarks
     if reading.covar is not None:
         frame = frame_of_samples(reading.covar, samples, path, notes)
-        wanted = covariates_in(frame, reading, notes)
+        covariates = covariates_in(frame, reading, notes)
     else:
-        wanted = [name for name in reading.covariates if frame and name in frame.columns]
-        others = [name for name in reading.covariates if name not in wanted]
+        covariates = [name for name in reading.covariates if frame and name in frame.columns]
+        others = [name for name in reading.covariates if name not in covariates]
         table = replace(table, covariates=tuple(_places(table, others)))
-    table, kept = _put_covariates(table, frame, wanted, reading, kept, samples, notes)
+    table, kept = _put_covariates(table, frame, covariates, reading, kept, samples, notes)
     if reading.pcs:
         table = _put_components(table, reading, notes)
-    elif table.variants is not None and not any(map(_is_component, wanted)):
+    elif table.variants is not None and not any(map(_is_component, covariates)):
         notes.append(
             "no principal components are among the covariates: variants that differ between "
             "populations may be selected for that; type --pcs 10, or give PC1, PC2, ... in --covar"
@@ -191,17 +191,17 @@ def _with_plans(table: DataTable, notes: list[str]) -> DataTable:
     """Return the table with the plans in a store, if they match its columns."""
     plans = table.schema.columns
     name = table.target_name
-    made = tuple(name for plan in plans if plan.is_used for name in plan.made())
+    columns = tuple(name for plan in plans if plan.is_used for name in plan.made())
     notes += [
         f"rows of one {plan.name!r} belong together, and the store does not hold whose each is: "
         "give it by --rows-of FILE.npy"
         for plan in plans
         if plan.use == "rows_of"
     ]
-    if made != table.schema.names:
+    if columns != table.schema.names:
         return replace(table, schema=replace(table.schema, columns=()))
-    named = [plan.name for plan in plans if plan.use == "target"]
-    name = named[0] if named and name == "target" else name
+    target_columns = [plan.name for plan in plans if plan.use == "target"]
+    name = target_columns[0] if target_columns and name == "target" else name
     return replace(table, groups=groups_made(plans), target_name=name)
 
 
@@ -222,20 +222,20 @@ def _take_roles(
 
     They are columns of obs or of X, or .npy files; columns of X with a role are removed from X.
     """
-    found = {}
+    values = {}
     for role, name in reading.named_roles().items():
         if role in ("target", "id"):
             continue
         if frame is not None and name in frame.columns:
-            found[role] = frame.columns[name]
+            values[role] = frame.columns[name]
             continue
         if Path(name).suffix == ".npy":
-            found[role] = load_npy(Path(name))
+            values[role] = load_npy(Path(name))
             continue
         [column] = _places(table, [name])
-        found[role] = as_design(table.X).gather(np.array([column])).dense()[:, 0]
-        table = _without(table, [column])
-    return table, found
+        values[role] = as_design(table.X).gather(np.array([column])).dense()[:, 0]
+        table = _without_columns(table, [column])
+    return table, values
 
 
 def _put_covariates(
@@ -260,22 +260,24 @@ def _put_covariates(
         replace(plan, use="number") if plan.kind == "index" else plan
         for plan in described(frame, names)
     ]
-    made = encode_columns(frame, completed(frame, plans, way)[0])
-    notes += left_out(made.plans)
-    full: NDArray[np.bool_] = np.isfinite(made.X[kept]).all(axis=1)
+    encoded = encode_columns(frame, completed(frame, plans, way)[0])
+    notes += left_out(encoded.plans)
+    full: NDArray[np.bool_] = np.isfinite(encoded.X[kept]).all(axis=1)
     if not full.all():
-        lost = [str(row if samples is None else samples.names[row]) for row in kept[~full].tolist()]
+        incomplete = [
+            str(row if samples is None else samples.names[row]) for row in kept[~full].tolist()
+        ]
         notes.append(
-            f"{len(lost)} samples lack a covariate and are left out (--missing median fills in): "
-            f"{listing(lost, MANY)}"
+            f"{len(incomplete)} samples lack a covariate and are left out (--missing median fills "
+            f"in): {listing(incomplete, MANY)}"
         )
     kept = np.asarray(kept[full])
-    return _put_beside(_with_rows(table, kept), made.X[kept], made.names, made.plans), kept
+    return _put_beside(_with_rows(table, kept), encoded.X[kept], encoded.names, encoded.plans), kept
 
 
 def _genotypes(table: DataTable, reading: Reading, notes: list[str]) -> DataTable:
     """Return the table of the variants that pass the filters, with distinct names."""
-    filters = any(asked is not None for asked in (reading.maf, reading.geno))
+    filters = any(bound is not None for bound in (reading.maf, reading.geno))
     if table.variants is None:
         if filters or reading.pcs:
             raise ValueError(f"--maf, --geno and --pcs are for genotypes; {table.source} is not")
@@ -285,7 +287,7 @@ def _genotypes(table: DataTable, reading: Reading, notes: list[str]) -> DataTabl
         return table
     kept, remarks = kept_variants(table.X, reading)
     notes += remarks
-    return _without(table, np.setdiff1d(np.arange(table.X.shape[1]), kept).tolist())
+    return _without_columns(table, np.setdiff1d(np.arange(table.X.shape[1]), kept).tolist())
 
 
 def _is_component(name: str) -> bool:
@@ -314,10 +316,10 @@ def _has_gaps(X: Any, path: Path) -> bool:
         return False
     # The sum is NaN if any entry is, and needs no temporary array of the size of X.
     with np.errstate(over="ignore", invalid="ignore"):
-        found = bool(np.isnan(X.sum()))
-    if found and is_sparse(X):
+        has_nan = bool(np.isnan(X.sum()))
+    if has_nan and is_sparse(X):
         raise ValueError(f"{path} is sparse and has missing entries; leave them unstored")
-    return found
+    return has_nan
 
 
 def _with_gaps(
@@ -325,9 +327,9 @@ def _with_gaps(
 ) -> DataTable:
     """Read a dense matrix with missing values like a table of cells, so that they are imputed."""
     names = _names(table)
-    given = {} if table.y is None else {str(table.target_name): table.y}
-    header = distinct_names([*names, *given])[0]
-    texts = [y.astype(object) if y.dtype.kind == "U" else y for y in given.values()]
+    targets = {} if table.y is None else {str(table.target_name): table.y}
+    header = distinct_names([*names, *targets])[0]
+    texts = [y.astype(object) if y.dtype.kind == "U" else y for y in targets.values()]
     columns = dict(zip(header, [*table.X.T, *texts], strict=True))
     files = [name for name in reading.roles.values() if Path(name).suffix == ".npy"]
     columns |= {name: load_npy(Path(name)) for name in files}
@@ -336,10 +338,10 @@ def _with_gaps(
     frame = Frame(path, columns, table.X.shape[0])
     gaps = {name: int(frame.missing(name).sum()) for name in header[: len(names)]}
     plans = (ColumnPlan(name, missing=gap) for name, gap in gaps.items() if gap < frame.n_rows)
-    target = header[-1] if given else None if rows is None else reading.target
+    target = header[-1] if targets else None if rows is None else reading.target
     request = replace(reading, target=target, schema=tuple(plans))
-    found = encoded_table(frame, request, table.ids)
-    known = table.schema
-    schema = replace(found.schema, origin=known.origin, symbols=known.symbols)
-    X = found.X.astype(table.X.dtype, copy=False)
-    return replace(found, X=X, schema=schema, notes=(*notes, *found.notes))
+    encoded = encoded_table(frame, request, table.ids)
+    schema_before = table.schema
+    schema = replace(encoded.schema, origin=schema_before.origin, symbols=schema_before.symbols)
+    X = encoded.X.astype(table.X.dtype, copy=False)
+    return replace(encoded, X=X, schema=schema, notes=(*notes, *encoded.notes))

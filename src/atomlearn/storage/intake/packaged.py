@@ -23,6 +23,7 @@ class WholeFile(TypedFile):
     """Base class of files whose cells are read at once."""
 
     def _opened(self) -> list[str]:
+        """Read the file, and return the names of the columns."""
         fits(self.path, "its cells", LIMITS.copies * self.path.stat().st_size)
         with self._understood():
             self._columns = self._read()
@@ -33,6 +34,7 @@ class WholeFile(TypedFile):
         """Return the cells by column."""
 
     def _tables(self, rows: int) -> Iterator[Sequence[Any]]:
+        """Yield the columns of consecutive groups of rows."""
         yield list(self._columns.values())
 
 
@@ -52,6 +54,7 @@ class StatisticsFile(WholeFile):
     }
 
     def _read(self) -> Mapping[str, list[Any]]:
+        """Return the columns of the file by name."""
         read = getattr(self._reader, self.readers[self.path.suffix.lower()])
         columns, about = read(str(self.path), output_format="dict")
         labels = about.variable_value_labels
@@ -70,6 +73,7 @@ class ArffFile(WholeFile):
     library = "liac-arff"
 
     def _read(self) -> Mapping[str, list[Any]]:
+        """Return the columns of the file by name."""
         with open_text(self.path) as stream:
             text = stream.read()
         first = text[text.lower().find("@data") :].partition("\n")[2].lstrip()[:1]
@@ -81,8 +85,8 @@ class ArffFile(WholeFile):
         # A value that is not stored is 0, or the first one of a category.
         zeros = [kind[0] if isinstance(kind, list) else 0.0 for _, kind in content["attributes"]]
         return {
-            name: [row.get(place, zeros[place]) for row in content["data"]]
-            for place, name in enumerate(names)
+            name: [row.get(column, zeros[column]) for row in content["data"]]
+            for column, name in enumerate(names)
         }
 
 
@@ -97,6 +101,7 @@ class JsonFile(WholeFile):
     extra = ""
 
     def _read(self) -> Mapping[str, list[Any]]:
+        """Return the columns of the file by name."""
         with open_text(self.path, encoding_of(self.path)) as stream:
             text = stream.read()
         is_list = text.lstrip().startswith("[")
@@ -112,14 +117,14 @@ def _flat(row: Any, prefix: str = "") -> dict[str, Any]:
     """Return the fields of a JSON object, those of nested objects by their path."""
     if not isinstance(row, dict):
         raise ValueError(f"expected an object for each row, found {str(row)[:40]!r}")
-    found = dict[str, Any]()
+    entries = dict[str, Any]()
     for name, value in row.items():
         if isinstance(value, list):
             raise ValueError(f"{prefix + name!r} holds a list; expected one value a cell")
-        found |= (
+        entries |= (
             _flat(value, f"{prefix}{name}.") if isinstance(value, dict) else {prefix + name: value}
         )
-    return found
+    return entries
 
 
 def _biom(path: Path) -> Any:
@@ -148,11 +153,11 @@ def samples_of_biom(path: Path) -> Observations:
 def _samples(path: Path, table: Any) -> Observations:
     """Return the names of the samples of a BIOM table and their metadata."""
     rows = [dict(row or {}) for row in table.metadata(axis="sample") or ()]
-    known = dict.fromkeys(str(name) for row in rows for name in row)
+    names = dict.fromkeys(str(name) for row in rows for name in row)
 
     def cells(name: str) -> NDArray[Any]:
-        require_name(name, known, f"the samples of {path} have no column")
+        require_name(name, names, f"the samples of {path} have no column")
         texts = ["" if row.get(name) is None else str(row[name]) for row in rows]
         return as_numbers(np.array(texts, dtype=object))
 
-    return Observations(tuple(map(str, table.ids("sample"))), tuple(known), cells, ())
+    return Observations(tuple(map(str, table.ids("sample"))), tuple(names), cells, ())

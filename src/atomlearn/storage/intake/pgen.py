@@ -60,14 +60,14 @@ class _Pgen:
 
     def dosages(self, start: int, stop: int) -> NDArray[np.float32]:
         """Return the dosages of variants, (stop - start, n_samples), NaN if missing."""
-        found = np.empty((stop - start, self.n_samples), dtype=np.float32)
-        self._reader.read_dosages_range(start, stop, found)
-        found[found < 0] = np.nan
-        return found
+        values = np.empty((stop - start, self.n_samples), dtype=np.float32)
+        self._reader.read_dosages_range(start, stop, values)
+        values[values < 0] = np.nan
+        return values
 
     def has_dosages(self) -> bool:
         """Return whether any dosage is not a whole number."""
-        pieces = (self.dosages(*some) for some in self.ranges())
+        pieces = (self.dosages(*limits) for limits in self.ranges())
         return any(bool((np.abs(part - np.rint(part)) > 1e-3).any()) for part in pieces)
 
 
@@ -141,12 +141,13 @@ class PgenColumns(ColumnSource):
         self.missing = np.zeros(self.file.n_variants, dtype=np.int64)
 
     def columns(self, start: int, stop: int) -> NDArray[np.float32]:
+        """Return columns ``start``, ..., ``stop`` - 1."""
         part = self.file.dosages(start, stop)
         gaps = np.isnan(part)
         self.missing[start:stop] = gaps.sum(axis=1)
         self.copies[start:stop] = np.nansum(part, axis=1, dtype=np.float64)
-        known = np.maximum(self.file.n_samples - self.missing[start:stop], 1)
-        means = (self.copies[start:stop] / known).astype(np.float32)
+        n_known = np.maximum(self.file.n_samples - self.missing[start:stop], 1)
+        means = (self.copies[start:stop] / n_known).astype(np.float32)
         return np.where(gaps, means[:, None], part).T
 
 
@@ -174,7 +175,7 @@ def names_of_pgen(path: Path) -> list[str]:
     return [line[1] for line in _variants(path)]
 
 
-def _beside(path: Path, ending: str, names: Sequence[str], delimiter: str = "") -> Frame:
+def _companion_frame(path: Path, ending: str, names: Sequence[str], delimiter: str = "") -> Frame:
     """Return the frame of the .pvar or .psam of a .pgen, which must have these columns."""
     file = path.with_suffix(ending)
     if not file.is_file():
@@ -185,8 +186,9 @@ def _beside(path: Path, ending: str, names: Sequence[str], delimiter: str = "") 
 
 
 def _variants(path: Path) -> list[list[str]]:
+    """Return the six .bim fields of each variant of a .pgen."""
     names = ("#CHROM", "ID", "POS", "ALT", "REF")
-    frame = _beside(path, ".pvar", names, "tab")
+    frame = _companion_frame(path, ".pvar", names, "tab")
     lines = zip(*(frame.cells(name).tolist() for name in names), strict=True)
     return [
         [chromosome, name or ".", "0", position, counted.split(",")[0], other]
@@ -195,11 +197,14 @@ def _variants(path: Path) -> list[list[str]]:
 
 
 def _samples(path: Path) -> list[list[str]]:
-    frame = _beside(path, ".psam", ())
+    """Return the six .fam fields of each sample of a .pgen."""
+    frame = _companion_frame(path, ".psam", ())
     keys = [name for name in ("#FID", "#IID", "IID") if name in frame.columns] or ["IID"]
     frame.require(keys)
-    known = (*keys, "SID", "PAT", "MAT", "SEX")
-    traits = [name for name in frame.header if name not in known][:1]
+    keys_with_parents = (*keys, "SID", "PAT", "MAT", "SEX")
+    traits = [name for name in frame.header if name not in keys_with_parents][:1]
     names = (keys[0], keys[-1], *traits)
     lines = zip(*(frame.cells(name).tolist() for name in names), strict=True)
-    return [[family, own, "0", "0", "0", "".join(trait) or "-9"] for family, own, *trait in lines]
+    return [
+        [family, sample, "0", "0", "0", "".join(trait) or "-9"] for family, sample, *trait in lines
+    ]

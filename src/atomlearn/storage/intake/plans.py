@@ -11,37 +11,32 @@ from atomlearn.storage.formats.messages import listing, refuse_all, spread, type
 from atomlearn.storage.intake.cells import is_numeric
 from atomlearn.storage.intake.columns import INTAKE, ColumnPlan
 from atomlearn.storage.intake.frame import Frame
-from atomlearn.storage.intake.kinds import (
-    DOUBT,
-    as_asked,
-    described,
-    is_of_persons,
-    suspicious,
-)
+from atomlearn.storage.intake.kinds import DOUBT, as_asked, described, is_of_persons, suspicious
 from atomlearn.storage.intake.reading import Reading
 from atomlearn.storage.intake.written import without_limits
 
-#: Number of rows from which a negative number may stand for a missing value in any file.
+#: Number of rows from which on negative numbers are checked for being codes of missing values, in
+#: any file.
 LEAST_CODES = 4
-#: Number of different cells among numbers up to which a column may be mended by --na.
+#: Maximum number of distinct non-numeric cells of a numeric column for which --na is suggested.
 MOST_STRAYS = 8
 
 
 def plans_of(frame: Frame, reading: Reading) -> list[ColumnPlan]:
     """Return a plan for each column of a frame: from the schema, the request, or its cells."""
     roles = {name: role for role, name in reading.named_roles().items()}
-    given = {plan.name: plan for plan in reading.schema}
-    named = [name for name in frame.header if name in roles or name in reading.drop]
-    looked_at = [name for name in frame.header if name not in named and name not in given]
-    found = as_asked(
+    fixed = {plan.name: plan for plan in reading.schema}
+    role_columns = [name for name in frame.header if name in roles or name in reading.drop]
+    looked_at = [name for name in frame.header if name not in role_columns and name not in fixed]
+    proposed = as_asked(
         described(frame, looked_at),
         frame,
         text=reading.text,
         dates=reading.dates,
         categories=reading.categories,
     )
-    plans = {plan.name: plan for plan in found} | given
-    for name in named:
+    plans = {plan.name: plan for plan in proposed} | fixed
+    for name in role_columns:
         use = roles.get(name, "leave out")
         why = "" if name in roles else "left out by --drop"
         kind = "identifier" if use == "rows_of" else "as asked"
@@ -63,14 +58,14 @@ def with_rows_of(
     if {"rows_of", "order"} & {*reading.named_roles(), *reading.roles}:
         return reading, list(plans)
     dropped = described(frame, [name for name in frame.header if name in reading.drop])
-    found = [
+    candidates = [
         (plan.use != "id", not is_of_persons(plan.name), plan.distinct, plan.name)
         for plan in (*plans, *dropped)
         if plan.kind == "identifier" or plan.use == "id"
     ]
-    for *_, name in sorted(found):
-        known = frame.cells(name)[~frame.missing(name)]
-        if 1 < np.unique(known.astype(str)).size < known.size:
+    for *_, name in sorted(candidates):
+        cells = frame.cells(name)[~frame.missing(name)]
+        if 1 < np.unique(cells.astype(str)).size < cells.size:
             reading = replace(reading, roles={**reading.roles, "rows_of": name})
             break
     owner = reading.role("rows_of")
@@ -95,22 +90,22 @@ def with_references(
 
     Columns of all levels of a covariate, which has no penalty, would add up to a constant.
     """
-    wanted = [part for text in reading.reference for part in text.split(",")]
-    given = dict[str, str]()
-    for text in wanted:
-        name, _, given[name] = text.partition("=")
+    texts = [part for text in reading.reference for part in text.split(",")]
+    references = dict[str, str]()
+    for text in texts:
+        name, _, references[name] = text.partition("=")
         plan = next((plan for plan in plans if plan.name == name), None)
         levels = () if plan is None or plan.use != "category" else plan.values
-        if given[name] not in levels:
+        if references[name] not in levels:
             there = f"{name} has {listing(levels)}" if levels else f"{name!r} is no category"
             raise ValueError(
                 f"--reference {text}: expected NAME=LEVEL with a level of a category of "
                 f"{frame.path}; {there}"
             )
-    found = []
+    completed_plans = []
     notes = []
     for plan in plans:
-        level = given.get(plan.name, plan.reference)
+        level = references.get(plan.name, plan.reference)
         is_free = plan.use == "category" and plan.name in reading.covariates
         if is_free and not level and len(plan.values) > 2:
             level = plan.values[0]
@@ -118,8 +113,8 @@ def with_references(
                 f"the levels of {plan.name} are compared with {level!r} (another one: --reference "
                 f"{plan.name}=LEVEL)"
             )
-        found.append(replace(plan, reference=level))
-    return found, notes
+        completed_plans.append(replace(plan, reference=level))
+    return completed_plans, notes
 
 
 def spread_out(frame: Frame, reading: Reading) -> Reading:
@@ -158,18 +153,20 @@ def require(frame: Frame, reading: Reading) -> None:
                 f"a target in another file comes in by --pheno FILE --pheno-name {name}"
             )
         frame.require([name])
-    wanted = [*reading.drop, *reading.text, *reading.categories]
+    names = [*reading.drop, *reading.text, *reading.categories]
     if reading.covar is None:
-        wanted += reading.covariates
-    frame.require(wanted)
+        names += reading.covariates
+    frame.require(names)
 
 
 def refuse(frame: Frame, plans: Sequence[ColumnPlan], reading: Reading) -> None:
     """Raise one error with all faults that keep the columns from becoming numbers."""
     problems = faults_of(frame, plans, reading)
-    used = [plan for plan in plans if plan.is_used and plan.use != "words" and plan.fill is None]
-    asked = used if reading.missing == "refuse" else []
-    missing = {plan.name: int(frame.missing(plan.name).sum()) for plan in asked}
+    used_plans = [
+        plan for plan in plans if plan.is_used and plan.use != "words" and plan.fill is None
+    ]
+    checked = used_plans if reading.missing == "refuse" else []
+    missing = {plan.name: int(frame.missing(plan.name).sum()) for plan in checked}
     gaps = [name for name, count in missing.items() if count]
     if gaps:
         columns = f"{len(gaps)} columns" if len(gaps) > 1 else "column"
@@ -189,7 +186,12 @@ def faults_of(frame: Frame, plans: Sequence[ColumnPlan], reading: Reading) -> li
     looked_at = [plan.name for plan in plans if plan.is_used or plan.use in roles]
     codes = {} if reading.keep_codes else codes_in(frame, looked_at)
     if codes:
-        cells = [f"{code:.0f}" for code in sorted({code for own in codes.values() for code in own})]
+        cells = [
+            f"{code:.0f}"
+            for code in sorted(
+                {code for codes_of_column in codes.values() for code in codes_of_column}
+            )
+        ]
         text = f"is {' or '.join(cells)} in {listing(list(codes))} a missing value? If not, type "
         problems.append((f"{text}--keep-codes", typed("--na", cells)))
     mixed = [plan for plan in plans if plan.kind == "mixed" and plan.use == "leave out"]
@@ -202,14 +204,14 @@ def faults_of(frame: Frame, plans: Sequence[ColumnPlan], reading: Reading) -> li
 
 def _nothing_used(plans: Sequence[ColumnPlan]) -> tuple[str, str]:
     """Return the fault that no column is used, and an option that uses columns of text or dates."""
-    left = []
+    unused = []
     for plan in plans:
         lack = f", {plan.missing} values missing or not finite" if plan.missing else ""
         if plan.use == "leave out":
-            left.append(f"{plan.name!r} ({plan.kind}{lack})")
+            unused.append(f"{plan.name!r} ({plan.kind}{lack})")
     fault = (
         "no column is left for X besides the target; left out: "
-        f"{', '.join(left[:4]) or 'nothing else was there'}"
+        f"{', '.join(unused[:4]) or 'nothing else was there'}"
     )
     texts = [plan.name for plan in plans if plan.kind == "text"]
     if texts:
@@ -227,28 +229,34 @@ def _mixed(plans: Sequence[ColumnPlan]) -> list[tuple[str, str]]:
     all of them. Many may be labels; if there are too many, the column is mended or left out.
     """
     limits = dict[str, list[str]]()
-    few = dict[str, list[str]]()
+    rare_words = dict[str, list[str]]()
     labels = dict[str, list[str]]()
     many = dict[str, list[str]]()
     for plan in plans:
         bare = [cell for cell in plan.values if is_numeric([without_limits(cell)])]
         words = [cell for cell in plan.values if cell not in bare]
-        # A cell with a comma would be taken for two.
+        # A cell with a comma would be parsed as two.
         mendable = len(words) <= MOST_STRAYS and "," not in "".join(words)
         others = labels if plan.distinct <= INTAKE.many_values else many
-        for cells, found in ((bare, limits), (words, few if mendable else others)):
-            found |= {plan.name: cells} if cells else {}
-    strays = [cell for own in few.values() for cell in own]
+        for cells, cells_of_plan in ((bare, limits), (words, rare_words if mendable else others)):
+            cells_of_plan |= {plan.name: cells} if cells else {}
+    strays = [cell for words_of_column in rare_words.values() for cell in words_of_column]
     problems = list[tuple[str, str]]()
-    for found, fault, option in (
-        (few, "among numbers", typed("--na", sorted({*strays}))),
+    for cells_of_plan, fault, option in (
+        (rare_words, "among numbers", typed("--na", sorted({*strays}))),
         (limits, "among numbers: limits of detection", "--limits"),
         (labels, "among numbers, as labels have", typed("--categories", [*labels])),
         (many, "among numbers: mend them, or leave the column out", typed("--drop", [*many])),
     ):
-        if found:
-            shown = list(dict.fromkeys(cell for own in found.values() for cell in own))
-            problems.append((f"{listing([*found])}: {listing(shown)} {fault}", option))
+        if cells_of_plan:
+            distinct_cells = list(
+                dict.fromkeys(
+                    cell for words_of_column in cells_of_plan.values() for cell in words_of_column
+                )
+            )
+            problems.append(
+                (f"{listing([*cells_of_plan])}: {listing(distinct_cells)} {fault}", option)
+            )
     return problems
 
 
@@ -258,15 +266,17 @@ def codes_in(frame: Frame, names: Iterable[str]) -> dict[str, list[float]]:
     In a file in which most columns with negative numbers have others, rare ones are values.
     """
     numeric = [name for name in names if not frame.is_text(name)]
-    found = {name: suspicious(frame.columns[name]) for name in numeric}
-    below = [name for name, codes in found.items() if min(codes, default=0) < 0]
+    suspects = {name: suspicious(frame.columns[name]) for name in numeric}
+    below = [name for name, codes in suspects.items() if min(codes, default=0) < 0]
     negative = [name for name in numeric if below and (frame.columns[name] < 0).any()]
     if 2 * len(below) < len(negative):
         for name in below:
             values = frame.columns[name]
-            often = [np.count_nonzero(values == code) >= LEAST_CODES for code in found[name]]
-            found[name] = [code for code, kept in zip(found[name], often, strict=True) if kept]
-    return {name: codes for name, codes in found.items() if codes}
+            often = [np.count_nonzero(values == code) >= LEAST_CODES for code in suspects[name]]
+            suspects[name] = [
+                code for code, kept in zip(suspects[name], often, strict=True) if kept
+            ]
+    return {name: codes for name, codes in suspects.items() if codes}
 
 
 def made_of(plans: Sequence[ColumnPlan], names: Sequence[str]) -> tuple[int, ...]:

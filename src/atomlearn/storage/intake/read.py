@@ -74,16 +74,16 @@ def read(path: str | PathLike[str] | Any, target: str | None = None, **options: 
     >>> table.feature_names, table.X.tolist(), table.y.tolist()
     (('dose', 'smoker=yes'), [[1.5, 1.0], [2.0, 0.0], [2.5, 0.0]], [1, 0, 1])
     """
-    known = [each.name for each in fields(Reading)]
-    text = {each.name for each in fields(TextForm)} & options.keys()
+    names_of_options = [field.name for field in fields(Reading)]
+    text = {field.name for field in fields(TextForm)} & options.keys()
     roles = {role for role, described in ROLES.items() if described} & options.keys()
-    refuse_unknown("datasets.read", {*options} - text - roles, [*known, *text, *roles])
+    refuse_unknown("datasets.read", {*options} - text - roles, [*names_of_options, *text, *roles])
     if text:
         form = options.pop("form", TextForm())
         options["form"] = replace(form, **{name: options.pop(name) for name in text})
     if roles:
-        given = options.pop("roles", {})
-        options["roles"] = given | {role: options.pop(role) for role in roles}
+        role_columns = options.pop("roles", {})
+        options["roles"] = role_columns | {role: options.pop(role) for role in roles}
     try:
         table = read_as(path, Reading(target=target, **options))
     except ValueError as error:
@@ -93,7 +93,7 @@ def read(path: str | PathLike[str] | Any, target: str | None = None, **options: 
 
 def in_python(text: str) -> str:
     """Return a message with parameters of ``read`` in place of command line options."""
-    defaults = {each.name: each.default for kind in (Reading, TextForm) for each in fields(kind)}
+    defaults = {field.name: field.default for kind in (Reading, TextForm) for field in fields(kind)}
     defaults |= dict.fromkeys(ROLES)
 
     def said(match: re.Match[str]) -> str:
@@ -105,8 +105,8 @@ def in_python(text: str) -> str:
             return match[0]
         if defaults[name] is False:
             return f"{name}=True"
-        given = value.split(",") if value and defaults[name] == () else value
-        return f"{name}={given!r}" if value else f"{name}="
+        setting = value.split(",") if value and defaults[name] == () else value
+        return f"{name}={setting!r}" if value else f"{name}="
 
     return _OPTION.sub(said, text)
 
@@ -118,6 +118,7 @@ def read_as(path: Any, reading: Reading) -> DataTable:
 
 
 def _read(path: Any, reading: Reading) -> DataTable:
+    """Read a file as ``read`` does, with the options checked."""
     if is_anndata(path):
         matrix, rows = of_anndata(path, reading.layer)
         return matrix_table(matrix, reading, rows)
@@ -126,12 +127,12 @@ def _read(path: Any, reading: Reading) -> DataTable:
     if form is None:
         return encoded_table(frame_of(path).tidied(reading.text_form()), reading, None)
     file = Path(path)
-    before = file.stat()
+    status = file.stat()
     if form.cells is None:
         table = read_matrix(form, file, reading)
     else:
         table = read_table(form.cells(file, reading.text_form(), reading.sheet), reading)
-    refuse_changed(file, before)
+    refuse_changed(file, status)
     return table
 
 
@@ -161,10 +162,10 @@ def table_columns(
 ) -> tuple[MatrixColumns, tuple[str, ...]]:
     """Return the columns of a table, in the narrowest type of its numbers, and notes."""
     assert form.cells is not None
-    before = path.stat()
+    status = path.stat()
     file = form.cells(path, reading.text_form(), reading.sheet)
     table = read_table(file, reading)
-    refuse_changed(path, before)
+    refuse_changed(path, status)
     kinds = [
         file.dtypes.get(plan.name, np.float64) if plan.fill is None else np.float64
         for plan in table.schema.columns

@@ -111,37 +111,37 @@ class Reading:
     memory_limit: int | None = None
 
     def __post_init__(self) -> None:
-        given = vars(self)
+        settings = vars(self)
         for name in ("pheno", "covar", "names"):
-            given[name] = None if given[name] is None else Path(given[name])
+            settings[name] = None if settings[name] is None else Path(settings[name])
         for name in ("drop", "covariates", "text", "categories", "reference"):
-            # A single name; as a sequence it would be its characters.
-            is_one = isinstance(given[name], str)
-            given[name] = (given[name],) if is_one else tuple(given[name])
+            # A single name becomes a tuple; as a sequence it would be split into characters.
+            is_one = isinstance(settings[name], str)
+            settings[name] = (settings[name],) if is_one else tuple(settings[name])
         if isinstance(self.schema, str | Path):
-            given["schema"] = read_schema(self.schema)
+            settings["schema"] = read_schema(self.schema)
         ways = {"missing": ("refuse", "median", "indicator", "drop")}
-        for name, known in (ways | {"dates": (None, "parts", "elapsed")}).items():
-            if given[name] not in known:
-                raise ValueError(f"{name} must be one of {known}, got {given[name]!r}")
+        for name, ways_known in (ways | {"dates": (None, "parts", "elapsed")}).items():
+            if settings[name] not in ways_known:
+                raise ValueError(f"{name} must be one of {ways_known}, got {settings[name]!r}")
 
     def role(self, role: str) -> str | None:
         """Return the column of a role, from the request or from the schema."""
         if role in self.roles:
             return None if self.roles[role] == "none" else self.roles[role]
-        given = {"target": self.target, "id": self.id}.get(role)
-        return given or next((plan.name for plan in self.schema if plan.use == role), None)
+        name = {"target": self.target, "id": self.id}.get(role)
+        return name or next((plan.name for plan in self.schema if plan.use == role), None)
 
     def text_form(self) -> TextForm:
         """Return the form of the text, with the column of row names as labels."""
-        named = self.role("id")
-        labels = self.form.labels | ({named} if named else set())
+        id_column = self.role("id")
+        labels = self.form.labels | ({id_column} if id_column else set())
         return replace(self.form, labels=labels)
 
     def named_roles(self) -> dict[str, str]:
         """Return all roles that have a column."""
-        found = {role: self.role(role) for role in ROLES}
-        return {role: name for role, name in found.items() if name is not None}
+        names = {role: self.role(role) for role in ROLES}
+        return {role: name for role, name in names.items() if name is not None}
 
 
 def read_schema(path: str | Path) -> tuple[ColumnPlan, ...]:
@@ -158,7 +158,7 @@ def read_schema(path: str | Path) -> tuple[ColumnPlan, ...]:
     columns = content.get("columns")
     if not isinstance(columns, list):
         raise ValueError(f"columns of {path} must be a list of columns")
-    return tuple(plan_of(item, f"columns[{place}] of {path}") for place, item in enumerate(columns))
+    return tuple(plan_of(item, f"columns[{index}] of {path}") for index, item in enumerate(columns))
 
 
 def schema_text(source: str, n_rows: int, plans: Sequence[ColumnPlan]) -> str:

@@ -73,16 +73,8 @@ FORMATS = (
     Format("arff", (".arff",), cells=ArffFile),
     Format("json", (".jsonl", ".ndjson", ".json"), cells=JsonFile),
     Format("biom", (".biom",), read_biom, rows=samples_of_biom),
-    Format(
-        "parquet",
-        (".parquet", ".pq"),
-        cells=ParquetFile,
-    ),
-    Format(
-        "arrow",
-        (".arrow", ".feather", ".ipc"),
-        cells=ArrowFile,
-    ),
+    Format("parquet", (".parquet", ".pq"), cells=ParquetFile),
+    Format("arrow", (".arrow", ".feather", ".ipc"), cells=ArrowFile),
     Format("excel", (".xlsx", ".xlsm"), cells=ExcelFile),
     Format("mat", (".mat",), matlab.read_mat),
     CELLS,
@@ -112,7 +104,7 @@ _PLINK = (
     "give study.pgen"
 )
 _R = "in R, type write.csv(data, '{stem}.csv'), and give {stem}.csv"
-#: Files that are not read, and how they become ones that are.
+#: File types that are not read, and how to convert them into types that are.
 _REMEDIES = {
     ".vcf": _PLINK.format(kind="vcf", more="dosage=DS"),
     ".bcf": _PLINK.format(kind="bcf", more="dosage=DS"),

@@ -41,7 +41,8 @@ class SeriesMatrix(TextFile):
         self._about: dict[str, NDArray[Any]] = {}
         super().__init__(path, form, sheet)
 
-    def _above(self) -> str:
+    def _text_above(self) -> str:
+        """Return the text above the table, and record what it says of the samples."""
         lines = list[str]()
         with self._readable(), open_text(self.path, self.form.encoding, self._errors()) as stream:
             for line in stream:
@@ -58,10 +59,11 @@ class SeriesMatrix(TextFile):
         return "".join(lines)
 
     def _blocks(self, begin: int, n_bytes: int) -> Iterator[tuple[int, str]]:
-        for before, content in super()._blocks(begin, n_bytes):
+        """Yield the lines of the table in blocks, each with the number of lines before it."""
+        for n_lines, content in super()._blocks(begin, n_bytes):
             table, end, _ = content.partition(_END)
             if table:
-                yield before, table
+                yield n_lines, table
             if end:
                 return
 
@@ -75,15 +77,15 @@ class SeriesMatrix(TextFile):
         turned, samples = transposed(super().frame())
         order = self._about.get("geo_accession")
         if order is None or list(order) != samples:
-            shown = listing(samples)
+            samples_text = listing(samples)
             raise ValueError(
-                f"{self.path} describes other samples than those of its table ({shown}); copy it "
-                "afresh"
+                f"{self.path} describes other samples than those of its table ({samples_text}); "
+                "copy it afresh"
             )
         names, _ = distinct_names([*self._about, *turned.header])
         columns = [*self._about.values(), *turned.columns.values()]
-        found = dict(zip(names, columns, strict=True))
-        return Frame(self.path, found, len(samples), turned.notes)
+        cells = dict(zip(names, columns, strict=True))
+        return Frame(self.path, cells, len(samples), turned.notes)
 
 
 def _described_samples(rows: list[list[str]]) -> dict[str, NDArray[Any]]:
@@ -92,15 +94,15 @@ def _described_samples(rows: list[list[str]]) -> dict[str, NDArray[Any]]:
     A characteristic may be in another line for each sample, so that it is found by its key.
     """
     n_samples = max((len(row) - 1 for row in rows), default=0)
-    found = dict[str, list[str]]()
+    descriptions = dict[str, list[str]]()
     # The accession comes first, because it names the rows.
     for name, *cells in sorted(rows, key=lambda row: row[0] != _KEPT[0]):
         if name in _KEPT:
-            found[name] = [cell.strip() for cell in cells]
+            descriptions[name] = [cell.strip() for cell in cells]
         elif name.startswith("characteristics"):
-            for place, cell in enumerate(cells):
+            for index, cell in enumerate(cells):
                 key, colon, value = cell.partition(":")
                 key = key.strip() if colon else name
-                column = found.setdefault(key, [""] * n_samples)
-                column[place] = (value if colon else cell).strip()
-    return {name: as_numbers(np.array(cells, dtype=object)) for name, cells in found.items()}
+                column = descriptions.setdefault(key, [""] * n_samples)
+                column[index] = (value if colon else cell).strip()
+    return {name: as_numbers(np.array(cells, dtype=object)) for name, cells in descriptions.items()}

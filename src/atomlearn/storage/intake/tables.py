@@ -37,9 +37,9 @@ def encoded_table(frame: Frame, reading: Reading, ids: Sequence[str] | None) -> 
     notes = list(frame.notes)
     reading, plans = with_rows_of(frame, reading, plans_of(frame, reading))
     id_column = reading.role("id")
-    named = [plan.name for plan in plans if plan.kind == "identifier"]
-    if ids is None and (id_column or named):
-        ids = [str(cell) for cell in frame.cells(id_column or named[0]).tolist()]
+    id_columns = [plan.name for plan in plans if plan.kind == "identifier"]
+    if ids is None and (id_column or id_columns):
+        ids = [str(cell) for cell in frame.cells(id_column or id_columns[0]).tolist()]
     samples = None if ids is None else NamedRows(ids, columns=frame.header)
     if reading.covar is not None:
         other = frame_of_samples(reading.covar, samples, frame.path, notes, reading.form)
@@ -70,25 +70,25 @@ def encoded_table(frame: Frame, reading: Reading, ids: Sequence[str] | None) -> 
         frame = frame.rows(np.flatnonzero(full))
     refuse(frame, plans, reading)
     plans, compared = with_references(frame, plans, reading)
-    made = encode_columns(frame, plans)
+    encoded = encode_columns(frame, plans)
     return DataTable(
-        made.X,
+        encoded.X,
         None if y is None else tidy_target(y[kept], f"column {name!r} of {frame.path}"),
         Schema(
-            len(made.names),
-            tuple(made.names),
-            columns=tuple(made.plans),
+            len(encoded.names),
+            tuple(encoded.names),
+            columns=tuple(encoded.plans),
             origin=reading.form.meanings,
         ),
         name,
         str(frame.path),
-        groups=made.groups,
+        groups=encoded.groups,
         ids=None if ids is None else tuple(ids[row] for row in kept.tolist()),
-        covariates=made_of(made.plans, reading.covariates),
+        covariates=made_of(encoded.plans, reading.covariates),
         rows=kept,
         extras={role: values[kept] for role, values in extras.items()},
         notes=(*notes, *remarks, *compared, *left_out(plans)),
-        gaps=gaps_in(frame, fixed, made),
+        gaps=gaps_in(frame, fixed, encoded),
     )
 
 

@@ -52,47 +52,47 @@ class TextFile(TableFile):
         self._asked = form.encoding
         encoding = form.encoding or self._encoding()
         self.form = replace(form, encoding=encoding)
-        above = self._above()
+        above = self._text_above()
         self._begin = len(above)
         _, sample = next(self._blocks(self._begin, LIMITS.head_bytes), (0, ""))
         delimiter = form.delimiter or _DELIMITERS.get(suffix_of(path)) or delimiter_in(sample)
         self.form = replace(self.form, delimiter=delimiter)
-        at = 0 if above else _comments(sample, delimiter)
-        rows = records(path, sample[at:], self.form)
-        n_lines, first = self._first(rows)
-        some = list(islice(rows, INTAKE.sniffed))
-        second = some[0][1] if some else None
+        position = 0 if above else _comments(sample, delimiter)
+        rows = records(path, sample[position:], self.form)
+        n_lines, first = self._header_of(rows)
+        sample_rows = list(islice(rows, INTAKE.sniffed))
+        second = sample_rows[0][1] if sample_rows else None
         self.header, self._width, notes = header_in(first, second, form, path)
         self.notes += notes
-        self._refuse_title(some, above.count("\n") + sample[:at].count("\n"))
+        self._refuse_title(sample_rows, above.count("\n") + sample[:position].count("\n"))
         if form.header:
             for _ in range(n_lines):  # the rows begin after the header
-                at = sample.find("\n", at) + 1 or len(sample)
-            cells = [row for _, row in some]
-            self.text |= {place for place in range(len(self.header)) if self._names(place, cells)}
-        self._begin += at
+                position = sample.find("\n", position) + 1 or len(sample)
+            cells = [row for _, row in sample_rows]
+            self.text |= {index for index in range(len(self.header)) if self._names(index, cells)}
+        self._begin += position
         commas = {
-            place
-            for _, row in some
-            for place, cell in enumerate(row)
+            index
+            for _, row in sample_rows
+            for index, cell in enumerate(row)
             if "," in cell and self.form.number(cell) is not None
         }
         if commas:
             kind = "decimal commas" if delimiter != "," else "commas between thousands"
             self.notes.append(f"{len(commas)} columns have {kind} (--decimal . keeps them as text)")
 
-    def _above(self) -> str:
+    def _text_above(self) -> str:
         """Return the text above the line of names, if it is known not to be the first line."""
-        given = self.form.header_lines
+        n_above = self.form.header_lines
         with self._readable(), open_text(self.path, self.form.encoding, self._errors()) as stream:
-            count = given[0] - 1 if given else _ABOVE.get(stream.read(4), 0)
+            count = n_above[0] - 1 if n_above else _ABOVE.get(stream.read(4), 0)
             stream.seek(0)
             above = "".join(islice(stream, count))
         if above.count("\n") < count:
             raise ValueError(f"{self.path} has no line {count + 1}, which --header-row asks for")
         return above
 
-    def _first(self, rows: Iterator[tuple[int, list[str]]]) -> tuple[int, list[str]]:
+    def _header_of(self, rows: Iterator[tuple[int, list[str]]]) -> tuple[int, list[str]]:
         """Return the number of lines up to the last one with names, and the names."""
         n_lines, first = next(rows, (0, []))
         if n_lines == 0:
@@ -100,23 +100,23 @@ class TextFile(TableFile):
         lines = self.form.header_lines
         if len(lines) < 2:
             return n_lines, first
-        named = {lines[0]: first}
+        title_lines = {lines[0]: first}
         while n_lines <= lines[-1] - lines[0]:
             n_lines, row = next(rows, (n_lines + 1, []))
-            named[lines[0] + n_lines - 1] = row
-        return n_lines, names_of_lines([named.get(line, []) for line in lines])
+            title_lines[lines[0] + n_lines - 1] = row
+        return n_lines, names_of_lines([title_lines.get(line, []) for line in lines])
 
-    def _refuse_title(self, rows: Sequence[tuple[int, Sequence[str]]], before: int) -> None:
+    def _refuse_title(self, rows: Sequence[tuple[int, Sequence[str]]], n_lines: int) -> None:
         """Refuse a first line that has fewer cells than most lines, such as a title.
 
-        ``before`` is the number of lines above it.
+        ``n_lines`` is the number of lines above it.
         """
         widths = [len(row) for _, row in rows]
         usual = max(set(widths), key=widths.count, default=0)
         if self.form.header and self._width < usual and 2 * widths.count(usual) >= len(widths):
-            line = before + next(line for line, row in rows if len(row) == usual)
+            line = n_lines + next(line for line, row in rows if len(row) == usual)
             raise ValueError(
-                f"line {before + 1} of {self.path} has {self._width} cells, and most lines have "
+                f"line {n_lines + 1} of {self.path} has {self._width} cells, and most lines have "
                 f"{usual}. If it is a title above the names of columns, type --header-row {line}"
             )
 
@@ -136,13 +136,14 @@ class TextFile(TableFile):
         return "windows-1252" if self.form.encoding == UTF8 else "strict"
 
     def _encoding(self) -> str:
+        """Return the text encoding of the file."""
         encoding = encoding_of(self.path)
         if encoding != UTF8:
             return encoding
         with open_bytes(self.path) as stream:
             head = stream.read(LIMITS.head_bytes)
         try:
-            # A letter may be cut in two at the end of the piece.
+            # The piece may end within the bytes of a character.
             codecs.getincrementaldecoder("utf-8")().decode(head)
         except UnicodeDecodeError:
             self.notes.append(
@@ -150,45 +151,45 @@ class TextFile(TableFile):
             )
         return UTF8
 
-    def _names(self, place: int, rows: Sequence[Sequence[str]]) -> bool:
+    def _names(self, column: int, rows: Sequence[Sequence[str]]) -> bool:
         """Return whether a column holds names, which are no numbers though they may look so."""
-        name = self.header[place]
-        cells = (row[place].strip() for row in rows if place < len(row))
+        name = self.header[column]
+        cells = (row[column].strip() for row in rows if column < len(row))
         return name in self.form.labels or (is_id_name(name) and any(map(is_code, cells)))
 
     def _blocks(self, begin: int, n_bytes: int) -> Iterator[tuple[int, str]]:
         """Yield the number of lines before a block, and the block: whole lines, quotes complete."""
         path = self.path
         with self._readable(), open_text(path, self.form.encoding, self._errors()) as stream:
-            before = stream.read(begin).count("\n")
+            n_lines = stream.read(begin).count("\n")
             while content := whole_lines(stream, n_bytes, path):
                 parts = [content]
                 size = len(content)
                 quotes = content.count('"')
-                while quotes % 2 and (more := whole_lines(stream, n_bytes, path, size)):
-                    parts.append(more)
-                    size = size + len(more)
-                    quotes = quotes + more.count('"')
+                while quotes % 2 and (lines := whole_lines(stream, n_bytes, path, size)):
+                    parts.append(lines)
+                    size = size + len(lines)
+                    quotes = quotes + lines.count('"')
                 content = "".join(parts)
-                yield before, content
-                before += content.count("\n")
+                yield n_lines, content
+                n_lines += content.count("\n")
 
     def pieces(self) -> Iterator[Columns]:
         """Yield the columns of consecutive groups of rows."""
-        for before, content in self._blocks(self._begin, LIMITS.piece_bytes):
+        for n_lines, content in self._blocks(self._begin, LIMITS.piece_bytes):
             columns = None
             if len(content) >= LIMITS.fast_bytes or "polars" in sys.modules:
                 columns = by_polars(content, self.form, self._width, self.text)
             if columns is None:
-                columns = in_rows(self.path, content, self.form, self._width, self.text, before)
+                columns = in_rows(self.path, content, self.form, self._width, self.text, n_lines)
             yield columns[: len(self.header)]
 
     def line(self, row: int) -> str:
         """Return the place of a row in the file, for messages."""
-        for before, content in self._blocks(self._begin, LIMITS.piece_bytes):
+        for n_lines, content in self._blocks(self._begin, LIMITS.piece_bytes):
             for line, _ in records(self.path, content, self.form):
                 if row == 0:
-                    return f"line {before + line}"
+                    return f"line {n_lines + line}"
                 row -= 1
         return super().line(row)
 
@@ -209,18 +210,18 @@ def delimiter_in(sample: str) -> str:
     """Return the delimiter that splits the first lines most consistently into most cells."""
     lines = [line for line in sample.split("\n", INTAKE.sniffed)[: INTAKE.sniffed] if line.strip()]
     best = ","
-    most = (0.0, 0)
+    best_rank = (0.0, 0)
     for mark in ",\t;| ":
         counts = []
-        with contextlib.suppress(csv.Error):  # too long a cell, which ``records`` reports
+        with contextlib.suppress(csv.Error):  # the cell is too long, which ``records`` reports
             counts = [len(row) for row in csv.reader(lines, delimiter=mark, skipinitialspace=True)]
         if not counts or max(counts) < 2:
             continue
         usual = max(set(counts), key=counts.count)
         agree = counts.count(usual) / len(counts)
-        if usual > 1 and (round(agree, 2), usual) > most:
+        if usual > 1 and (round(agree, 2), usual) > best_rank:
             best = mark
-            most = (round(agree, 2), usual)
+            best_rank = (round(agree, 2), usual)
     return best
 
 
@@ -232,11 +233,11 @@ def header_in(
     width = len(first)
     if not form.header:
         return [f"x{j}" for j in range(width)], width, []
-    given = [cell.strip() for cell in cells if cell.strip()]
-    counted = [cell.strip() for cell in cells] == [str(j) for j in range(width)]
+    titles = [cell.strip() for cell in cells if cell.strip()]
+    is_counted = [cell.strip() for cell in cells] == [str(j) for j in range(width)]
     # Python reads "nan" and "inf" as numbers, but here they may be names.
-    digits = all(form.number(cell) is not None and any(map(str.isdigit, cell)) for cell in given)
-    if given and digits and not counted:
+    digits = all(form.number(cell) is not None and any(map(str.isdigit, cell)) for cell in titles)
+    if titles and digits and not is_counted:
         seen = ", ".join(cell[:20] for cell in cells[:3])
         raise ValueError(
             f"the first line of {path} holds only numbers ({seen}, ...), where "
@@ -245,7 +246,9 @@ def header_in(
     if second is not None and len(second) == width + 1:
         width += 1
         if second[-1].strip():
-            cells = ["", *cells]  # R writes no name for the column of row names
+            # R writes no name for the column of row names. Otherwise, every line ends with the
+            # delimiter.
+            cells = ["", *cells]
         # Otherwise every line ends with the delimiter.
     elif second is not None and len(second) == width - 1 and not cells[-1].strip():
         cells.pop()

@@ -75,6 +75,7 @@ class TypedFile(TableFile):
         """Yield the columns of consecutive groups of about ``rows`` rows."""
 
     def _understood(self) -> AbstractContextManager[None]:
+        """Return a context that reports an unreadable file by a clear error."""
         return understood(self.path, self.kind, "; copy it afresh")
 
     def pieces(self) -> Iterator[Columns]:
@@ -85,16 +86,16 @@ class TypedFile(TableFile):
                 columns = next(tables, None)
                 if columns is None:
                     return
-                cells = [self._cells(place, column) for place, column in enumerate(columns)]
+                cells = [self._cells(index, column) for index, column in enumerate(columns)]
             yield cells
 
-    def _cells(self, place: int, column: Any) -> NDArray[Any]:
+    def _cells(self, index: int, column: Any) -> NDArray[Any]:
         """Return a column as numbers or as text; labels remain text."""
-        name = self.header[place]
+        name = self.header[index]
         values = column if isinstance(column, list) else _arrow_values(column, name)
         if isinstance(values, np.ndarray):
             return values
-        return _objects(values, name, place in self.text or name in self.form.labels)
+        return _objects(values, name, index in self.text or name in self.form.labels)
 
 
 def _arrow_names(schema: Any) -> list[str]:
@@ -110,6 +111,7 @@ class ParquetFile(TypedFile):
     extra = "pyarrow"
 
     def _opened(self) -> list[str]:
+        """Open the file, and return the names of the columns."""
         with self._understood():
             self._file = self._reader.ParquetFile(self.path)
             schema = self._file.schema_arrow
@@ -121,6 +123,7 @@ class ParquetFile(TypedFile):
         return _arrow_names(schema)
 
     def _tables(self, rows: int) -> Iterator[Sequence[Any]]:
+        """Yield the columns of consecutive groups of rows."""
         # A thread that cannot be started because of the memory limit would end the process.
         for batch in self._file.iter_batches(batch_size=rows, use_threads=False):
             yield batch.columns
@@ -147,10 +150,12 @@ class ArrowFile(TypedFile):
         return file.schema, map(file.get_batch, range(file.num_record_batches))
 
     def _opened(self) -> list[str]:
+        """Open the file, and return the names of the columns."""
         with self._understood():
             return _arrow_names(self._source()[0])
 
     def _tables(self, rows: int) -> Iterator[Sequence[Any]]:
+        """Yield the columns of consecutive groups of rows."""
         for batch in self._source()[1]:
             for start in range(0, batch.num_rows, rows):
                 yield batch.slice(start, rows).columns
@@ -165,6 +170,7 @@ class ExcelFile(TypedFile):
     has_lines = True
 
     def _opened(self) -> list[str]:
+        """Open the file, and return the names of the columns."""
         with self._understood():
             book = self._reader.load_workbook(self.path, read_only=True, data_only=True)
         sheets = book.sheetnames
@@ -195,16 +201,16 @@ class ExcelFile(TypedFile):
 
     def _say_title(self, first: int, rows: Mapping[int, list[Any]], width: int) -> None:
         """Add a note if the first row names few columns, and a later one names all of them."""
-        given = sum(cell is not None for cell in rows[first])
-        named = [
+        n_titles = sum(cell is not None for cell in rows[first])
+        header_rows = [
             number
             for number in self._numbers[: INTAKE.sniffed]
             if len(rows[number]) == width and all(map(_is_word, rows[number]))
         ]
-        if 2 * given <= width and named:
+        if 2 * n_titles <= width and header_rows:
             self.notes.append(
-                f"row {first} names {given} of {width} columns; if it is a title, type "
-                f"--header-row {named[0]}"
+                f"row {first} names {n_titles} of {width} columns; if it is a title, type "
+                f"--header-row {header_rows[0]}"
             )
 
     def line(self, row: int) -> str:
@@ -212,6 +218,7 @@ class ExcelFile(TypedFile):
         return f"row {self._numbers[row]} of the sheet"
 
     def _tables(self, rows: int) -> Iterator[Sequence[Any]]:
+        """Yield the columns of consecutive groups of rows."""
         yield self._columns
 
     def _rows(self, sheet: Any) -> dict[int, list[Any]]:
@@ -220,9 +227,9 @@ class ExcelFile(TypedFile):
         for number, cells in enumerate(sheet.iter_rows(values_only=True), 1):
             if number > _MOST_ROWS:
                 raise ValueError(f"its sheet has more than the {_MOST_ROWS:,} rows that Excel has")
-            last = next((n for n in range(len(cells), 0, -1) if cells[n - 1] is not None), 0)
-            if last:
-                rows[number] = list(cells[:last])
+            width = next((n for n in range(len(cells), 0, -1) if cells[n - 1] is not None), 0)
+            if width:
+                rows[number] = list(cells[:width])
         return rows
 
 
@@ -233,13 +240,13 @@ def frame_of(table: Any, path: Path = Path("the table"), *, as_days: bool = Fals
     """
     if isinstance(table, Mapping):
         n_rows = len(table)
-        found = {str(name): _cells_of(np.asarray(cells), name) for name, cells in table.items()}
+        values = {str(name): _cells_of(np.asarray(cells), name) for name, cells in table.items()}
     else:
         frame = as_frame(table)
         n_rows = len(frame)
         columns = frame.iter_columns()
-        found = {str(column.name): _cells_of_series(column, as_days) for column in columns}
-    return Frame(path, found, n_rows if not found else len(next(iter(found.values()))))
+        values = {str(column.name): _cells_of_series(column, as_days) for column in columns}
+    return Frame(path, values, n_rows if not values else len(next(iter(values.values()))))
 
 
 def _cells_of_series(column: Any, as_days: bool) -> NDArray[Any]:
@@ -300,9 +307,9 @@ def _arrow_values(column: Any, name: str) -> NDArray[Any] | list[Any]:
     if types.is_dictionary(kind):
         # Each label is converted only once.
         labels = [*column.dictionary.to_pylist(), None]
-        return [labels[place] for place in column.indices.fill_null(len(labels) - 1).to_pylist()]
-    found: list[Any] = column.to_pylist()
-    return found
+        return [labels[code] for code in column.indices.fill_null(len(labels) - 1).to_pylist()]
+    values: list[Any] = column.to_pylist()
+    return values
 
 
 def _objects(cells: list[Any], name: str, is_label: bool = False) -> NDArray[Any]:
@@ -313,10 +320,10 @@ def _objects(cells: list[Any], name: str, is_label: bool = False) -> NDArray[Any
     # Equal text shares one object.
     plain = {cell: _text(cell) for cell in {cell for cell in cells if type(cell) is str}}
     words = [plain[cell] if type(cell) is str else _text(cell) for cell in cells]
-    found = np.array(words, dtype=object)
+    objects = np.array(words, dtype=object)
     if is_label or (is_id_name(name) and any(map(is_code, words))):
-        return found
-    return as_numbers(found)
+        return objects
+    return as_numbers(objects)
 
 
 def _text(cell: Any) -> str:
@@ -330,5 +337,5 @@ def _text(cell: Any) -> str:
     if isinstance(cell, bool):
         return str(int(cell))
     if isinstance(cell, float) and cell.is_integer() and abs(cell) < 2**53:
-        return str(int(cell))  # such as a code without a label among labels
+        return str(int(cell))  # for example a code without a label, among labels
     return str(cell).strip()

@@ -29,7 +29,7 @@ _GROUPED = {
     " ": re.compile(r"\d{1,3}( \d{3})+([.,]\d*)?"),
 }
 _PLAIN = re.compile(r"(\d+([.,]\d*)?|[.,]\d+)")
-#: A comma that separates no thousands.
+#: A comma that is not a thousands separator.
 _COMMA_IS_DECIMAL = re.compile(r"(^0|\.\d{3}|\d{4}),\d|,(\d{1,2}|\d{4,})$|^,")
 _SIZES = {"": 1.0, "k": 1e3, "m": 1e6, "b": 1e9}
 _LIMIT = re.compile(r"\s*[<>≤≥]=?\s*(?=[-+.\d])")
@@ -72,23 +72,27 @@ def numbers_written(cells: Sequence[str]) -> Written | None:
     distinct = list(dict.fromkeys(cell for cell in cells if cell))
     matches = {cell: _NUMBER.fullmatch(cell) or _TIME.fullmatch(cell) for cell in distinct}
     # A cell such as "-" has no digits, unless a currency makes it an amount of zero.
-    found = {
+    fields = {
         cell: match.groupdict()
         for cell, match in matches.items()
         if match is not None and (match.groupdict().get("digits") != "-" or match["before"])
     }
-    digits = [parts["digits"] for parts in found.values() if "digits" in parts]
+    digits = [parts["digits"] for parts in fields.values() if "digits" in parts]
     by_comma = any(_COMMA_IS_DECIMAL.search(text.strip()) for text in digits)
-    values = {cell: _value(parts, by_comma) for cell, parts in found.items()}
+    values = {cell: _value(parts, by_comma) for cell, parts in fields.items()}
     values = {cell: value for cell, value in values.items() if value is not None}
-    units = {_unit(found[cell]) for cell in values}
-    named = units - {""}
-    marked = any(found[cell].get("open") for cell in values)
-    if len(named) > 1 or not (named or marked) or (named & {"%", "‰", CLOCK} and "" in units):
+    units = {_unit(fields[cell]) for cell in values}
+    unit_names = units - {""}
+    marked = any(fields[cell].get("open") for cell in values)
+    if (
+        len(unit_names) > 1
+        or not (unit_names or marked)
+        or (unit_names & {"%", "‰", CLOCK} and "" in units)
+    ):
         return None
     strays = tuple(cell for cell in distinct if cell not in values)
     numbers = np.array([values.get(cell, np.nan) for cell in cells], dtype=np.float64)
-    return Written(numbers, "".join(named), strays)
+    return Written(numbers, "".join(unit_names), strays)
 
 
 def _unit(parts: dict[str, Any]) -> str:
@@ -184,14 +188,16 @@ def order_of(cells: Sequence[str]) -> tuple[str, bool]:
     >>> order_of(["3/4/2024", "25/4/2024"]), order_of(["3/4/2024", "5/4/2024"])
     (('day', False), ('month', True))
     """
-    given = [match for match in map(_FORMS[1].fullmatch, filter(None, cells)) if match is not None]
-    if not given:
+    matches = [
+        match for match in map(_FORMS[1].fullmatch, filter(None, cells)) if match is not None
+    ]
+    if not matches:
         return "year", False
     for part, order in (("a", "day"), ("b", "month")):
-        if any(int(match[part]) > 12 for match in given):
+        if any(int(match[part]) > 12 for match in matches):
             return order, False
-    doubt = any(match["a"] != match["b"] for match in given)
-    return ("day", False) if "." in given[0].string else ("month", doubt)
+    doubt = any(match["a"] != match["b"] for match in matches)
+    return ("day", False) if "." in matches[0].string else ("month", doubt)
 
 
 def days_of(cells: Sequence[str], order: str = "") -> NDArray[np.float64] | None:
@@ -235,29 +241,29 @@ def _day(match: re.Match[str] | None, day_first: bool) -> float:
     """Return the days since 1970-01-01 of a matched date; raise ValueError if it is none."""
     if match is None:
         raise ValueError("a cell is no date")
-    given = match.groupdict()
-    year = int(given["y"])
-    if len(given["y"]) == 2:
+    parts = match.groupdict()
+    year = int(parts["y"])
+    if len(parts["y"]) == 2:
         year += 1900 if year >= _PIVOT else 2000
-    if "a" in given:
-        day, month = (int(given["a"]), int(given["b"]))[:: 1 if day_first else -1]
+    if "a" in parts:
+        day, month = (int(parts["a"]), int(parts["b"]))[:: 1 if day_first else -1]
     else:
-        name = given.get("name")
-        month = 1 + _MONTHS.index(name[:3].lower()) if name else int(given["mon"])
-        day = int(given.get("d") or 1)
-    time = hours(given) if given["h"] else 0.0
+        name = parts.get("name")
+        month = 1 + _MONTHS.index(name[:3].lower()) if name else int(parts["mon"])
+        day = int(parts.get("d") or 1)
+    time = hours(parts) if parts["h"] else 0.0
     return (datetime(year, month, day) - _EPOCH + timedelta(hours=time)) / timedelta(days=1)
 
 
 def date_parts(days: NDArray[np.float64]) -> list[NDArray[np.float64]]:
     """Return year, month, day of the month, and weekday (Monday 0) of days since 1970."""
-    known = np.floor(np.where(np.isfinite(days), days, 0)).astype("datetime64[D]")
-    years = known.astype("datetime64[Y]")
-    months = known.astype("datetime64[M]")
+    dates = np.floor(np.where(np.isfinite(days), days, 0)).astype("datetime64[D]")
+    years = dates.astype("datetime64[Y]")
+    months = dates.astype("datetime64[M]")
     parts = [
         years.astype(np.int64) + 1970,
         (months - years).astype(np.int64) + 1,
-        (known - months).astype(np.int64) + 1,
-        (known.astype(np.int64) + 3) % 7,
+        (dates - months).astype(np.int64) + 1,
+        (dates.astype(np.int64) + 3) % 7,
     ]
     return [np.where(np.isfinite(days), part, np.nan).astype(np.float64) for part in parts]

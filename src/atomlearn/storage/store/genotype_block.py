@@ -56,12 +56,14 @@ class GenotypeBlock(Block):
         """Return A w, for standardized genotypes A, from the packed two-bit codes."""
         scaled = weights * self._scale
 
-        def product(some: slice) -> Array:
+        def product(columns: slice) -> Array:
             """Return the sum of these columns times their weights, without the shift."""
             out = _kernels.padded(np.zeros(self._n_samples))
-            packed = self._packed[some].ravel()
-            piece_weights = np.ascontiguousarray(scaled[some])
-            _kernels.add_genotypes(packed, self._n_samples, self._means[some], piece_weights, out)
+            packed = self._packed[columns].ravel()
+            piece_weights = np.ascontiguousarray(scaled[columns])
+            _kernels.add_genotypes(
+                packed, self._n_samples, self._means[columns], piece_weights, out
+            )
             return out[: self._n_samples]
 
         size = self.shape[1]
@@ -113,6 +115,7 @@ class GenotypeBlock(Block):
         return array
 
     def gather(self, columns: Columns) -> GenotypeBlock:
+        """Return the block of these columns."""
         packed, *parts = (part[columns] for part in self._parts)
         return GenotypeBlock(packed, self._n_samples, *parts)
 

@@ -62,6 +62,7 @@ class StreamedDesign(Design):
         return self.names
 
     def scores(self, v: Array) -> Scores:
+        """Return the scores X'v of all columns."""
         return ArrayScores(self._scores(v, squared=False))
 
     traits = Traits(reads_at_once=True)
@@ -98,6 +99,7 @@ class StreamedDesign(Design):
         ]
 
     def _squares(self, weights: Array) -> Array:
+        """Return sum_i w_i x_ij^2 of each column j, for w = ``weights``."""
         return self._scores(weights, squared=True)
 
     def _scores(self, v: Array, squared: bool) -> Array:
@@ -148,6 +150,7 @@ class StreamedDesign(Design):
         return result
 
     def gather(self, columns: Columns) -> Block:
+        """Return these columns as a block."""
         columns = existing_columns(columns, self.shape[1])
         return self._columns.gather(columns)
 

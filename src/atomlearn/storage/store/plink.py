@@ -56,8 +56,8 @@ class Variants:
         if width < 2:
             raise ValueError(f"width must be at least 2 base pairs, got {width}")
         groups: dict[tuple[str, int], list[int]] = {}
-        half = width // 2
-        places = (self.positions // half).tolist()
+        radius = width // 2
+        places = (self.positions // radius).tolist()
         for column, (chromosome, cell) in enumerate(zip(self.chromosomes, places, strict=True)):
             for window in {max(cell - 1, 0), cell}:
                 groups.setdefault((chromosome, window), []).append(column)

@@ -156,11 +156,11 @@ def read_manifest(folder: Path) -> Manifest:
             "short leaves none, run `atomlearn convert` again"
         )
     if file.stat().st_size > READING.chunk_bytes:
-        raise _broken(folder, f"{MANIFEST} is too long")
+        raise _damage(folder, f"{MANIFEST} is too long")
     try:
         content = json.loads(file.read_bytes())
     except (ValueError, RecursionError) as error:
-        raise _broken(folder, f"{MANIFEST} is not JSON ({error})") from error
+        raise _damage(folder, f"{MANIFEST} is not JSON ({error})") from error
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         raise StoreError(f"{folder} is not a column store: {MANIFEST} is of something else")
     if content.get("version") != VERSION:
@@ -170,12 +170,12 @@ def read_manifest(folder: Path) -> Manifest:
         )
     checksum = content.pop("crc32", None)
     if checksum != digest(content):
-        raise _broken(folder, f"{MANIFEST} does not match its checksum")
+        raise _damage(folder, f"{MANIFEST} does not match its checksum")
     del content["format"], content["version"]
     try:
         manifest: Manifest = record(Manifest, content)
     except ValueError as error:
-        raise _broken(folder, str(error)) from error
+        raise _damage(folder, str(error)) from error
     _check_values(manifest, folder)
     _check_sizes(manifest, folder)
     return manifest
@@ -185,21 +185,21 @@ def _check_values(manifest: Manifest, folder: Path) -> None:
     """Check every value of a manifest, because a file with a valid checksum may be malicious."""
     sizes = manifest.n_samples, manifest.n_features, manifest.n_chunks, manifest.nonzeros
     if min(sizes[:3]) < 1 or max(sizes) >= sys.maxsize:
-        raise _broken(folder, f"it is of {sizes} rows, columns, chunks and entries")
+        raise _damage(folder, f"it is of {sizes} rows, columns, chunks and entries")
     csc = manifest.layout == "csc"
     types = {"genotypes": ("genotype",), "dense": VALUE_TYPES[:4], "csc": VALUE_TYPES[:4]}
     if manifest.dtype not in types.get(str(manifest.layout), ()):
-        raise _broken(folder, f"it is {manifest.layout!r} of {manifest.dtype!r}")
+        raise _damage(folder, f"it is {manifest.layout!r} of {manifest.dtype!r}")
     if manifest.row_dtype not in (("int32", "int64") if csc else ("",)):
-        raise _broken(folder, f"row_dtype is {manifest.row_dtype!r}")
+        raise _damage(folder, f"row_dtype is {manifest.row_dtype!r}")
     if not csc and manifest.nonzeros:
-        raise _broken(folder, f"it is {manifest.layout} with {manifest.nonzeros} entries")
+        raise _damage(folder, f"it is {manifest.layout} with {manifest.nonzeros} entries")
     if manifest.n_chunks > manifest.n_features:
-        raise _broken(folder, "it has more chunks than columns")
+        raise _damage(folder, "it has more chunks than columns")
     small = set(manifest.sizes()) - {VALUES, ROWS}
     optional = {NAMES, TARGET, CLASSES, SCHEMA, SYMBOLS}
     if not small <= set(manifest.checksums) <= small | optional:
-        raise _broken(folder, "the checksums of its files are incomplete")
+        raise _damage(folder, "the checksums of its files are incomplete")
 
 
 def _check_sizes(manifest: Manifest, folder: Path) -> None:
@@ -209,10 +209,10 @@ def _check_sizes(manifest: Manifest, folder: Path) -> None:
         size = file.stat().st_size if file.is_file() else None
         if size != expected:
             finding = "is missing" if size is None else f"has {size:,} bytes"
-            raise _broken(folder, f"{name} {finding}, expected {expected:,}")
+            raise _damage(folder, f"{name} {finding}, expected {expected:,}")
 
 
-def _broken(folder: Path, what: str) -> StoreError:
+def _damage(folder: Path, what: str) -> StoreError:
     """Return the error that the store is damaged; ``what`` : the damage."""
     return StoreError(
         f"the column store {folder} is broken: {what}; copy it afresh, or convert its source again"
@@ -221,14 +221,14 @@ def _broken(folder: Path, what: str) -> StoreError:
 
 def read_small(folder: Path, manifest: Manifest, name: str) -> bytes:
     """Return the content of a small file after its checksum has been compared."""
-    if not (folder / name).is_file():  # a device or a pipe in its place would never end
-        raise _broken(folder, f"{name} is missing, or no file")
+    if not (folder / name).is_file():  # a device or a pipe in place of the file would block forever
+        raise _damage(folder, f"{name} is missing, or no file")
     try:
         content = (folder / name).read_bytes()
     except OSError as error:
-        raise _broken(folder, f"{name} cannot be read ({error.strerror})") from error
+        raise _damage(folder, f"{name} cannot be read ({error.strerror})") from error
     if zlib.crc32(content) != manifest.checksums[name]:
-        raise _broken(folder, f"{name} does not match its checksum")
+        raise _damage(folder, f"{name} does not match its checksum")
     return content
 
 
@@ -236,7 +236,7 @@ def read_starts(folder: Path, manifest: Manifest) -> NDArray[np.int64]:
     """Return the CSC column pointers (n_features + 1,): where entries of each column begin."""
     starts = np.frombuffer(read_small(folder, manifest, STARTS), dtype="<i8").astype(np.int64)
     if starts[0] != 0 or starts[-1] != manifest.nonzeros or (starts[1:] < starts[:-1]).any():
-        raise _broken(folder, f"{STARTS} does not increase from 0 to {manifest.nonzeros}")
+        raise _damage(folder, f"{STARTS} does not increase from 0 to {manifest.nonzeros}")
     return starts
 
 
@@ -246,7 +246,7 @@ def read_chunks(folder: Path, manifest: Manifest) -> tuple[NDArray[np.int64], ND
     cut = 8 * (manifest.n_chunks + 1)
     chunks = np.frombuffer(content[:cut], dtype="<i8").astype(np.int64)
     if chunks[0] != 0 or chunks[-1] != manifest.n_features or (chunks[1:] <= chunks[:-1]).any():
-        raise _broken(folder, f"{CHUNKS} does not cut {manifest.n_features} columns")
+        raise _damage(folder, f"{CHUNKS} does not cut {manifest.n_features} columns")
     sums = np.frombuffer(content[cut:], dtype="<u4").astype(np.uint32)
     return chunks, sums.reshape(-1, manifest.n_chunks)
 
@@ -259,7 +259,7 @@ def read_counts(folder: Path, manifest: Manifest) -> NDArray[np.int64]:
     present = manifest.n_samples - missing
     negative = min(int(part.min()) for part in (missing, present, copies)) < 0
     if negative or (copies > 2 * present).any():
-        raise _broken(folder, f"{COUNTS} counts what cannot be")
+        raise _damage(folder, f"{COUNTS} counts what cannot be")
     return counts
 
 
@@ -267,9 +267,9 @@ def read_names(folder: Path, manifest: Manifest) -> list[str] | None:
     """Return the names of the columns, or None."""
     if NAMES not in manifest.checksums:
         return None
-    names = _listed(folder, manifest, NAMES)
+    names = _json_list(folder, manifest, NAMES)
     if len(names) != manifest.n_features or not all_text(names):
-        raise _broken(folder, f"{NAMES} does not name {manifest.n_features} columns")
+        raise _damage(folder, f"{NAMES} does not name {manifest.n_features} columns")
     return [str(name) for name in names]
 
 
@@ -277,9 +277,9 @@ def read_symbols(folder: Path, manifest: Manifest) -> list[str]:
     """Return the gene symbols of the columns, "" without one; empty if no column has one."""
     if SYMBOLS not in manifest.checksums:
         return []
-    symbols = _listed(folder, manifest, SYMBOLS)
+    symbols = _json_list(folder, manifest, SYMBOLS)
     if len(symbols) != manifest.n_features or not all_text(symbols):
-        raise _broken(folder, f"{SYMBOLS} is not of {manifest.n_features} columns")
+        raise _damage(folder, f"{SYMBOLS} does not list {manifest.n_features} columns")
     return [str(symbol) for symbol in symbols]
 
 
@@ -287,7 +287,7 @@ def read_plans(folder: Path, manifest: Manifest) -> list[Any]:
     """Return the plans of the columns of the source, as JSON objects; empty if they are unknown."""
     if SCHEMA not in manifest.checksums:
         return []
-    return _listed(folder, manifest, SCHEMA)
+    return _json_list(folder, manifest, SCHEMA)
 
 
 def read_target(folder: Path, manifest: Manifest) -> NDArray[Any] | None:
@@ -300,29 +300,29 @@ def read_target(folder: Path, manifest: Manifest) -> NDArray[Any] | None:
     try:
         target = read_array(io.BytesIO(content), f"{TARGET} of {folder}")
     except ValueError as error:
-        raise _broken(folder, f"{TARGET} is no array ({error})") from error
+        raise _damage(folder, f"{TARGET} is no array ({error})") from error
     if target.shape != (manifest.n_samples,) or target.dtype.kind not in "iuf":
-        raise _broken(folder, f"{TARGET} holds {target.dtype} of shape {target.shape}")
+        raise _damage(folder, f"{TARGET} holds {target.dtype} of shape {target.shape}")
     if CLASSES not in manifest.checksums:
         return np.asarray(target)
-    listed = _listed(folder, manifest, CLASSES)
+    listed = _json_list(folder, manifest, CLASSES)
     if not all_text(listed):
-        raise _broken(folder, f"{CLASSES} holds labels that are no texts")
+        raise _damage(folder, f"{CLASSES} holds labels that are no texts")
     labels = np.array(listed, dtype=np.str_)
     if target.dtype.kind not in "iu" or target.min() < 0 or target.max() >= labels.size:
-        raise _broken(folder, f"{TARGET} does not index {labels.size} labels")
+        raise _damage(folder, f"{TARGET} does not index {labels.size} labels")
     return np.asarray(labels[target])
 
 
-def _listed(folder: Path, manifest: Manifest, name: str) -> list[Any]:
+def _json_list(folder: Path, manifest: Manifest, name: str) -> list[Any]:
     """Return the JSON list in a small file of the store."""
     content = read_small(folder, manifest, name)
     try:
         entries = json.loads(content)
     except (ValueError, RecursionError) as error:
-        raise _broken(folder, f"{name} is not JSON ({error})") from error
+        raise _damage(folder, f"{name} is not JSON ({error})") from error
     if not isinstance(entries, list):
-        raise _broken(folder, f"{name} is no list")
+        raise _damage(folder, f"{name} is no list")
     return entries
 
 

@@ -239,10 +239,12 @@ class DenseColumns(ColumnsOnDisk):
         return np.hstack([_kernels.many_dense(X, V) for X in tiles])
 
     def add(self, chunk: int, weights: Array, out: Array) -> None:
+        """Add the weighted sum of the columns of a chunk to ``out``."""
         for columns, X in self._parts(chunk):
             out += _kernels.predict_dense(X, weights[columns])
 
     def decoded(self, held: NDArray[np.uint8], columns: Columns, dtype: Any) -> NDArray[Any]:
+        """Return m stored columns as an array (n_samples, m) of type ``dtype``."""
         return held.view(self.stored).T
 
 
@@ -310,10 +312,12 @@ class SparseColumns(ColumnsOnDisk):
         return _kernels.sparse_dots(*parts, v, squared)
 
     def many(self, chunk: int, V: Array) -> Array:
+        """Return V'x_j for the columns x_j of a chunk."""
         parts = self._read(self.part(chunk), chunk)
         return _kernels.many_csc(*parts, V)
 
     def add(self, chunk: int, weights: Array, out: Array) -> None:
+        """Add the weighted sum of the columns of a chunk to ``out``."""
         parts = self._read(self.part(chunk), chunk)
         out += _kernels.sparse_sums(*parts, weights, self.n_samples)
 
@@ -423,6 +427,7 @@ class GenotypeColumns(ColumnsOnDisk):
         return GenotypeBlock(packed, self.n_samples, means, ones, np.zeros(columns.size))
 
     def add(self, chunk: int, weights: Array, out: Array) -> None:
+        """Add the weighted sum of the columns of a chunk to ``out``."""
         packed, means = self._read(chunk)
         _kernels.add_genotypes(packed, self.n_samples, means, weights, out)
 
@@ -431,6 +436,7 @@ class GenotypeColumns(ColumnsOnDisk):
         return np.dtype(np.float64 if self.counts[columns, 1].any() else np.float32)
 
     def decoded(self, held: NDArray[np.uint8], columns: Columns, dtype: Any) -> NDArray[Any]:
+        """Return m stored columns as an array (n_samples, m) of type ``dtype``."""
         packed = held.ravel()
         return _kernels.gather_genotypes(packed, self.n_samples, self.means[columns], dtype)
 
