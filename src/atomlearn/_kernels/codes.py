@@ -30,9 +30,14 @@ MOST_PAIR_LEVELS = 16
 class CodedColumns(NamedTuple):
     """Coded columns of ``n_rows`` rows.
 
-    codes : (n_entries,) uint8, column after column; indices, indptr : their rows, as in CSC, or
-    None for dense columns of n_rows codes each; starts : (n_columns + 1,) int64, column j has
-    starts[j + 1] - starts[j] levels.
+    Attributes
+    ----------
+    codes : Bytes
+        (n_entries,) uint8, column after column.
+    indices, indptr : Indices, optional
+        Their rows, as in CSC, or None for dense columns of n_rows codes each.
+    starts : Positions
+        (n_columns + 1,) int64, column j has starts[j + 1] - starts[j] levels.
     """
 
     codes: Bytes

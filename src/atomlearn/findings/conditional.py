@@ -64,11 +64,20 @@ CONDITION = (
 class FeatureTests:
     """Conditional independence tests of m features, or groups of features, given all others.
 
-    units : the m arrays of column indices that are tested together; p_values : (m,); sizes : (m,)
-    effect sizes: the square root of the chi-squared statistic from ``p_values``, the mean increase
-    of the held-out loss under permutation from ``conditional_importance``; law : how the
-    conditional distribution of a column given the others was estimated, in words; fitted : which
-    rows the model of the target was fitted to, in words; names : of all columns, () if unknown.
+    Attributes
+    ----------
+    units : tuple[Columns, ...]
+        The m arrays of column indices that are tested together.
+    p_values : (m,) float64
+    sizes : (m,) float64
+        Effect sizes: the square root of the chi-squared statistic from ``p_values``, the mean
+        increase of the held-out loss under permutation from ``conditional_importance``.
+    law : str
+        How the conditional distribution of a column given the others was estimated, in words.
+    fitted : str
+        Which rows the model of the target was fitted to, in words.
+    names : tuple[str, ...]
+        Of all columns, () if unknown.
     """
 
     units: tuple[Columns, ...]
@@ -127,10 +136,18 @@ class FeatureTests:
 class TestedUnits:
     """The units to test and the residuals of their columns given all other columns.
 
-    X : (n, p) standardized columns, or the means of clusters of columns if ``groups`` is "auto";
-    own : (n, p) residual of each column of X given the other columns, up to a factor per column;
-    places : column indices in X of each unit; members : column indices in the data of each unit;
-    law : how the conditional distribution was estimated, in words.
+    Attributes
+    ----------
+    X : (n, p) float64
+        Standardized columns, or the means of clusters of columns if ``groups`` is "auto".
+    own : (n, p) float64
+        Residual of each column of X given the other columns, up to a factor per column.
+    places : tuple[Columns, ...]
+        Column indices in X of each unit.
+    members : tuple[Columns, ...]
+        Column indices in the data of each unit.
+    law : str
+        How the conditional distribution was estimated, in words.
     """
 
     X: Array

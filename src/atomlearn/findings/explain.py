@@ -18,9 +18,18 @@ from atomlearn.maps.feature_map import map_of
 class Explanation:
     """Additive feature attributions: decision_i = base + sum_j contribution_ij, for each output.
 
-    base : (n_outputs,) mean decision over the reference rows; contributions : (n_samples, n_used,
-    n_outputs) Shapley values of the features that the model uses; names : their n_used names;
-    inputs : (n_used,) their column indices in X. Decisions are those before a link function.
+    Decisions are those before a link function.
+
+    Attributes
+    ----------
+    base : (n_outputs,) float64
+        Mean decision over the reference rows.
+    contributions : (n_samples, n_used, n_outputs) float64
+        Shapley values of the features that the model uses.
+    names : list[str]
+        Their n_used names.
+    inputs : (n_used,) int64
+        Their column indices in X.
     """
 
     base: Array

@@ -50,11 +50,23 @@ SHARE = 2 / 3
 class Knockoffs:
     """A sampler of knockoffs of one matrix, and the covariance estimate it uses.
 
-    draw : function from a generator to (n, p) knockoffs of the standardized columns; covariance :
-    name of the estimator; words : its description; s : the number s of S = s D; own : (n, p)
-    residual of each column given all others, X Theta up to a factor per column; shared : (n, q)
-    common factors, which knockoffs keep unchanged; unsure : whether the covariance may be so
-    inaccurate that the false discovery rate exceeds its bound.
+    Attributes
+    ----------
+    draw : Callable[[np.random.Generator], Array]
+        Function from a generator to (n, p) knockoffs of the standardized columns.
+    covariance : str
+        Name of the estimator.
+    words : str
+        Its description.
+    s : float
+        The number s of S = s D.
+    own : (n, p) float64
+        Residual of each column given all others, X Theta up to a factor per column.
+    shared : (n, q) float64
+        Common factors, which knockoffs keep unchanged.
+    unsure : bool
+        Whether the covariance may be so inaccurate that the false discovery rate exceeds its
+        bound.
     """
 
     draw: Callable[[np.random.Generator], Array]

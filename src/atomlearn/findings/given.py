@@ -42,8 +42,14 @@ def of_single_rows(loss: Loss) -> bool:
 class Given:
     """The data of a fit: X as ``design`` (n, p), the encoded target y (n,), weights of mean 1.
 
-    free : indices of unpenalized columns (covariates); units : (n,) group labels of the rows, None
-    if rows are independent; model : an unfitted estimator with the settings of the fit.
+    Attributes
+    ----------
+    free : Columns
+        Indices of unpenalized columns (covariates).
+    units : (n,) int64, optional
+        Group labels of the rows, None if rows are independent.
+    model : AtomicModel
+        An unfitted estimator with the settings of the fit.
     """
 
     design: Design
@@ -122,11 +128,24 @@ class Step:
     """A one-step estimator b + A^-1 Z'r with A = Z'W X, and its sandwich covariance A^-1 M A^-T.
 
     W are the curvatures of the loss at a prediction and r its negative gradients, (n,) each; X (n,
-    k) are the columns to estimate and Z (n, k) the instruments. values : (k,) the estimates;
-    degrees : residual degrees of freedom, at most the number of groups less one; spread :
-    dispersion, the variance of r_i / sqrt(W_i); weighed : W X; information : A; covariance :
-    model-based, for a constant dispersion; robust : the jackknife covariance over rows (HC3) or
-    groups of rows, valid under heteroskedasticity.
+    k) are the columns to estimate and Z (n, k) the instruments.
+
+    Attributes
+    ----------
+    values : (k,) float64
+        The estimates.
+    degrees : float
+        Residual degrees of freedom, at most the number of groups less one.
+    spread : float
+        Dispersion, the variance of r_i / sqrt(W_i).
+    weighed : ndarray
+        W X.
+    information : ndarray
+        A.
+    covariance : ndarray
+        Model-based, for a constant dispersion.
+    robust : ndarray
+        The jackknife covariance over rows (HC3) or groups of rows, valid under heteroskedasticity.
 
     References
     ----------

@@ -41,16 +41,37 @@ def scale_of_loss(loss: Loss) -> str:
 class Estimates:
     """Estimates of coefficients in the units of the data, with confidence intervals.
 
-    columns : (m,) columns that were named, or selected on a part of the rows; penalized : (m,)
-    coefficients of the penalized model, shrunken; values : (m,) estimates, not shrunken;
-    intervals : (m, 2); p_values : (m,) of the hypothesis of no effect; confidence : level of the
-    intervals; how : "named", "unpenalized" (named in a model without a penalty), "carved", "split",
-    "exact", or "quadratic" ("exact" for counts and classes); groups : columns that were named
-    together, and group_p_values : of the hypothesis that none of them has an effect; by_group :
-    whether standard errors are clustered by groups of rows; scale : the quantity that exp(value)
-    multiplies, such as "hazard" or "odds", "" if effects are added. ``condition`` : the assumptions
-    of the intervals. ``wrong_signs`` : upper bound on the number of values with the wrong sign.
-    ``ratios`` : (m, 3) exp of value and interval.
+    Attributes
+    ----------
+    columns : (m,) int64
+        Columns that were named, or selected on a part of the rows.
+    penalized : (m,) float64
+        Coefficients of the penalized model, shrunken.
+    values : (m,) float64
+        Estimates, not shrunken.
+    intervals : (m, 2) float64
+    p_values : (m,) float64
+        Of the hypothesis of no effect.
+    confidence : float
+        Level of the intervals.
+    how : str
+        "named", "unpenalized" (named in a model without a penalty), "carved", "split", "exact", or
+        "quadratic" ("exact" for counts and classes).
+    groups : tuple[Columns, ...]
+        Columns that were named together.
+    group_p_values : ndarray, optional
+        Of the hypothesis that none of them has an effect.
+    by_group : bool
+        Whether standard errors are clustered by groups of rows.
+    scale : str
+        The quantity that exp(value) multiplies, such as "hazard" or "odds", "" if effects are
+        added.
+    condition : str
+        The assumptions of the intervals.
+    wrong_signs : int
+        Upper bound on the number of values with the wrong sign.
+    ratios : (m, 3) float64
+        exp of value and interval.
 
     References
     ----------

@@ -52,11 +52,26 @@ Point = tuple[Columns, Array, float]
 class Kept:
     """The summary of deleted rows; see ``keep`` and the module.
 
-    n_rows : number of deleted rows; point : columns, weights and intercept of the model; loss : its
-    mean loss; rounding : relative bound on the rounding of the objective; rows : for the squared
-    loss [Q'X, Q'y, Q'1], (k, p + 2), for others the scores X'v, (1, p); conjugate : f*(-v), 0 for
-    the squared loss; left_out : (r, 2) cross-validated residual and prediction of each row; fold :
-    (r,) its fold; fits : columns, weights and intercept of the fit without each fold.
+    Attributes
+    ----------
+    n_rows : int
+        Number of deleted rows.
+    point : Point
+        Columns, weights and intercept of the model.
+    loss : float
+        Its mean loss.
+    rounding : float
+        Relative bound on the rounding of the objective.
+    rows : ndarray
+        For the squared loss [Q'X, Q'y, Q'1], (k, p + 2), for others the scores X'v, (1, p).
+    conjugate : float
+        f*(-v), 0 for the squared loss.
+    left_out : (r, 2) float64
+        Cross-validated residual and prediction of each row.
+    fold : Rows
+        (r,) its fold.
+    fits : Sequence[Point]
+        Columns, weights and intercept of the fit without each fold.
     """
 
     n_rows: int

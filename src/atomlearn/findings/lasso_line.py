@@ -28,10 +28,19 @@ MOST_PIECES = 500
 class Stretch:
     """A linear piece of the solution path, valid while all of its linear forms are positive.
 
-    used : (m,) active columns; signs : (m,) their signs; weights : (2, m) their coefficients at
-    t = 0, and slopes in t; forms : (2, m + 2 p) values at t = 0 and slopes of the forms: s_j b_j of
-    the active columns, then price_j - score_j and price_j + score_j of all p columns; ends : the
-    interval of t >= 0 in which all forms exceed the bound on their rounding.
+    Attributes
+    ----------
+    used : (m,) int64
+        Active columns.
+    signs : (m,) float64
+        Their signs.
+    weights : (2, m) float64
+        Their coefficients at t = 0, and slopes in t.
+    forms : (2, m + 2 p) float64
+        Values at t = 0 and slopes of the forms: s_j b_j of the active columns, then price_j -
+        score_j and price_j + score_j of all p columns.
+    ends : tuple[float, float]
+        The interval of t >= 0 in which all forms exceed the bound on their rounding.
     """
 
     used: Columns

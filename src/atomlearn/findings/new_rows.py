@@ -42,10 +42,19 @@ N_DRAWS = 999
 class Monitored:
     """The optimality gap of a model on old and new rows, and a test for distribution shift.
 
-    gap : a proved upper bound on (F - F*) / F, with F the objective of the old model on all rows
-    and F* its minimum; p_value : of the permutation test that old and new rows are exchangeable;
-    differs : the statistic of the residuals that differs the most; n_old, n_new : numbers of rows;
-    model : warm-started refit to all rows, if requested and the gap is large, else None.
+    Attributes
+    ----------
+    gap : float
+        A proved upper bound on (F - F*) / F, with F the objective of the old model on all rows and
+        F* its minimum.
+    p_value : float
+        Of the permutation test that old and new rows are exchangeable.
+    differs : str
+        The statistic of the residuals that differs the most.
+    n_old, n_new : int
+        Numbers of rows.
+    model : object
+        Warm-started refit to all rows, if requested and the gap is large, else None.
     """
 
     gap: float

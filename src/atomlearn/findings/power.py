@@ -21,10 +21,21 @@ from atomlearn.findings.stability import selected_by
 class PowerCurve:
     """The share of features with an effect that is found, and the false share of those found.
 
-    sizes : (m,) effect per standard deviation of the feature, in standard deviations of the noise
-    (log odds for classes); found : (m,) true positive rate, found_error : its standard error over
-    the draws; false : (m,) false discovery proportion, averaged over the draws; n_true : number of
-    features with an effect; n_draws : simulated targets per size.
+    Attributes
+    ----------
+    sizes : (m,) float64
+        Effect per standard deviation of the feature, in standard deviations of the noise (log odds
+        for classes).
+    found : (m,) float64
+        True positive rate.
+    found_error : ndarray
+        Its standard error over the draws.
+    false : (m,) float64
+        False discovery proportion, averaged over the draws.
+    n_true : int
+        Number of features with an effect.
+    n_draws : int
+        Simulated targets per size.
     """
 
     sizes: Array

@@ -39,15 +39,24 @@ MOST_PAIRED = 1_000
 class Ranked:
     """A score, its standard error, and its studentized permutation distribution.
 
-    score, error : of the observed targets; baseline : the score of a guess; null : (n_draws,)
-    scores of permuted targets, whose deviation from the baseline is multiplied by the ratio of the
-    observed standard error under the null to that of the draw. Comparing them with the score is
-    comparing t-statistics, which is valid under heteroskedasticity; usual : standard error of the
-    score of a guess for homoskedastic rows; freedom : degrees of freedom of the error.
-
     C. J. DiCiccio, J. P. Romano. Robust permutation tests for correlation and regression
     coefficients. JASA 112 (2017) 1211-1220. E. Chung, J. P. Romano. Exact and asymptotically robust
     permutation tests. Annals of Statistics 41 (2013) 484-507.
+
+    Attributes
+    ----------
+    score, error : float
+        Of the observed targets.
+    baseline : float
+        The score of a guess.
+    null : (n_draws,) float64
+        Scores of permuted targets, whose deviation from the baseline is multiplied by the ratio of
+        the observed standard error under the null to that of the draw. Comparing them with the
+        score is comparing t-statistics, which is valid under heteroskedasticity.
+    usual : float
+        Standard error of the score of a guess for homoskedastic rows.
+    freedom : float
+        Degrees of freedom of the error.
     """
 
     score: float

@@ -34,9 +34,18 @@ FITTED = 1e-9
 class SubsetLine:
     """The part of a line of targets y + t move on which one subset remains the best subset.
 
-    data : the data, for the squared loss; problem : the best-subset problem, with sample weights of
-    sum 1; subset : the selected columns, increasing; columns : these and the unpenalized ones;
-    depth : subsets are listed if n times their objective is at most this above that of ``subset``.
+    Attributes
+    ----------
+    data : Given
+        The data, for the squared loss.
+    problem : Problem
+        The best-subset problem, with sample weights of sum 1.
+    subset : Columns
+        The selected columns, increasing.
+    columns : Columns
+        These and the unpenalized ones.
+    depth : float
+        Subsets are listed if n times their objective is at most this above that of ``subset``.
     """
 
     data: Given

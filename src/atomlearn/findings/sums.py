@@ -37,8 +37,16 @@ MOST_STEPS = 60
 class Cumulants:
     """The cumulant generating function K(t) = sum_i counts_i log sum_k shares_k exp(t products_ik).
 
-    It is that of a sum of independent discrete variables. counts : (m,) number of variables of kind
-    i; products : (m, q) values of a variable of kind i; shares : (q,) their probabilities.
+    It is that of a sum of independent discrete variables.
+
+    Attributes
+    ----------
+    counts : (m,) float64
+        Number of variables of kind i.
+    products : (m, q) float64
+        Values of a variable of kind i.
+    shares : (q,) float64
+        Their probabilities.
     """
 
     counts: Array

@@ -76,15 +76,30 @@ Decide = Callable[[Rows, Rows, NDArray[Any] | None, Rows | None], Array]
 class Trial:
     """A fitting procedure with the data on which it is tested.
 
-    decide : function (train, test, values, order) -> decisions at the test rows; it fits to the
-    training rows, with the target replaced by ``values`` or the rows of X permuted by ``order``
-    unless these are None; decisions of regressions with covariates are linear predictors; values :
-    (n_rows,) class codes, numbers, or records of (event, time); ranks : whether the target is
-    heavy-tailed, so that rank correlations are used; known : (n_rows, q) covariates of the
-    baseline, or None; inputs : the columns of X, None if there are too many to list; groups, order
-    : dependence of the rows as in ``dependent_rows``; repeated : (n_rows,) labels shared by
-    duplicate rows, or None; work : number of data entries that one call of ``decide`` reads, plus
-    ``A_FIT`` per fit, infinite if repeated calls are too expensive; say : receives messages.
+    Attributes
+    ----------
+    decide : Decide
+        Function (train, test, values, order) -> decisions at the test rows; it fits to the
+        training rows, with the target replaced by ``values`` or the rows of X permuted by
+        ``order`` unless these are None; decisions of regressions with covariates are linear
+        predictors.
+    values : (n_rows,)
+        Class codes, numbers, or records of (event, time).
+    ranks : bool
+        Whether the target is heavy-tailed, so that rank correlations are used.
+    known : (n_rows, q) float64, optional
+        Covariates of the baseline, or None.
+    inputs : Design, optional
+        The columns of X, None if there are too many to list.
+    groups, order : object
+        Dependence of the rows as in ``dependent_rows``.
+    repeated : Rows, optional
+        (n_rows,) labels shared by duplicate rows, or None.
+    work : float
+        Number of data entries that one call of ``decide`` reads, plus ``A_FIT`` per fit, infinite
+        if repeated calls are too expensive.
+    say : Callable[[str], None]
+        Receives messages.
     """
 
     decide: Decide

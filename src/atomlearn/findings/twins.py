@@ -28,11 +28,19 @@ from atomlearn.estimators.checks import input_names
 class Twins:
     """The columns that could replace one selected feature.
 
-    feature, name : the selected column; correlated : (name, correlation) of the columns nearest
-    to it, selected or not; rise : the relative rise of the objective if
-    the feature is forbidden and all others are fitted again (a bound below is 0: forbidding never
-    helps), None if not computed; rise_error : the part of it that the two gaps leave open;
-    replaced_by : names of the columns whose coefficients grew the most then.
+    Attributes
+    ----------
+    feature, name : int
+        The selected column.
+    correlated : tuple[tuple[str, float], ...]
+        (name, correlation) of the columns nearest to it, selected or not.
+    rise : float, optional
+        The relative rise of the objective if the feature is forbidden and all others are fitted
+        again (a bound below is 0: forbidding never helps), None if not computed.
+    rise_error : float
+        The part of it that the two gaps leave open.
+    replaced_by : tuple[str, ...]
+        Names of the columns whose coefficients grew the most then.
     """
 
     feature: int

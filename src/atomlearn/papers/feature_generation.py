@@ -63,11 +63,26 @@ class WeightedBlocks(NamedTuple):
 class GenerationState(State):
     """State with blocks: w_j is the sum of omega over the coordinates that hold column j.
 
-    block : data of the active blocks' coordinates, side by side; members : (m,) column of each
-    coordinate; labels : (m,) its block, 0..t-1; omega : (m,) its weight; candidate : the next
-    block; units : what n_features counts, distinct features (or groups) in the active blocks;
-    found : column -> round that first took it, in the order of selection; restricted_objective :
-    F of the subproblem, first_objective : F_0 of [T] (38).
+    Attributes
+    ----------
+    block : Block, optional
+        Data of the active blocks' coordinates, side by side.
+    members : (m,) int64
+        Column of each coordinate.
+    labels : (m,) int64
+        Its block, 0..t-1.
+    omega : (m,) float64
+        Its weight.
+    candidate : Columns
+        The next block.
+    units : int
+        What n_features counts, distinct features (or groups) in the active blocks.
+    found : dict[int, int]
+        Column -> round that first took it, in the order of selection.
+    restricted_objective : float
+        F of the subproblem.
+    first_objective : float
+        F_0 of [T] (38).
     """
 
     block: Block | None = None

@@ -25,11 +25,18 @@ Seed = int | np.random.Generator
 class Synthetic:
     """A simulated problem with its true coefficients.
 
-    X : (n_samples, n_features) array in Fortran order, or CSC matrix; y : (n_samples,) float64,
-    labels -1 and +1 for classification; coef : (n_features,) float64, the true w, and intercept
-    its b. Where the protocol has them: validation and test parts, ``groups`` (n_features,) int64
-    labels, ``covariance`` (n_features, n_features) of a row of X, and ``noise`` the standard
-    deviation of y about X w + b.
+    Where the protocol has them: validation and test parts, ``groups`` (n_features,) int64 labels,
+    ``covariance`` (n_features, n_features) of a row of X, and ``noise`` the standard deviation of
+    y about X w + b.
+
+    Attributes
+    ----------
+    X : object
+        (n_samples, n_features) array in Fortran order, or CSC matrix.
+    y : (n_samples,) float64
+        Labels -1 and +1 for classification.
+    coef : (n_features,) float64
+        The true w, and intercept its b.
     """
 
     X: Any

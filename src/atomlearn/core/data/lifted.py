@@ -86,9 +86,17 @@ class Lifted(Derived):
 class RepeatedBlock(Block):
     """Column i is feature number ``features[positions[i]]``, held in ``base``.
 
-    base : the features, each once; features : (q,) int64 their numbers in X, distinct;
-    positions : (m,) int64 in 0..q-1. Overlapping groups repeat a feature as often as groups in
-    use hold it; products, Gram matrices and memory are those of the q features.
+    Overlapping groups repeat a feature as often as groups in use hold it; products, Gram matrices
+    and memory are those of the q features.
+
+    Attributes
+    ----------
+    base
+        The features, each once.
+    features : (q,) int64
+        Their numbers in X, distinct.
+    positions : (m,) int64
+        In 0..q-1.
     """
 
     def __init__(self, base: Block, features: Columns, positions: Columns) -> None:

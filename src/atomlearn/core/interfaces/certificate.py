@@ -131,12 +131,21 @@ class BoxExcess(Excess):
 class Certificate:
     """Objective F(w, b) and a proved bound gap >= F(w, b) - F* of the same point.
 
-    polar : gauge°(z) at the scores z, the negative gradient of the smooth part, or the upper bound
-    on it that the gap uses; search_gap : for norms whose best atom is searched heuristically, the
-    gap if the atom that was found is the best, else None; rounding : the part of the gap that
-    bounds rounding errors; shortfall : how far the computed gap was below zero, which only rounding
-    can explain; terms : the arguments weights, gauge, bounds on the polar, and excess of
-    ``certify``, with which a problem with another loss can be certified too.
+    Attributes
+    ----------
+    polar : float
+        gauge°(z) at the scores z, the negative gradient of the smooth part, or the upper bound on
+        it that the gap uses.
+    search_gap : float, optional
+        For norms whose best atom is searched heuristically, the gap if the atom that was found is
+        the best, else None.
+    rounding : float
+        The part of the gap that bounds rounding errors.
+    shortfall : float
+        How far the computed gap was below zero, which only rounding can explain.
+    terms : tuple[Array, float, tuple[float, float], Excess | None], optional
+        The arguments weights, gauge, bounds on the polar, and excess of ``certify``, with which a
+        problem with another loss can be certified too.
     """
 
     objective: float

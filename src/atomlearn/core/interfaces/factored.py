@@ -16,8 +16,13 @@ from atomlearn.core.interfaces.arrays import Array, Columns
 class Factored:
     """W = left diag(weights) right', kept as factors: (p + q + 1) r numbers for rank r.
 
-    left : (p, r); weights : (r,); right : (q, r). Immutable; ``toarray`` is the only method that
-    forms W.
+    Immutable; ``toarray`` is the only method that forms W.
+
+    Attributes
+    ----------
+    left : (p, r) float64
+    weights : (r,) float64
+    right : (q, r) float64
     """
 
     left: Array
@@ -68,11 +73,22 @@ class Factored:
 class MatrixPart:
     """One term of a matrix fit: W is the sum of the terms of all norms of a union.
 
-    norm : the norm of this term; factor : the number by which it is multiplied; gauge : factor *
-    norm of the term (for rays the sum of their weights, an upper bound); factored : the factors of
-    the term, of its mode-th unfolding for a norm of tensors (``tensor`` is their shape); columns,
-    weights : if ``factored`` is None, the nonzero entries of a term under a norm of vectors, in
-    row-major order; ahead : candidate atoms for a warm start, in the form of the solver.
+    Attributes
+    ----------
+    norm : object
+        The norm of this term.
+    factor : float
+        The number by which it is multiplied.
+    gauge : float
+        factor * norm of the term (for rays the sum of their weights, an upper bound).
+    factored : Factored, optional
+        The factors of the term, of its mode-th unfolding for a norm of tensors (``tensor`` is
+        their shape).
+    columns, weights : Columns, optional
+        If ``factored`` is None, the nonzero entries of a term under a norm of vectors, in
+        row-major order.
+    ahead : object
+        Candidate atoms for a warm start, in the form of the solver.
     """
 
     norm: Any

@@ -38,10 +38,20 @@ class SearchWork:
 class Nested:
     """Sets of features, any two nested or disjoint; ||z_B||^2 is a sum over cells of features.
 
-    labels : (m,) the set of each lifted coordinate; home : (p,) the cell of each feature: features
-    that belong to the same sets form a cell; inside : (n_sets, n_cells) CSR, 1 if the cell is in
-    the set; sizes : (n_sets,) the number of features of each set; parents : (n_sets,) the smallest
-    set that contains each set, -1 for roots; work : the work of searches of the best sets.
+    Attributes
+    ----------
+    labels : (m,) int64
+        The set of each lifted coordinate.
+    home : (p,) int64
+        The cell of each feature: features that belong to the same sets form a cell.
+    inside : (n_sets, n_cells) CSR
+        1 if the cell is in the set.
+    sizes : (n_sets,) int64
+        The number of features of each set.
+    parents : (n_sets,) int64
+        The smallest set that contains each set, -1 for roots.
+    work : SearchWork
+        The work of searches of the best sets.
     """
 
     labels: Columns
@@ -150,8 +160,14 @@ class Expansion:
 class Touched(NamedTuple):
     """L at some lifted coordinates, by its entries: values[e] at (rows[e], owners[e]).
 
-    features : (n_rows,) int64, increasing, the feature of each row; owners : positions in the given
-    lifted coordinates; values : the entries of L.
+    Attributes
+    ----------
+    features : (n_rows,) int64
+        Increasing, the feature of each row.
+    owners : Columns
+        Positions in the given lifted coordinates.
+    values : ndarray
+        The entries of L.
     """
 
     features: Columns
@@ -306,9 +322,16 @@ class TreeRatings(Scores):
 class Part:
     """The part z_B of w = sum_B z_B, for one set B; nonzero only at ``columns``.
 
-    group : number of the set in the order of the user (then features in no set, and further norms
-    of a union, follow); name : its name, or None; columns : (s,) int64 features, increasing;
-    weights : (s,) float64.
+    Attributes
+    ----------
+    group : int
+        Number of the set in the order of the user (then features in no set, and further norms of a
+        union, follow).
+    name : str, optional
+        Its name, or None.
+    columns : (s,) int64
+        Features, increasing.
+    weights : (s,) float64
     """
 
     group: int

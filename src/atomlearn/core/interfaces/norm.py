@@ -298,9 +298,16 @@ class Norm(Ratings, ABC):
 class Lift:
     """Latent formulation of a norm: gauge(w) = inf { norm(u) : L u = w }.
 
-    expansion : the linear map L from m lifted coordinates u to n_features coefficients w; norm : a
-    norm on R^m; labels : (m,) int64, the index of the set (or of the term of a union) to which each
-    coordinate of u belongs; names : the user's names of the sets, "" for sets without a name.
+    Attributes
+    ----------
+    expansion : Expansion
+        The linear map L from m lifted coordinates u to n_features coefficients w.
+    norm : Norm
+        A norm on R^m.
+    labels : (m,) int64
+        The index of the set (or of the term of a union) to which each coordinate of u belongs.
+    names : tuple[str, ...], optional
+        The user's names of the sets, "" for sets without a name.
     """
 
     expansion: Expansion

@@ -26,14 +26,20 @@ class Atom:
 class WarmStart:
     """The initial point of a solve: columns with weights, and an intercept. Empty means w = 0.
 
-    lifted : the lifted coordinates and weights of an earlier result, for norms with latent parts
-    (their sum is w; without them each feature goes to the first set that has it).
-    atoms : atoms and weights c with w as their combination, if they are known. The atoms must be
-    *of the norm of the problem to solve*: solvers over atoms use sum c as a bound on the gauge, so
-    atoms of another norm would make their certificate wrong. Empty is always valid.
-    norm : the norm whose atoms these are; ``run`` drops them for a problem of another norm.
-    None: not checked.
-    matrix_parts : the terms of an earlier fit with the same kinds of matrix norms, in their order.
+    Attributes
+    ----------
+    lifted : tuple[Columns, Array], optional
+        The lifted coordinates and weights of an earlier result, for norms with latent parts (their
+        sum is w; without them each feature goes to the first set that has it).
+    atoms : tuple[tuple[Atom, float], ...]
+        Atoms and weights c with w as their combination, if they are known. The atoms must be *of
+        the norm of the problem to solve*: solvers over atoms use sum c as a bound on the gauge, so
+        atoms of another norm would make their certificate wrong. Empty is always valid.
+    norm : object
+        The norm whose atoms these are; ``run`` drops them for a problem of another norm. None: not
+        checked.
+    matrix_parts : tuple[MatrixPart, ...], optional
+        The terms of an earlier fit with the same kinds of matrix norms, in their order.
     """
 
     columns: Columns

@@ -86,9 +86,20 @@ class Iterate:
 class Linearization:
     """The first-order model of the loss f at the predictions z = linear + shift.
 
-    linear : X w, (n_samples,); shift : the intercept; value : f(z); gradient : X'f'(z), the
-    gradient in w; slope : sum_i f'_i(z), the derivative in the intercept. The n_samples
-    derivatives f'(z) are not stored.
+    The n_samples derivatives f'(z) are not stored.
+
+    Attributes
+    ----------
+    linear : ndarray
+        X w.
+    shift : float
+        The intercept.
+    value : float
+        f(z).
+    gradient : ndarray
+        X'f'(z), the gradient in w.
+    slope : float
+        sum_i f'_i(z), the derivative in the intercept.
     """
 
     linear: Array

@@ -20,10 +20,22 @@ from atomlearn.core.problem.rounding import growth
 class Refit:
     """The result of a master.
 
-    weights : (m,) coefficients over the block's columns; intercept : scalar; prediction :
-    (n_samples,) A w + b at that very point; gap : certified duality gap of the *restricted*
-    problem there (absolute); objective : F there; steps : Newton steps or gradient iterations;
-    scores : (m,) A'v of the negative loss gradient v there, None if the master does not keep them.
+    Attributes
+    ----------
+    weights : (m,) float64
+        Coefficients over the block's columns.
+    intercept : float
+        Scalar.
+    prediction : (n_samples,) float64
+        A w + b at that very point.
+    gap : float
+        Certified duality gap of the *restricted* problem there (absolute).
+    objective : float
+        F there.
+    steps : int
+        Newton steps or gradient iterations.
+    scores : (m,) float64, optional
+        A'v of the negative loss gradient v there, None if the master does not keep them.
     """
 
     weights: Array

@@ -140,10 +140,20 @@ class AcceleratedGradient(Master):
 class _Run:
     """The state of one call of a master in this module.
 
-    best : the point with the best certificate; last : the last point whose duality gap was
-    evaluated; at : the iterate of the gradient method; period : the number of gradient steps
-    before the next Newton step; idle : the number of periods without progress; damping : the
-    relative ridge of the Newton system.
+    Attributes
+    ----------
+    best
+        The point with the best certificate.
+    last
+        The last point whose duality gap was evaluated.
+    at
+        The iterate of the gradient method.
+    period
+        The number of gradient steps before the next Newton step.
+    idle
+        The number of periods without progress.
+    damping
+        The relative ridge of the Newton system.
     """
 
     def __init__(self, problem: Problem, weights: Array, intercept: float, target: float) -> None:

@@ -29,9 +29,20 @@ from atomlearn.core.masters.tuning import TUNING
 class NewtonSystem:
     """The linear system of one semismooth Newton step.
 
-    block : A; curvature : (n,), the diagonal of D >= 0; jacobian : J, of the proximal map; step :
-    sigma, its step size; free : Q (n, r), a basis of unpenalized columns (r may be 0); step_free :
-    sigma_q, the step size of their coefficients.
+    Attributes
+    ----------
+    block : Block
+        A.
+    curvature : (n,) float64
+        The diagonal of D >= 0.
+    jacobian : ProxJacobian
+        J, of the proximal map.
+    step : float
+        sigma, its step size.
+    free : ndarray
+        Q (n, r), a basis of unpenalized columns (r may be 0).
+    step_free : float
+        sigma_q, the step size of their coefficients.
     """
 
     block: Block

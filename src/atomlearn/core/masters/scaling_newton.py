@@ -119,7 +119,14 @@ class ScalingNewton(Master):
 class _Quadratic:
     """The least-squares model s/2 ||y - B w||^2 of f(A w + b), with the intercept b eliminated.
 
-    matrix, linear : B and y, or if ``gram``, B'B and B'y; squared_target : ||y||^2; scale : s.
+    Attributes
+    ----------
+    matrix, linear : ndarray
+        B and y, or if ``gram``, B'B and B'y.
+    squared_target : float
+        ||y||^2.
+    scale : float
+        s.
     """
 
     matrix: Array

@@ -23,9 +23,17 @@ class Membership:
     """Sets of features that may overlap, in compressed form.
 
     Set g consists of the features members[starts[g]:starts[g + 1]], at least one, in increasing
-    order. members : (m,) int64; starts : (n_sets + 1,) int64; n_listed : the number of sets that
-    the user gave, which come first (every feature in none of them is a singleton set); names : the
-    names of the listed sets, or None.
+    order.
+
+    Attributes
+    ----------
+    members : (m,) int64
+    starts : (n_sets + 1,) int64
+    n_listed : int
+        The number of sets that the user gave, which come first (every feature in none of them is a
+        singleton set).
+    names : tuple[str, ...], optional
+        The names of the listed sets, or None.
     """
 
     members: Columns

@@ -40,15 +40,27 @@ Rule = Literal["best", "one_standard_error"]
 class CrossValidation:
     """Held-out scores of a grid search by cross-validation, for every (norm, level, fold).
 
-    norms : the candidates, each with its share of the penalty in ``l1_ratios``; levels : (n_norms,
-    n_levels), the weights of the norms, the most regularized first; scores,
-    level_passes, n_selected, relative_gaps : (n_norms, n_levels, n_folds), the last three summed or
-    (gaps) maximized over outputs; passes : readings of the data for all of them, however many
-    points each served; relax : the share of a refit without penalty that was chosen; paths : by
-    (norm, fold), the PathResult of each output; status : CONVERGED, or
-    INTERRUPTED or TIME_LIMIT where that ended the search: scores of levels that were not solved
-    are NaN then, and of folds those that are whole count, or those that had begun; smooth : whether
-    mean scores are smoothed over neighbouring levels of a norm before the best is chosen.
+    Attributes
+    ----------
+    norms : tuple[Norm, ...]
+        The candidates, each with its share of the penalty in ``l1_ratios``.
+    levels : (n_norms, n_levels) float64
+        The weights of the norms, the most regularized first.
+    scores, level_passes, n_selected, relative_gaps : (n_norms, n_levels, n_folds) float64
+        The last three summed or (gaps) maximized over outputs.
+    passes : float
+        Readings of the data for all of them, however many points each served.
+    relax : float
+        The share of a refit without penalty that was chosen.
+    paths : tuple[tuple[tuple[PathResult, ...], ...], ...]
+        By (norm, fold), the PathResult of each output.
+    status : Status
+        CONVERGED, or INTERRUPTED or TIME_LIMIT where that ended the search: scores of levels that
+        were not solved are NaN then, and of folds those that are whole count, or those that had
+        begun.
+    smooth : bool
+        Whether mean scores are smoothed over neighbouring levels of a norm before the best is
+        chosen.
     """
 
     norms: tuple[Norm, ...]

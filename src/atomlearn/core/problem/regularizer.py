@@ -45,8 +45,14 @@ def ridge_per_level(l1_ratio: float, form: Form) -> float:
 class Regularizer:
     """R(w) = amount * gauge(w), (amount / 2) * gauge(w)^2, or 0 where gauge(w) <= amount.
 
-    norm : the gauge; form : "penalized", "squared" or "constrained"; amount : the level of the
-    first two, the radius of the third.
+    Attributes
+    ----------
+    norm : Norm
+        The gauge.
+    form : Form
+        "penalized", "squared" or "constrained".
+    amount : float
+        The level of the first two, the radius of the third.
 
     Examples
     --------

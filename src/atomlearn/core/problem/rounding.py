@@ -24,8 +24,14 @@ from atomlearn.core.losses.around import bare_loss
 class Lengths:
     """Euclidean norms of the m columns of a point, over samples of positive weight; (m,) each.
 
-    scored : norms of the columns of X, from which scores are computed; summed : norms of the
-    columns from which predictions are computed, x_j - offset_j; offsets : these offsets.
+    Attributes
+    ----------
+    scored : ndarray
+        Norms of the columns of X, from which scores are computed.
+    summed : ndarray
+        Norms of the columns from which predictions are computed, x_j - offset_j.
+    offsets : ndarray
+        These offsets.
     """
 
     scored: Array

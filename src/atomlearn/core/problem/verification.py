@@ -16,10 +16,19 @@ from atomlearn.core.problem.proof import given_back, prove
 class Verification:
     """Bounds on the optimum F* of an objective F: lower <= F* <= upper.
 
-    upper : F(w, b) at the point, with X w + b computed again; lower : ``upper`` minus the duality
-    gap, by the better of two dual points; rounding : the part of the gap that bounds rounding
-    errors; dual : (n_samples,) v = -f'(X w + b). For the form "penalized" without a ridge term, v
-    is scaled so that gauge°(X'v) <= level, and then -f*(-v) is itself a lower bound on F*.
+    For the form "penalized" without a ridge term, v is scaled so that gauge°(X'v) <= level, and
+    then -f*(-v) is itself a lower bound on F*.
+
+    Attributes
+    ----------
+    upper : float
+        F(w, b) at the point, with X w + b computed again.
+    lower : float
+        ``upper`` minus the duality gap, by the better of two dual points.
+    rounding : float
+        The part of the gap that bounds rounding errors.
+    dual : (n_samples,) float64
+        v = -f'(X w + b).
     """
 
     upper: float

@@ -203,9 +203,16 @@ class SparsePairs(PairProducts):
 class _Ordered:
     """X for searches: its columns in the order of bounds on their sums, the largest first.
 
-    columns : the column at each position; places : the position of each column, -1 of an empty one;
-    sizes, by position : sum_k |x_ki| max_j |x_kj|, which bounds sums where |v| <= 1; table, costs :
-    see ``pair_rows``.
+    Attributes
+    ----------
+    columns : Columns
+        The column at each position.
+    places : NDArray[np.int32]
+        The position of each column, -1 of an empty one.
+    sizes : ndarray
+        By position: sum_k |x_ki| max_j |x_kj|, which bounds sums where |v| <= 1.
+    table, costs : object
+        See ``pair_rows``.
     """
 
     columns: Columns
