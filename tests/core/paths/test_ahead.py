@@ -9,7 +9,7 @@ import pytest
 
 from atomlearn import designs, losses, norms, paths, solve
 from atomlearn.core.data.cached_block import CachedBlock
-from atomlearn.core.paths.ahead import can_solve_ahead, solved_ahead
+from atomlearn.core.paths import ahead
 from atomlearn.problem import Problem, Regularizer
 
 
@@ -34,10 +34,10 @@ def problem_of(
 @pytest.mark.parametrize("intercept", [False, True])
 def test_all_levels_at_once(n: int, p: int, rho: float, weighted: bool, intercept: bool) -> None:
     problem, block = problem_of(n, p, rho, n, weighted, intercept)
-    assert can_solve_ahead(problem, block)
+    assert ahead.can_solve_ahead(problem, block)
     top = paths.largest_useful_alpha(problem)
     levels = np.geomspace(0.9 * top, 0.05 * top, 20)
-    points = solved_ahead(problem, block, levels, None, 1e-9)
+    points = ahead.solved_ahead(problem, block, levels, None, 1e-9)
     assert len(points) == levels.size
     for level, point in zip(levels, points, strict=True):
         found = solve(
@@ -59,9 +59,9 @@ def test_a_start_and_a_working_set_are_kept() -> None:
     problem, block = problem_of(50, 150, 0.3, 1, False, True)
     top = paths.largest_useful_alpha(problem)
     levels = np.geomspace(0.9 * top, 0.1 * top, 20)
-    whole = solved_ahead(problem, block, levels, None, 1e-9)
-    first = solved_ahead(problem, block, levels[:9], None, 1e-9)
-    rest = solved_ahead(problem, block, levels[9:], first[-1], 1e-9)
+    whole = ahead.solved_ahead(problem, block, levels, None, 1e-9)
+    first = ahead.solved_ahead(problem, block, levels[:9], None, 1e-9)
+    rest = ahead.solved_ahead(problem, block, levels[9:], first[-1], 1e-9)
     for one, other in zip(whole, [*first, *rest], strict=True):
         assert one.objective == pytest.approx(other.objective, rel=1e-8)
 
@@ -71,7 +71,7 @@ def test_distant_levels_take_few_columns_at_a_time() -> None:
     problem, block = problem_of(40, 3000, 0.7, 3, False, True)
     top = paths.largest_useful_alpha(problem)
     levels = np.geomspace(0.7 * top, 0.1 * top, 6)
-    points = solved_ahead(problem, block, levels, None, 1e-9)
+    points = ahead.solved_ahead(problem, block, levels, None, 1e-9)
     assert len(points) == levels.size
     known, _ = block.growing_part(np.arange(1), problem.weight, None, True)
     assert known.size <= 8 * problem.y.size
@@ -81,7 +81,7 @@ def test_levels_beyond_interpolation_are_left_to_a_master() -> None:
     problem, block = problem_of(20, 100, 0.0, 2, False, False)
     top = paths.largest_useful_alpha(problem)
     levels = np.geomspace(0.5 * top, 1e-9 * top, 30)
-    points = solved_ahead(problem, block, levels, None, 1e-9)
+    points = ahead.solved_ahead(problem, block, levels, None, 1e-9)
     assert len(points) <= levels.size
     X, y = block.dense(), problem.y
     found = paths.path(X, y, alphas=levels, fit_intercept=False)
@@ -98,9 +98,9 @@ def test_copies_of_columns() -> None:
 
 def test_what_is_not_solved_ahead() -> None:
     problem, block = problem_of(30, 10, 0.0, 3, False, True)
-    assert not can_solve_ahead(replace(problem, loss=losses.Logistic()), block)
-    assert not can_solve_ahead(replace(problem, tau=1.0), block)
+    assert not ahead.can_solve_ahead(replace(problem, loss=losses.Logistic()), block)
+    assert not ahead.can_solve_ahead(replace(problem, tau=1.0), block)
     squared = Regularizer(norms.L1(), "squared", 1.0)
-    assert not can_solve_ahead(replace(problem, regularizer=squared), block)
+    assert not ahead.can_solve_ahead(replace(problem, regularizer=squared), block)
     groups = Regularizer(norms.Groups([[0, 1]]), "penalized", 1.0)
-    assert not can_solve_ahead(replace(problem, regularizer=groups), block)
+    assert not ahead.can_solve_ahead(replace(problem, regularizer=groups), block)
