@@ -117,7 +117,10 @@ def pair_histograms(
 
 
 def _sums(kernel: Callable[..., None], given: tuple[Any, ...], v: Array, count: int) -> Array:
-    """Return the sums of a kernel: (count,) for v (n_rows,), or (count, m) for v (n_rows, m)."""
+    """Run a compiled kernel with the arguments ``given``; return its sums over the rows of v.
+
+    Their shape is (count,) for v (n_rows,), and (count, m) for v (n_rows, m).
+    """
     if v.ndim != 2:
         sums = np.empty(count)
         kernel(*given, v, 1, sums)

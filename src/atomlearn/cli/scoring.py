@@ -224,7 +224,7 @@ def fit_halves(source: Dataset, settings: SelectionSettings, final: FittedSelect
     loose = replace(settings, **final.chosen).for_refits(1e-3)
 
     def fit_half(rows: Rows) -> Half:
-        """Return the selection on half of the rows."""
+        """Return the selection fitted to ``rows``, one half of all rows, with loose settings."""
         design = design_of(source.learned(rows), settings)
         fitted = fit_rows(design, target, rows, loose, ProgressPrinter(quiet=True), source.roles)
         return Half(fitted.map, fitted.columns, fitted.coefficients)

@@ -258,7 +258,7 @@ def p_values(
     residuals = [_residuals(table, column, inferred_loss, level) for column in targets]
     for index, unit in enumerate(units.places):
         residuals_of_unit = np.column_stack([without(unit) for without in residuals])
-        squares[index], rank[index] = _length(units.own[:, unit], residuals_of_unit)
+        squares[index], rank[index] = _moment_statistic(units.own[:, unit], residuals_of_unit)
     tested = rank > 0
     values = np.ones(rank.size)
     values[tested] = chi2.sf(squares[tested], rank[tested])
@@ -267,15 +267,21 @@ def p_values(
     return FeatureTests(units.members, values, np.sqrt(squares), units.law, condition, column_names)
 
 
-def _length(own: Array, residuals: Array) -> tuple[float, int]:
-    """Return the chi-squared statistic of own'left, and its degrees of freedom.
+def _moment_statistic(own: Array, residuals: Array) -> tuple[float, int]:
+    """Return the chi-squared statistic of the moments own'residuals, and its degrees of freedom.
 
-    own : (n, k) residuals of the k columns of a unit given all other columns; residuals : (n, q)
-    residuals of the q targets. own'left is whitened by its covariance under permutations of the
-    rows. Along each eigenvector of the robust covariance the variance is the larger one of the
-    permutation variance and the robust variance. If few rows dominate, the robust variance is
-    unreliable (far too small if no case is a carrier) and is not used; the statistic is then
-    reduced to that with the p-value of the saddlepoint approximation.
+    The moments are whitened by their covariance under permutations of the rows. Along each
+    eigenvector of the robust covariance the variance is the larger one of the permutation variance
+    and the robust variance. If few rows dominate (the noise of some pair exceeds ``MOST_NOISE``),
+    the robust variance is far too small and is not used. The statistic is multiplied by the
+    smallest factor that the saddlepoint p-value of a pair of columns asks for.
+
+    Parameters
+    ----------
+    own : (n, k)
+        Residuals of the k columns of a unit given all other columns.
+    residuals : (n, q)
+        Residuals of the q targets.
     """
     residuals = residuals - residuals.mean(axis=0)
     sums = (own[:, :, None] * residuals[:, None, :]).reshape(len(residuals), -1)
@@ -285,11 +291,11 @@ def _length(own: Array, residuals: Array) -> tuple[float, int]:
     whiten = vectors[:, is_positive] / np.sqrt(values[is_positive])
     robust, vectors_of_sums = la.eigh(whiten.T @ (sums.T @ sums) @ whiten)
     pairs = [SumOfProducts(e, r) for e in own.T for r in residuals.T if e.any() and r.any()]
-    tells = all(pair.noise <= MOST_NOISE for pair in pairs)
-    total = vectors_of_sums.T @ whiten.T @ sums.sum(axis=0)
-    square = float(np.sum(total**2 / np.maximum(robust if tells else 1.0, 1.0)))
-    shares = [pair.shortened(tells) for pair in pairs]
-    return square * min(shares, default=1.0), total.size
+    is_reliable = all(pair.noise <= MOST_NOISE for pair in pairs)
+    moments = vectors_of_sums.T @ whiten.T @ sums.sum(axis=0)
+    square = float(np.sum(moments**2 / np.maximum(robust if is_reliable else 1.0, 1.0)))
+    factors = [pair.shortened(is_reliable) for pair in pairs]
+    return square * min(factors, default=1.0), moments.size
 
 
 def _residuals(X: Array, y: Any, loss: Loss, level: float) -> Callable[[Columns], Array]:

@@ -65,7 +65,7 @@ class FeatureMap(ABC):
 
     @abstractmethod
     def apply(self, X: object) -> Design:
-        """Return the columns of new rows X (n_rows, n_inputs) as a design."""
+        """Return the derived columns of new rows X (n_rows, n_inputs) as a design."""
 
     @abstractmethod
     def names(self, columns: ArrayLike, names: Sequence[str] | None = None) -> list[str]:

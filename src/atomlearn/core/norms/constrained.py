@@ -239,7 +239,7 @@ class ConstraintRows(NamedTuple):
         sides = Sides.read(inner.weights, inner.lower, inner.upper, n_features)
         if ((sides.price == 0) & sides.boxed).any():
             raise ValueError(
-                "Constrained: a column of weight 0 has no bounds; give it a small weight"
+                "Constrained: a coefficient of weight 0 cannot be bounded; give it a small weight"
             )
         matrix = _matrix(A, n_features)
         low = _bounds("lower", lower, -np.inf, matrix.shape[0])

@@ -328,6 +328,10 @@ def _paths(
 ) -> list[tuple[PathResult, ...]]:
     """Return the paths of each (candidate, fold), one path per output.
 
+    tasks : (levels, one problem per output) of each candidate and fold, all folds of a candidate
+    together; ends : where the search of each candidate ends, which its folds decide together;
+    pools : one for each problem.
+
     A fold is the problem over all rows with weight zero on those that it leaves out: its dual
     vectors are zero there, so all folds share one design, and one pool gathers its columns. Folds
     with designs of their own are solved one after the other.

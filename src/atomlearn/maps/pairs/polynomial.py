@@ -291,7 +291,7 @@ class Polynomial(MappedDesign):
 
 
 def _products(base: Design) -> PairProducts:
-    """Return the products of two columns of the data: sparse, on a device, or dense."""
+    """Return what computes products of pairs of columns: sparse, on a device, or dense."""
     X = base.stored()
     if (
         base.traits.is_sparse

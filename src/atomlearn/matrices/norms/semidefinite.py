@@ -237,10 +237,11 @@ class Program:
         self.a = a
         self.b = a @ np.diag(R)
         self.trace = float(np.trace(R))
-        # The entries that are constrained; none if there is no place above this diagonal.
+        # Indices i < j of the constrained entries R_ij; the offset p leaves none of them.
         self.i, self.j = np.triu_indices(p, 1 if nonnegative else p)
         n = np.ones(self.i.size)
-        # diag(a'y) is a multiple of the identity here, large enough for a positive definite S.
+        # All y are equal, and the columns of a have equal sums: diag(a'y) is a multiple of the
+        # identity, large enough for a positive definite S.
         y = np.full(len(a), 1.0 + float(np.abs(C).sum(axis=1).max()) + 0.5 * p)
         self.first = Feasible(R, y, n, self.slack(y, n))
 
