@@ -237,8 +237,9 @@ def expanded(
 def norm_for(estimator: Any, norm: str | Norm, design: Design) -> Norm:
     """Return the norm over the columns of the design, with groups of column numbers.
 
-    Named groups, such as "inputs", are groups of the design. The norm "groups" uses the groups
-    that the design has.
+    If the groups of a norm are a word, such as "inputs", the design defines them; the norm
+    "groups" takes those that it has. In lists of groups, names of columns are looked up among the
+    names that ``estimator`` has seen.
     """
     of_groups = isinstance(norm, Groups | KSupport) and isinstance(norm.groups, str)
     if of_groups or norm == "groups":

@@ -467,7 +467,9 @@ def _carved_estimates(
     other: Step,
     confidence: float,
 ) -> list[Found]:
-    """Return data-carving estimates from all rows, given that a lasso on ``train`` selected.
+    """Return an estimate from all rows for each column that a lasso on the rows ``train`` selected.
+
+    It is conditional on that selection (data carving).
 
     columns, weights : the selected columns and their lasso coefficients; fitted : that lasso;
     other : the unpenalized fit to the held-out rows, from which the noise variance is estimated.
@@ -484,8 +486,8 @@ def _carved_estimates(
     # The dispersion for each coefficient at which the model-based standard error equals the robust
     # standard error from the held-out rows.
     model = np.diag(other.covariance)
-    choice = np.diag(_robust_covariance(data, other))
-    ratio = np.divide(choice, model, out=np.zeros(model.size), where=model > 0)
+    robust = np.diag(_robust_covariance(data, other))
+    ratio = np.divide(robust, model, out=np.zeros(model.size), where=model > 0)
     spreads = _widened(other.spread * ratio, other.degrees, confidence)
     inverse = la.pinvh(full_fit.information)
     selecting = la.pinvh(step.information)

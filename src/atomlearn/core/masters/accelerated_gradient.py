@@ -215,10 +215,12 @@ class Acceleration:
         )
 
     def _intercept_step(self, problem: Problem, at: Iterate) -> None:
-        """Make a gradient step in the intercept b, with the line search of [T] (36), in place.
+        """Make a gradient step in the intercept b, in place, with a backtracking line search.
 
-        The derivative is evaluated at the new w, at which (36) is tested, so that the line search
-        always ends. Each trial step costs O(n_samples).
+        A step is accepted if the quadratic model of the loss bounds the loss there, condition (36)
+        of Tan, Tsang and Wang (2014). The derivative is evaluated at the new w, at which the
+        condition is tested, so that the line search always ends. Each trial step costs
+        O(n_samples).
         """
         loss = problem.loss
         y = problem.y

@@ -407,7 +407,9 @@ def _searched(
 def _free(problem: Problem, curvature: Array) -> Array:
     """Return a basis (n_samples, r) of the predictions of unpenalized columns and the intercept.
 
-    It is a column of ones for an intercept only, and empty if f has no curvature at all.
+    The loss of a problem with unpenalized columns minimizes over them, and so it keeps them; their
+    basis includes the intercept. For an intercept only, the basis is a column of ones. If
+    ``curvature``, the diagonal of f'', is 0 everywhere, it has no columns.
     """
     free = np.ones((curvature.size, int(problem.fit_intercept)))
     around = free_columns(problem.loss)

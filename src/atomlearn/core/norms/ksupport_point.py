@@ -8,8 +8,8 @@ gauge(w(mu)) = radius. Given the pattern of d (which d_j are 1, which are betwee
     F(x)^2 = A^2 / (1 + x)^2 + K V^2 / (K x + m)^2 = step^2                    x = 1 / mu
 
 with Q = #{d = 1}, A^2 their sum of v_j^2, m = #{0 < d < 1}, V their sum of |v_j|, K = k - Q. The
-root is in [polar(v) / amount - 1, gauge(v) / amount - 1]: one solves the equation of the current
-pattern, takes the pattern found there, and is done, exactly, when it stays the same.
+root x is in [polar(v) / amount - 1, gauge(v) / amount - 1]. For a given pattern the equation is
+solved, and the solution gives the next pattern. If that pattern is the same, the root is exact.
 """
 
 from __future__ import annotations

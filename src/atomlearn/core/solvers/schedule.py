@@ -138,7 +138,8 @@ def _served(design: Design, waiting: dict[int, Question]) -> list[int]:
     """Return the numbers of the tasks that the next pass over the data serves.
 
     Requests for all scores and for large scores only are not mixed; those for all scores come
-    first. Their vectors are limited in number and in memory.
+    first. One pass serves as many requests as its limits on the number and the memory of vectors
+    allow; the others wait.
     """
     kinds = {question.bounds is None for question in waiting.values()}
     all_scores = True in kinds

@@ -56,7 +56,7 @@ class DevicePairs(DensePairs):
         return read if power == 1 else lambda lo, hi: read(lo, hi) ** power
 
     def _width(self, wanted: int, dtype: Any) -> int:
-        # Tiles are twice as wide as on the processor, because each tile starts the device.
+        # Tiles are twice as wide as on the processor, because each tile starts a kernel there.
         return self._columns.width(2 * wanted, dtype)
 
 

@@ -239,7 +239,10 @@ def _costs(matrix: sp.csc_array, by_rows: sp.csr_array) -> Array:
 
 
 def _share_out(work: Any, costs: Array) -> None:
-    """Call work(lo, hi) for consecutive inputs of bounded total cost, at least one input."""
+    """Call work(lo, hi) on consecutive pieces of the inputs, in several threads.
+
+    A piece costs at most ``piece_products``, or it is one input.
+    """
     ends = np.cumsum(costs)
     cuts = [0]
     while cuts[-1] < costs.size:

@@ -82,10 +82,14 @@ class TextFile(TableFile):
             self.notes.append(f"{len(commas)} columns have {kind} (--decimal . keeps them as text)")
 
     def _text_above(self) -> str:
-        """Return the text above the line of names, if it is known not to be the first line."""
-        n_above = self.form.header_lines
+        """Return the lines above the names of the columns.
+
+        ``--header-row`` or the first four characters of the file say how many there are; else
+        there are none.
+        """
+        header_lines = self.form.header_lines
         with self._readable(), open_text(self.path, self.form.encoding, self._errors()) as stream:
-            count = n_above[0] - 1 if n_above else _ABOVE.get(stream.read(4), 0)
+            count = header_lines[0] - 1 if header_lines else _ABOVE.get(stream.read(4), 0)
             stream.seek(0)
             above = "".join(islice(stream, count))
         if above.count("\n") < count:
