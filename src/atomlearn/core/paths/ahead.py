@@ -79,6 +79,7 @@ def solved_ahead(
         reach = 2.0 * now[min(1, now.size - 1)] - np.max(np.abs(scores) / price)
         rating = np.abs(scores) / price
         rating[wanted | (weights != 0)] = np.inf
+        # For distant levels the rule keeps nearly all columns; a solution uses at most n_live.
         likeliest = np.argsort(-rating, kind="stable")[: 2 * n_live]
         asked = np.sort(likeliest[rating[likeliest] >= reach])
         known, kept = block.growing_part(asked, problem.weight, None, problem.fit_intercept)
