@@ -36,12 +36,15 @@ def test_a_level_starts_where_the_last_two_lead(
     how = Settings().how(problem)
     at = [with_amount(problem, amount) for amount in amounts]
     one, two, three = (Level(each, each, None, how) for each in at)
-    first = refits.refitted(one, None, None)
-    second = refits.refitted(two, first, None)
+    first = refits.refitted(one, None)
+    refits.remember(one, first)
+    second = refits.refitted(two, first)
+    refits.remember(two, second)
     start, _ = refits.warm(three, second)
     before, found = np.zeros((2, 40))
     before[second.positions] = second.weights
-    third = refits.refitted(three, second, None)
+    third = refits.refitted(three, second)
+    refits.remember(three, third)
     found[third.positions] = third.weights
     assert np.linalg.norm(start - found) < 0.4 * np.linalg.norm(before - found)
     assert np.abs(start).sum() <= amounts[2] * (1.0 + 1e-12) or form == "penalized"

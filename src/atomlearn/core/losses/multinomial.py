@@ -8,7 +8,7 @@ from typing import Any, ClassVar, final
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from scipy.special import log_softmax, xlog1py, xlogy
+from scipy.special import log_softmax
 
 from atomlearn.core.interfaces import Array, Loss, Task, whole_number
 from atomlearn.core.interfaces.targets import regression_target
@@ -86,24 +86,30 @@ class Multinomial(Loss):
         """Return the matrix (n_rows, n_classes) of a vector."""
         return np.reshape(vector, (-1, self.n_classes))
 
+    def _by_class(self, vector: Array) -> Array:
+        """Return a copy (n_classes, n_rows): sums over few classes are faster along axis 0."""
+        return np.array(self.rows(vector).T, order="C")
+
     def value(self, y: Array, prediction: Array, weight: Array) -> float:
         """Return sum_i s_i log sum_j exp(Z_ij - <Y_i, Z_i>): never negative, exact near 0."""
-        Y = self.rows(y)
-        Z = self.rows(prediction)
-        D = Z - (Y * Z).sum(axis=1, keepdims=True)
-        top = np.argmax(D, axis=1)[:, None]
-        largest = np.take_along_axis(D, top, axis=1)
+        D = self._by_class(prediction)
+        D -= (self._by_class(y) * D).sum(axis=0)
+        largest = D.max(axis=0)
+        is_largest = largest == D
+        # The largest terms are exp(0) = 1; without one of them, log1p keeps the digits of the rest.
         D -= largest
         np.exp(D, out=D)
-        np.put_along_axis(D, top, 0.0, axis=1)
-        losses = np.maximum(largest[:, 0], 0.0) + np.log1p(D.sum(axis=1))
+        rest = np.where(is_largest, 0.0, D).sum(axis=0) + (is_largest.sum(axis=0) - 1)
+        losses = np.maximum(largest, 0.0) + np.log1p(rest)
         return float(self.rows(weight)[:, 0] @ losses)
 
     def probabilities(self, prediction: Array) -> Array:
         """Return the softmax of each row, (n_rows, n_classes)."""
-        Z = self.rows(prediction)
-        P = np.exp(Z - Z.max(axis=1, keepdims=True))
-        return np.asarray(P / P.sum(axis=1, keepdims=True))
+        P = self._by_class(prediction)
+        P -= P.max(axis=0)
+        np.exp(P, out=P)
+        P /= P.sum(axis=0)
+        return np.asarray(P.T)
 
     def mean(self, prediction: NDArray[Any]) -> NDArray[Any]:
         """Return the probability of each class, in the shape of the predictions."""
@@ -124,9 +130,9 @@ class Multinomial(Loss):
         """Return s_i (P_ij - Y_ij); the true class's entry is set so that each row sums to 0."""
         Y = self.rows(y)
         U = self.probabilities(prediction) - Y
-        top = np.argmax(Y, axis=1)[:, None]
-        np.put_along_axis(U, top, 0.0, axis=1)
-        np.put_along_axis(U, top, -U.sum(axis=1, keepdims=True), axis=1)
+        top = np.arange(len(Y)), np.argmax(Y, axis=1)
+        U[top] = 0.0
+        U[top] = -U.sum(axis=1)
         U *= self.rows(weight)
         return U.reshape(-1)
 
@@ -135,21 +141,22 @@ class Multinomial(Loss):
         share = per_unit_weight(dual, weight)
         if share is None:
             return float("inf")
-        U = self.rows(share)
-        Y = self.rows(y)
+        U = self._by_class(share)
+        Y = self._by_class(y)
         P = U + Y
         # Allow a few rounding errors for the terms of P and for the sum over a row.
-        tolerances = EDGE_TOLERANCE * (np.abs(U) + Y)
-        sums_to_zero = np.abs(U.sum(axis=1)) <= EDGE_TOLERANCE * self.n_classes * np.abs(U).sum(
-            axis=1
-        )
+        sizes = np.abs(U)
+        surplus = np.abs(U.sum(axis=0))
+        sums_to_zero = surplus <= EDGE_TOLERANCE * self.n_classes * sizes.sum(axis=0)
         # Written as "not all inside" rather than "any outside", so that NaN counts as outside.
-        if not (np.all(-tolerances <= P) and np.all(sums_to_zero)):
+        if not (np.all(-EDGE_TOLERANCE * (sizes + Y) <= P) and np.all(sums_to_zero)):
             return float("inf")
         np.clip(P, 0.0, 1.0, out=P)
+        logarithms = np.log(P, out=np.zeros_like(P), where=P > 0.0)
         # Near 1, the logarithm is computed from 1 - P, so that no digits cancel.
-        entropy = np.where(Y == 1.0, xlog1py(P, np.clip(U, -1.0, 0.0)), xlogy(P, P))
-        return float(self.rows(weight)[:, 0] @ entropy.sum(axis=1))
+        is_true = (Y == 1.0) & (P > 0.0)
+        logarithms[is_true] = np.log1p(np.clip(U[is_true], -1.0, 0.0))
+        return float((P * logarithms).sum(axis=0) @ self.rows(weight)[:, 0])
 
     def curvature(self, y: Array, prediction: Array, weight: Array) -> Array:
         """Return a diagonal upper bound D of the Hessian: s_i (diag(p) - p p') <= D.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -10,7 +11,7 @@ from atomlearn.core.data.cached_block import CachedBlock
 from atomlearn.core.interfaces import Array, Scores
 from atomlearn.core.interfaces.scores import ArrayScores
 from atomlearn.core.masters.choose import choose_master, minimized
-from atomlearn.core.masters.master import block_of
+from atomlearn.core.masters.master import Refit, block_of
 from atomlearn.core.paths.pool import Level, Point, Pool
 from atomlearn.core.problem.problem import (
     Problem,
@@ -70,45 +71,79 @@ class Refits:
             weights = np.where(further * weights > 0.0, further, 0.0)
         return shrink_inside(level.inner, self.pool.columns, weights), start.shift
 
-    def refitted(
-        self, level: Level, start: Point | None, guess: tuple[Array, float] | None
-    ) -> Point:
-        """Return the solution of a level over the pool, warm-started from the point ``start``.
+    def ahead(self, levels: list[Level], before: Point | None) -> list[Point]:
+        """Return the points at the first of these levels, from their master in one call.
 
-        guess : weights and shift of the solution, if they are known.
+        ``before`` is the point of the level before them. Fewer points, or none, are returned if
+        the master makes no guess without a certificate, or if a number overflows.
         """
+        problems = [self.over_pool(level) for level in levels]
+        start = self.warm(levels[0], before)
+        # Half of the gap is left to the columns that are not in the pool.
+        found = choose_master(problems[0]).guesses(problems, *start, 0.5 * self.gap)
+        try:
+            refits = [_at(*each) for each in zip(problems, found, strict=False)]
+        except FloatingPointError:  # each level is then solved by itself
+            return []
+        return self._points(problems, refits) if refits else []
+
+    def refitted(self, level: Level, start: Point | None) -> Point:
+        """Return the solution of a level over the pool, warm-started from the point ``start``."""
         whole = self.over_pool(level)
-        weights, shift = guess or self.warm(level, start)
-        if guess is None and level.point is None and not whole.deadline.passed:
-            found = choose_master(whole).guess(whole, weights, shift)
-            guess = None if found is None else found[:2]
-        weights, shift = guess or (weights, shift)
+        weights, shift = self.warm(level, start)
+        late = whole.deadline.passed
+        guess = None
+        if level.point is None and not late:
+            guess = choose_master(whole).guess(whole, weights, shift)
         # Nearly that of this level: a start that was proved at another level.
         objective = math.nan if start is None else start.objective
-        scores: Scores | None = None
-        if guess is not None or whole.deadline.passed or math.isnan(objective):
-            prediction = block_of(whole).predict(weights)
-            shift = optimal_intercept(whole, prediction, shift)
-            prediction = prediction + shift
-            objective = objective_at(whole, weights, prediction)
-        if guess is None and not whole.deadline.passed:
+        if guess is not None or late or math.isnan(objective):
+            refit = _at(whole, guess[:2] if guess else (weights, shift))
+            shift = refit.intercept
+            objective = refit.objective
+        if guess is None and not late:
             # Half of the gap is left to the columns that are not in the pool.
             refit = minimized(whole, weights, shift, objective, 0.5 * self.gap)
-            weights = refit.weights
-            shift = refit.intercept
-            prediction = refit.prediction
-            objective = refit.objective
-            scores = None if refit.scores is None else ArrayScores(refit.scores)
-        dual = negative_gradient(whole, prediction)
-        used = np.flatnonzero(weights)
-        point = Point(used, weights[used], shift, prediction, dual, 0.0, objective)
-        if not self.whole:  # columns may join the pool
-            scores = with_ridge(whole, scores or whole.design.scores(dual), None, weights)
-            point.reference = whole.regularizer.norm.reference(scores)
+        return self._points([whole], [refit])[0]
+
+    def remember(self, level: Level, point: Point) -> None:
+        """Keep the point of a level; the last two give the direction of the next start."""
         amount = level.inner.regularizer.amount
         others = [each for each in self._last if each[0] != amount]
         self._last = [*others[-1:], (amount, point)]
-        if whole.design is not self.block:  # its predictions are not those of the samples
-            point.prediction = self.block.predict(weights)
-            point.dual = None
-        return point
+
+    def _points(self, wholes: list[Problem], refits: list[Refit]) -> list[Point]:
+        """Return the points of re-fits over the pool, whose scores take one reading of it."""
+        duals = [
+            negative_gradient(whole, refit.prediction)
+            for whole, refit in zip(wholes, refits, strict=True)
+        ]
+        every: Sequence[Scores] = []
+        if not self.whole:  # columns may join the pool
+            known = refits[0].scores
+            every = [ArrayScores(known)] if known is not None else []
+            every = every or wholes[0].design.scores_many(np.column_stack(duals))
+        points: list[Point] = []
+        for whole, refit, dual in zip(wholes, refits, duals, strict=True):
+            w = refit.weights
+            used = np.flatnonzero(w)
+            point = Point(used, w[used], refit.intercept, refit.prediction, dual)
+            point.objective = refit.objective
+            if every:
+                scores = with_ridge(whole, every[len(points)], None, w)
+                point.reference = whole.regularizer.norm.reference(scores)
+            if whole.design is not self.block:  # its predictions are not those of the samples
+                point.prediction = self.block.predict(w)
+                point.dual = None
+            points.append(point)
+        return points
+
+
+def _at(whole: Problem, start: tuple[Array, float]) -> Refit:
+    """Return the point of weights over the pool, with the optimal intercept near a known one."""
+    weights, shift = start
+    prediction = block_of(whole).predict(weights)
+    shift = optimal_intercept(whole, prediction, shift)
+    prediction = prediction + shift
+    objective = objective_at(whole, weights, prediction)
+    return Refit(weights, shift, prediction, math.inf, objective)

@@ -17,7 +17,6 @@ from atomlearn.core.data.limits import LIMITS
 from atomlearn.core.data.wrappers import Counted
 from atomlearn.core.interfaces import TINY, Array, Columns, Design, Scores, WarmStart
 from atomlearn.core.interfaces.certificate import Certificate, Status
-from atomlearn.core.masters.choose import choose_master
 from atomlearn.core.paths.ahead import can_solve_ahead, solved_ahead
 from atomlearn.core.paths.ends import Reached
 from atomlearn.core.paths.levels import dual_at_zero
@@ -287,11 +286,12 @@ class SharedLevels(Task):
             start = level.point or before or (self.levels[number - 1].point if number else None)
             try:
                 with level.clocked():
-                    before = self.refits.refitted(level, start, ahead.get(number))
-                    level.point = before
+                    before = ahead.get(number) or self.refits.refitted(level, start)
             except FloatingPointError:  # a step beyond the floats
                 level.own_steps = True
                 break
+            level.point = before
+            self.refits.remember(level, before)
             batch.append(level)
             if not kept and before.reference < self._sure(before):
                 break  # the columns of one more level are likely not in the pool
@@ -326,19 +326,17 @@ class SharedLevels(Task):
             level.point = point
         return batch
 
-    def _ahead(self, numbers: list[int]) -> dict[int, tuple[Array, float]]:
-        """Return weights and shift at levels that are new, from their master in one call."""
+    def _ahead(self, numbers: list[int]) -> dict[int, Point]:
+        """Return the points of levels that are new, from their master in one call."""
         fresh = [number for number in numbers if self.levels[number].point is None]
         if not fresh:
             return {}
         levels = [self.levels[number] for number in fresh]
-        before = self.levels[fresh[0] - 1].point if fresh[0] else None
         with levels[0].clocked():
-            problems = [self.refits.over_pool(level) for level in levels]
-            start = self.refits.warm(levels[0], before)
-            # Half of the gap is left to the columns that are not in the pool.
-            found = choose_master(problems[0]).guesses(problems, *start, 0.5 * self.gap)
-        return dict(zip(fresh, found, strict=False))
+            points = self.refits.ahead(
+                levels, self.levels[fresh[0] - 1].point if fresh[0] else None
+            )
+        return dict(zip(fresh, points, strict=False))
 
     def _question(self) -> Question:
         """Return the request for the scores X'v of the dual vectors v of this batch of levels."""

@@ -16,7 +16,7 @@ import numpy as np
 
 from atomlearn import _kernels
 from atomlearn.core.data.cached_block import CachedBlock
-from atomlearn.core.interfaces import Array, Loss
+from atomlearn.core.interfaces import Array, Loss, Scores
 from atomlearn.core.interfaces.certificate import Certificate, Status
 from atomlearn.core.interfaces.loss import is_quadratic
 from atomlearn.core.interfaces.scores import ArrayScores
@@ -26,8 +26,8 @@ from atomlearn.core.masters.sequential_qp import reads, solved_at
 from atomlearn.core.masters.sign_pivoting import l1_quadratic
 from atomlearn.core.norms.groups import l1_weights
 from atomlearn.core.paths.pool import Point, Pool
-from atomlearn.core.problem.problem import Problem
-from atomlearn.core.problem.proof import given_back, lost_in_loss
+from atomlearn.core.problem.problem import Problem, with_amount
+from atomlearn.core.problem.proof import given_back, lost_in_loss, prove_from, with_rounding
 from atomlearn.core.problem.result import Record, Result
 from atomlearn.core.problem.rounding import growth
 from atomlearn.core.solvers.run import silent
@@ -226,7 +226,21 @@ class Sweep:
         The rows of V are the dual vectors ``duals``. The duality gap is that of ``prove``.
         """
         with silent(self.problem.loss):
-            return self._certificates(scores)
+            if self.problem.loss.coupled == 1:
+                return self._certificates(scores)
+            # Such a loss has no formula over the samples of all levels, and keeps what it knows of
+            # its last point only: one level after the other.
+            return [self._certificate(number, ArrayScores(z)) for number, z in enumerate(scores)]
+
+    def _certificate(self, number: int, scores: Scores) -> Certificate:
+        """Return the certificate of one level, from its scores."""
+        problem = with_amount(self.problem, float(self.levels[number]))
+        used = self.weights[number].nonzero()[0]
+        columns = self.pool.columns[used]
+        point = self.weights[number, used], self.predictions[number], self.duals[number]
+        price = prove_from(problem, columns, *point, scores)
+        lengths = self.pool.lengths.take(used)
+        return with_rounding(problem, price.certificate, *point, columns, lengths)
 
     def _certificates(self, scores: Array) -> list[Certificate]:
         problem = self.problem
@@ -278,12 +292,7 @@ class Sweep:
         if is_quadratic(problem.loss):
             per_weight = np.divide(1.0, s, out=np.zeros_like(s), where=s > 0)
             return np.asarray(0.5 * (V * V) @ per_weight - V @ y)
-        if problem.loss.coupled == 1:
-            return np.array([problem.loss.conjugate(y, -v, s) for v in V])
-        factors = np.ones(len(V)) if factors is None else factors
-        rows = zip(self.predictions, self.duals, factors.tolist(), strict=True)
-        along = problem.loss.conjugate_along
-        return np.array([along(y, z, -v, s, c) for z, v, c in rows])
+        return np.array([problem.loss.conjugate(y, -v, s) for v in V])
 
     def _solutions(self, H: Array, c: Array, levels: Array, taus: Array) -> Array:
         """Return argmin_w 1/2 w'(H + tau I)w - c'w + R(w) at each level, (n_solved, m)."""
