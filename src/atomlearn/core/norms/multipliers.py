@@ -21,12 +21,17 @@ MAX_STEPS = 100
 
 
 class ConstraintExcess(Excess):
-    """E(t) = min over m of b'm + box terms, with (z - A'm)_j <= t p_j on the sides without bounds.
+    """The conjugate term E(t) of linear constraints A w <= b, or = b, and bounds on single w_j.
 
-    A w <= b are the constraints, m >= 0 their multipliers (of either sign in equations), p the
-    weights of the l1 norm. ``best`` finds m by a linear program over a few columns, to which those
-    that violate its solution are added. The numbers that a proof uses are then computed from m over
-    all columns, with a bound on rounding: they are valid for any m.
+    E(t) is the minimum over multipliers m of b'm + sum over bounded sides of
+    width_j max(+-(z - A'm)_j - t p_j, 0), subject to +-(z - A'm)_j <= t p_j on the sides without a
+    bound. A side is one sign of one w_j, and p are the weights of the l1 norm. m >= 0 for
+    inequalities, and of either sign for equations. ``best`` finds m by a linear program over a few
+    columns; columns that violate its solution are added until there are none. The numbers of a
+    proof are then computed from m over all columns, with a bound on rounding, and hold for any m.
+
+    z : (n_features,) scores. sides : weights and bounds of single columns. A : (n_rows, n_features)
+    and b : (n_rows,), the constraints. equal : (n_rows,), which rows are equations.
     """
 
     moves_scores = True
@@ -34,6 +39,7 @@ class ConstraintExcess(Excess):
     def __init__(
         self, z: Array, sides: Sides, A: Array, b: Array, equal: NDArray[np.bool_]
     ) -> None:
+        """Start with multipliers of 0; ``best`` and ``polar`` improve them when they are called."""
         self.z = z
         self.sides = sides
         self.A = A
@@ -41,12 +47,13 @@ class ConstraintExcess(Excess):
         self.equal = equal
         upper = sides.upper
         lower = -sides.lower
-        #: Masks of the sides w_j > 0 and w_j < 0 without a bound, and the widths of those with one.
+        #: Masks of the sides w_j > 0 and w_j < 0 without a bound, and the widths of bounded sides.
         self.open = np.isposinf(upper), np.isposinf(lower)
         self.widths = tuple(np.where(np.isfinite(w), w, 0.0) for w in (upper, lower))
         self.price = np.where(np.isfinite(sides.price), sides.price, 1.0)
         #: Number of constraints of each column.
         self.terms = np.asarray((A != 0).sum(axis=0)).ravel()
+        #: Columns whose constraints bind in the last linear programs; see ``_lead``.
         self.leading: list[Columns] = []
         self._use(np.zeros(b.size))
         self._polar: float | None = None
@@ -54,14 +61,18 @@ class ConstraintExcess(Excess):
 
     @property
     def polar(self) -> float:  # type: ignore[override]
-        """The smallest t for which E(t) is finite."""
+        """The smallest t for which E(t) is finite, the polar of the norm under the constraints."""
         if self._polar is None:
             self._polar = self.best(0.0, 1.0, 0.0, cost=0.0)
         return self._polar
 
     def at(self, t: float) -> float:
-        """Return the value of the last multipliers at t, which bounds E(t)."""
+        """Return an upper bound on E(t): its value with the last multipliers, plus rounding errors.
+
+        It is finite only for t of at least the value that ``best`` returned with these multipliers.
+        """
         total = float(self.b @ self.multipliers)
+        # A bound on the rounding error of b'm.
         total += (self.b.size + 2) * EPS * float(np.abs(self.b) @ np.abs(self.multipliers))
         for sign, width in zip((1.0, -1.0), self.widths, strict=True):
             excess = np.maximum(sign * self.reduced + self.error - t * self.price, 0.0)
@@ -69,29 +80,39 @@ class ConstraintExcess(Excess):
         return total
 
     def scaled(self, factor: float) -> ConstraintExcess:
-        """Return the term for the scores factor * z."""
+        """Return the term for the scores ``factor`` * z."""
         other = ConstraintExcess(factor * self.z, self.sides, self.A, self.b, self.equal)
         other.leading = self.leading
         return other
 
     def repriced(self, factor: float) -> ConstraintExcess:
-        """Return the term with all prices multiplied."""
+        """Return the term with all prices p_j multiplied by ``factor``."""
         sides = self.sides._replace(price=factor * self.sides.price)
         return ConstraintExcess(self.z, sides, self.A, self.b, self.equal)
 
     def columns(self, count: int) -> Columns:
-        """Return the columns that bind the multipliers found, then those nearest to binding."""
+        """Return about ``count`` columns that may enter a fit, best first.
+
+        The columns whose constraints bind the multipliers come first, then those with the largest
+        reduced score |z - A'm|_j / p_j. There are always more of them than constraints, so that w
+        can satisfy all.
+        """
         if not self.leading:
             _ = self.polar
+        # The larger of the two sides of each column.
         sizes = np.maximum(*self._sizes())
         usable = np.isfinite(self.sides.price) & (sizes > 0)
         ordered = np.argsort(-np.where(usable, sizes / self.price, -1.0), kind="stable")
         ordered = ordered[: min(max(count, self.b.size + 1), np.count_nonzero(usable))]
+        # Distinct columns, in the order of their first occurrence.
         numbers = np.concatenate([*self.leading, ordered]).astype(np.int64)
         return numbers[np.sort(np.unique(numbers, return_index=True)[1])]
 
     def atom(self) -> tuple[Columns, Array]:
-        """Return columns and values of the w of gauge 1 that attains the polar."""
+        """Return the columns and values of the atom: w of gauge 1 with <w, z> equal to the polar.
+
+        Both are empty if the polar is 0.
+        """
         if self.polar <= 0.0:
             return np.zeros(0, dtype=np.int64), np.zeros(0)
         return self._atom
@@ -99,10 +120,11 @@ class ConstraintExcess(Excess):
     def best(self, start: float, constant: float, slope: float, cost: float = 1.0) -> float:
         """Choose multipliers that minimize cost * E(t) + constant t + (slope / 2) t^2, t >= start.
 
-        Return the smallest t >= start that they allow.
+        Return the smallest t >= start at which these multipliers give a finite E(t). If ``slope``
+        is not 0, ``constant`` is taken as 0 and ``cost`` as 1.
         """
         if not slope:
-            # No gap is proved at a point with an infinite objective.
+            # A point with an infinite objective proves no gap, and any factor of t will do.
             self._minimize(start, constant if math.isfinite(constant) else 1.0, cost)
         else:
             self._minimize_square(start, slope)
@@ -113,7 +135,7 @@ class ConstraintExcess(Excess):
     ) -> float | None:
         """Choose multipliers that minimize cost * E(t) + constant t over t >= start.
 
-        If t ``stays``, t = start is the only choice. Return the derivative of the minimum with
+        stays : whether t = start is the only choice. Return the derivative of the minimum with
         respect to start, or None if there is no minimum; then the multipliers are 0.
         """
         # The solver's tolerances are absolute, so the scores are scaled to a size of about 1.
@@ -137,8 +159,9 @@ class ConstraintExcess(Excess):
         """Choose multipliers that minimize E(t) + (slope / 2) t^2 over t >= start.
 
         E is convex and piecewise linear. The next t minimizes the square plus the larger of two
-        tangents of E, one on each side of the minimum. The search ends where E is on a tangent.
-        ``left`` and ``right`` are the points (t, E, derivative of E) of these tangents.
+        tangents of E, one on each side of the minimum. The search ends if E(t) is on a tangent.
+        ``left`` and ``right`` are the points (t, E, derivative of E) of these tangents, on the left
+        and right of the minimum.
         """
         t = start
         left: tuple[float, float, float] | None = None
@@ -154,28 +177,36 @@ class ConstraintExcess(Excess):
             tangents = [end[1] + end[2] * (t - end[0]) for end in (left, right) if end]
             if tangents and value <= max(tangents) + 1e-13 * abs(value) and left and right:
                 return
+            # The derivative of the whole objective tells on which side of the minimum t is.
             point = t, value, derivative
             if derivative + slope * t >= 0.0:
                 right = point
             else:
                 left = point
             if left is None:
+                # The minimum is at the start, or between the start and t.
                 if t <= start:
                     return
                 t = start
             elif right is None:
+                # Move right, at least to the minimum of the left tangent plus the square.
                 t = max(4.0 * t, -derivative / slope)
             else:
+                # The minimum of each tangent plus the square, on its side of the crossing.
                 cross = _crossing(left, right)
                 left_minimum = min(max(-left[2] / slope, left[0]), cross)
                 right_minimum = max(min(-right[2] / slope, right[0]), cross)
                 t = left_minimum if left_minimum < cross else right_minimum
+                # No new point: set the multipliers of the better one again.
                 if t in (left[0], right[0]):
                     self._minimize(t, 0.0, stays=True)
                     return
 
     def _use(self, multipliers: Array) -> None:
-        """Set the multipliers, the reduced scores z - A'm, and a bound on their rounding; t = 0."""
+        """Set the multipliers, the reduced scores z - A'm, and a bound on their rounding; t = 0.
+
+        multipliers : m, (n_rows,); negative ones of inequalities are set to 0.
+        """
         self.multipliers = np.where(self.equal, multipliers, np.maximum(multipliers, 0.0))
         self.t = 0.0
         self.reduced = self.z - self.A.T @ self.multipliers
@@ -186,21 +217,30 @@ class ConstraintExcess(Excess):
             self.error = 0.0 * sizes
 
     def _sizes(self) -> tuple[Array, Array]:
-        """Return the reduced scores on the sides that w_j may take, upward and downward."""
+        """Return the reduced scores of each column for w_j > 0, and those for w_j < 0.
+
+        Each is (n_features,), the score z - A'm with the sign of the side, plus its rounding bound.
+        It is -inf if w_j may not take that sign.
+        """
         upward = np.where(self.sides.upper > 0, self.reduced + self.error, -np.inf)
         downward = np.where(self.sides.lower < 0, self.error - self.reduced, -np.inf)
         return upward, downward
 
     def _smallest_t(self) -> float:
-        """Return the smallest t that the multipliers allow: a maximum over all columns."""
-        sizes = zip(self._sizes(), self.open, strict=True)
-        return max(float((s / self.price)[o].max(initial=0.0)) for s, o in sizes)
+        """Return the smallest t that the multipliers allow: the maximum of |z - A'm|_j / p_j.
+
+        It is over all columns, on the sides of w_j that have no bound.
+        """
+        sides = zip(self._sizes(), self.open, strict=True)
+        return max(
+            float((sizes / self.price)[is_open].max(initial=0.0)) for sizes, is_open in sides
+        )
 
     def _first_columns(self, z: Array) -> Columns:
         """Return the columns of the first linear program: those most likely to bind.
 
-        They have the largest |z_j| / price_j. About as many columns bind as there are multipliers;
-        those that are missing here are added by ``_violating``.
+        z : (n_features,) scores. The columns have the largest |z_j| / p_j. About as many columns
+        bind as there are multipliers; any that are missing here are added by ``_violating``.
         """
         if z.size <= SMALL:
             return np.arange(z.size)
@@ -208,9 +248,9 @@ class ConstraintExcess(Excess):
         return np.argpartition(-np.abs(z) / self.price, count)[:count]
 
     def _violating(self, t: float, chosen: Columns) -> Columns:
-        """Return columns outside of the program whose reduced score exceeds t price_j.
+        """Return columns outside of the program whose reduced score exceeds t p_j, the worst first.
 
-        The worst come first; at most 2 b.size + 50 are returned.
+        chosen : the columns in the program. At most 2 b.size + 50 columns are returned.
         """
         if chosen.size == self.z.size:
             return np.zeros(0, dtype=np.int64)
@@ -222,14 +262,17 @@ class ConstraintExcess(Excess):
     def _program(
         self, z: Array, chosen: Columns, start: float, constant: float, cost: float, stays: bool
     ) -> tuple[Array, float, float] | None:
-        """Return multipliers, t and derivative of a linear program; None without a solution.
+        """Return multipliers, t and derivative of a linear program over the columns ``chosen``.
 
-        The variables are t, the multipliers m, and the excess s_j of each bounded side. For each
-        usable side (sign +1 or -1) of a chosen column there is a row
+        It minimizes cost * E(t) + constant t over t >= start, or at t = start if t ``stays``. z :
+        (n_features,) scores. None if the program has no solution. The variables are t, the
+        multipliers m, and the excess s_j of each bounded side. For each usable side (sign +1 or -1)
+        of a chosen column there is a row
 
             -t price_j - sign (A'm)_j - s_j <= -sign z_j,
 
-        where an open side, which has no bound, has no s_j.
+        where an open side, which has no bound, has no s_j. The derivative is the one of the minimum
+        with respect to ``start``.
         """
         m = self.b.size
         chosen_rows = self.A[:, chosen]
@@ -239,6 +282,7 @@ class ConstraintExcess(Excess):
         side_widths: list[Array] = []
         signs = []
         for sign, is_open, width in zip((1.0, -1.0), self.open, self.widths, strict=True):
+            # A side is usable if w_j may take this sign. Its row: -t price_j - sign (A'm)_j.
             usable = np.flatnonzero(is_open[chosen] | (width[chosen] > 0))
             block = np.zeros((usable.size, m + 1))
             block[:, 0] = -price[usable]
@@ -247,6 +291,7 @@ class ConstraintExcess(Excess):
             limits.append(-sign * z[chosen[usable]])
             side_widths.append(np.where(is_open, np.inf, width)[chosen[usable]])
             signs.append((usable, sign))
+        # One excess variable, in one row, for each side with a finite width.
         widths = np.concatenate(side_widths)
         bounded = np.flatnonzero(np.isfinite(widths))
         rows = np.vstack(blocks)
@@ -278,28 +323,36 @@ class ConstraintExcess(Excess):
     def _lead(self, chosen: Columns, signs: Any, shares: Array) -> None:
         """Record the columns whose constraints bind in a program, and the w of its dual solution.
 
-        The dual variables ``shares`` of the rows of column j are the positive and the negative part
-        of w_j; ``signs`` are the columns and the sign of the rows of each side.
+        chosen : the columns of the program. signs : for each side, the positions of its rows in
+        ``chosen`` and its sign. shares : the dual variables of all rows; for column j they are the
+        positive and the negative part of w_j.
         """
         w = np.zeros(chosen.size)
+        # The rows of the sides w_j > 0 come first.
         upward, downward = np.split(shares, [signs[0][0].size])
         w[signs[0][0]] += upward
         w[signs[1][0]] -= downward
         nonzero = np.flatnonzero(w)
+        # The last three programs are kept, the columns of each by decreasing |w_j|.
         self.leading[:] = [*self.leading[-2:], chosen[nonzero[np.argsort(-np.abs(w[nonzero]))]]]
         self._atom = chosen[nonzero], w[nonzero]
 
 
 def _crossing(left: tuple[float, float, float], right: tuple[float, float, float]) -> float:
-    """Return the t between two points of a convex function where their tangents cross."""
+    """Return the t between two points of a convex function where their tangents cross.
+
+    left, right : (t, value, derivative) of each point. The result is between the two values of t;
+    it is the right one if the tangents have the same slope.
+    """
     t_left, left_value, left_slope = left
     t_right, right_value, right_slope = right
-    bend = right_slope - left_slope
-    if bend <= 0.0:
+    turn = right_slope - left_slope
+    if turn <= 0.0:
         return t_right
     return min(
         max(
-            (left_value - right_value - left_slope * t_left + right_slope * t_right) / bend, t_left
+            (left_value - right_value - left_slope * t_left + right_slope * t_right) / turn,
+            t_left,
         ),
         t_right,
     )
@@ -310,14 +363,16 @@ def constrained_point(
 ) -> ProxPoint:
     """Return argmin 1/2 ||x - v||^2 + step * gauge(x) over A x <= b, or = b where ``equal``.
 
-    x is the proximal map of the norm at v - A'm. The multipliers m minimize a convex function whose
-    gradient b - A x is piecewise linear: Newton's method ends on the right
-    pieces.
+    v : (n,); sides : the weights and bounds of the l1 norm, which give gauge(x). x is the proximal
+    map of that norm at v - A'm. The multipliers m (n_rows,) minimize a convex dual function, whose
+    gradient b - A x is piecewise linear in m. Newton's method with a line search finds the right
+    piece in a finite number of steps.
     """
     multipliers = np.zeros(b.size)
     for _ in range(MAX_STEPS):
         current = sides.point(v - A.T @ multipliers, step)
         slope = b - A @ current.point
+        # Optimal if A x = b, or m_i = 0 and A x <= b: both are one minimum, 0 up to rounding.
         sizes = np.abs(v) + abs(A).T @ np.abs(multipliers)
         rounding = 4.0 * EPS * (abs(A) @ sizes + np.abs(b))
         target = np.where(equal, slope, np.minimum(multipliers, slope))
@@ -333,6 +388,8 @@ def constrained_point(
         if np.array_equal(trial, multipliers):
             break
         multipliers = trial
+    # The Jacobian is D - F F', with D = diag(moves). F F' projects on those rows of A D that hold
+    # with equality.
     current = sides.point(v - A.T @ multipliers, step)
     moves = current.jacobian().diagonal
     active = equal | (multipliers > 0)
@@ -340,7 +397,7 @@ def constrained_point(
     values, vectors = np.linalg.eigh(image @ image.T)
     is_positive = values > 1e-12 * values.max(initial=0.0)
     factors = image.T @ (vectors[:, is_positive] / np.sqrt(values[is_positive]))
-    # The rounding errors of the residuals, for rows that hold with equality.
+    # The rounding errors A x - b of these rows are removed by a step along F.
     point = current.point
     if multipliers.any():
         residuals = (
@@ -362,9 +419,10 @@ def _newton(
 ) -> Array:
     """Return the step to the minimum of the quadratic model over the allowed multipliers.
 
-    The model has the gradient ``slope`` (m,) and the Hessian A diag(moves) A' at ``multipliers``;
-    ``moves`` (n,) is 1 for entries of x that vary, else 0. Multipliers are >= 0, or of any sign
-    where ``equal``.
+    The model has the gradient ``slope`` (n_rows,) and the Hessian A diag(moves) A' at
+    ``multipliers``; ``moves`` (n,) is 1 for entries of x that vary, else 0. Multipliers are >= 0,
+    or of any sign where ``equal``. A Cholesky factor gives the step (n_rows,) if it keeps them
+    allowed; otherwise nonnegative least squares is solved with that factor.
     """
     image = A * moves
     hessian = image @ image.T
@@ -373,6 +431,8 @@ def _newton(
     direction = -np.linalg.solve(root.T, np.linalg.solve(root, slope))
     if (equal | (multipliers + direction >= 0)).all():
         return np.asarray(direction)
+    # Minimize ||R'm - target|| over m >= 0, with R = ``root``; a free multiplier is the difference
+    # of two nonnegative ones.
     target = root.T @ multipliers - np.linalg.solve(root, slope)
     system = np.hstack([root.T, -root.T[:, equal]])
     solution = nnls(system, target)[0]
@@ -384,10 +444,16 @@ def _newton(
 def _length(
     v: Array, step: float, sides: Sides, A: Array, b: Array, multipliers: Array, direction: Array
 ) -> float:
-    """Return a step length in [0, 1] at which the derivative along the direction is near 0."""
+    """Return a step length in [0, 1] at which the derivative along ``direction`` is near 0.
+
+    The derivative is that of the dual function of ``constrained_point`` in the multipliers, whose
+    other arguments these are. It increases with the length. The root is found by the Illinois
+    method (false position that halves the value at an end which stays), to a thousandth of the
+    first value. The length is 0 if the direction does not descend.
+    """
 
     def derivative(length: float) -> float:
-        """Return the derivative of the dual objective along the direction."""
+        """Return the derivative of the dual function at multipliers + length * direction."""
         x = sides.point(v - A.T @ (multipliers + length * direction), step).point
         return float((b - A @ x) @ direction)
 

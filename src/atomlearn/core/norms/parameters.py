@@ -26,7 +26,7 @@ class Parameters:
         return tuple(name for name in signature.parameters if name != "self")
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the parameters by name; with ``deep``, those of parameters too (``norm__k``)."""
+        """Return the parameters by name; with ``deep``, also those of parameters (``norm__k``)."""
         result: dict[str, Any] = {}
         for name in self._parameter_names() if type(self).__init__ is not object.__init__ else []:
             value = getattr(self, name)
@@ -37,7 +37,7 @@ class Parameters:
         return result
 
     def set_params(self, **parameters: Any) -> Self:
-        """Set parameters by name (``k=5``, or ``norm__k=5`` for a parameter's own)."""
+        """Set parameters by name, such as ``k=5``, or ``norm__k=5`` for a nested one."""
         current = self.get_params(deep=False)
         for name, value in parameters.items():
             head, _, tail = name.partition("__")
@@ -54,15 +54,17 @@ class Parameters:
         return self
 
     def replaced(self, **changes: Any) -> Self:
-        """Return a copy with other values of some parameters."""
+        """Return a new object with other values, ``changes``, of some parameters."""
         return type(self)(**{**self.get_params(deep=False), **changes})
 
     def __repr__(self) -> str:
+        """Return the call that makes the object, without parameters that are None."""
         parameters = self.get_params(deep=False).items()
         inner = [f"{name}={value!r}" for name, value in parameters if value is not None]
         return f"{type(self).__name__}({', '.join(inner)})"
 
     def __eq__(self, other: Any) -> bool:
+        """Return whether the types and all parameters are equal."""
         if type(self) is not type(other):
             return NotImplemented
         own_parameters = self.get_params(deep=False)

@@ -1,4 +1,4 @@
-"""Norms by name: what ``norm="l1"`` means."""
+"""Norms by name: the meaning of ``norm="l1"``."""
 
 from __future__ import annotations
 
@@ -24,9 +24,10 @@ OTHERS = {
 
 
 def as_norm(norm: str | Norm, **parameters: Any) -> Norm:
-    """Return the norm of a name such as "l1", or the object itself.
+    """Return the norm of a name such as "l1", or the norm object itself.
 
-    ``parameters`` are those of the class with this name: ``as_norm("ksupport", k=20)``.
+    parameters : of the class with this name, as in ``as_norm("ksupport", k=20)``. Raises ValueError
+    or TypeError if ``norm`` is neither, or if a required parameter is missing.
     """
     if isinstance(norm, Norm):
         if parameters:
