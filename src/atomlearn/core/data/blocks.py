@@ -19,7 +19,7 @@ from atomlearn.core.interfaces.scores import ArrayScores
 
 
 def check_same_rows(first: Block, second: Block) -> None:
-    """Raise ValueError unless both blocks have the same number of rows."""
+    """Raise ValueError unless the blocks ``first`` and ``second`` have as many rows."""
     if first.shape[0] != second.shape[0]:
         raise ValueError(
             f"cannot append columns of {second.shape[0]} rows to a block of {first.shape[0]} "
@@ -164,7 +164,10 @@ class DenseBlock(Block):
         return DenseBlock(_kernels.gather_dense(self._array, columns, None, self.dtype))
 
     def append(self, other: Block) -> Block:
-        """Return [A, B] for B = ``other``; B is written into spare columns if there are any."""
+        """Return [A, B] for B = ``other``; B is written into spare columns if there are any.
+
+        other : a block of the same rows; its columns come last.
+        """
         check_same_rows(self, other)
         n_samples, size = self.shape
         total = size + other.shape[1]
@@ -206,7 +209,7 @@ class SparseBlock(Block):
     def __init__(
         self, data: Array, indices: NDArray[Any], indptr: NDArray[Any], n_samples: int
     ) -> None:
-        """Store the three arrays of the compressed columns."""
+        """Store the three arrays of the compressed columns, and the number of rows."""
         self._data = data
         self._indices = indices
         self._indptr = indptr.astype(indices.dtype, copy=False)
@@ -216,7 +219,7 @@ class SparseBlock(Block):
 
     @classmethod
     def of(cls, X: Any) -> SparseBlock:
-        """Return the nonzero entries of a dense or sparse array as a block."""
+        """Return the nonzero entries of X, a dense or sparse array, as a block."""
         X = sp.csc_array(X)
         data = X.data.astype(np.float64, copy=False)
         return cls(data, X.indices, X.indptr, X.shape[0])
@@ -266,7 +269,10 @@ class SparseBlock(Block):
         return SparseBlock(*take_compressed(*self._parts, columns), self._n_samples)
 
     def append(self, other: Block) -> Block:
-        """Return [A, B] for B = ``other``, as a sparse block."""
+        """Return [A, B] for B = ``other``, as a sparse block.
+
+        other : a block of the same rows, whose columns come last.
+        """
         check_same_rows(self, other)
         if not self.shape[1]:
             return other

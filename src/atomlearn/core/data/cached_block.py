@@ -317,9 +317,10 @@ class CachedBlock(Block):
     ) -> tuple[Columns, GrowingGram]:
         """Return the columns requested so far, new ones last, and their Gram matrix.
 
-        columns : the columns requested now; the other arguments are those of ``GrowingGram``. If
-        they change, the cache is cleared. The columns are not copied, as several paths may share
-        one array. Of columns that are not requested now, the matrix keeps a limited number.
+        columns : the columns requested now. curvature, basis, centered, dtype : as in
+        ``GrowingGram``; if one of them changes, the cache is cleared. The columns are not copied,
+        as several paths may share one array. Of columns that are not requested now, the matrix
+        keeps a limited number.
         """
         # An empty matrix, which replaces the cached one if an argument has changed.
         new = GrowingGram(curvature, centered, basis, dtype)
@@ -341,9 +342,10 @@ class CachedBlock(Block):
     def growing_gram(
         self, curvature: Array, centered: bool, basis: Array | None = None
     ) -> GrowingGram:
-        """Return the Gram matrix of all columns; see ``GrowingGram`` for the arguments.
+        """Return the Gram matrix of all columns; ``centered`` and ``basis`` as in ``GrowingGram``.
 
-        It is cached for one array object ``curvature`` and extended by appended columns.
+        It is cached for one array object ``curvature`` (n_samples,), and extended by appended
+        columns.
         """
         growing = self._growing
         if (

@@ -19,7 +19,7 @@ is_sparse: Callable[[object], bool] = sp.issparse
 
 
 def checked_parts(X: Any) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
-    """Return data, indices and indptr of a CSC or CSR array; raise ValueError if they are invalid.
+    """Return data, indices and indptr of X, a CSC or CSR array; raise ValueError if invalid.
 
     Indices are int32 or int64, and no index is followed before it has been checked.
     """
@@ -64,7 +64,10 @@ def in_place_or_copied(array: NDArray[Any]) -> NDArray[Any]:
 
 
 def scaled_columns(X: Any, factors: Array) -> Any:
-    """Return a CSC or CSR array with column j multiplied by factors[j], in the same format."""
+    """Return X, a CSC or CSR array, with column j multiplied by factors[j], in the same format.
+
+    factors : (n_features,).
+    """
     of_columns = X.format == "csc"
     factors_of_entries = np.repeat(factors, np.diff(X.indptr)) if of_columns else factors[X.indices]
     scaled = X.copy()

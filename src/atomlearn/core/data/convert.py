@@ -65,7 +65,7 @@ def as_design(X: object, *, check_finite: bool = True) -> Design:
 
 
 def held_design(X: object, *, check_finite: bool = True) -> DenseDesign | SparseDesign:
-    """Return an array, a table or a SciPy sparse array in memory as a design.
+    """Return X, an array, a table or a SciPy sparse array in memory, as a design.
 
     check_finite : whether to refuse NaN and infinity. See ``as_design`` for the errors.
     """
@@ -164,7 +164,7 @@ def _numeric_array(X: object) -> NDArray[Any]:
 
 
 def check_kind(dtype: np.dtype[Any]) -> None:
-    """Raise ValueError for complex numbers, and TypeError for anything else but real numbers."""
+    """Raise ValueError if ``dtype`` is complex, and TypeError if it is not of numbers at all."""
     if dtype.kind == "c":
         raise ValueError(
             f"Complex data not supported: X has dtype {dtype}; pass X.real, or real and imaginary "
@@ -195,7 +195,7 @@ def _sparse_design(X: Any, check_finite: bool) -> SparseDesign:
 
 
 def as_compressed(X: Any) -> Any:
-    """Return a sparse array of any format in CSR or CSC, and a table of Arrow as pyarrow's.
+    """Return a sparse X of any format in CSR or CSC, and a table of Arrow as pyarrow's.
 
     Other objects are returned unchanged. Triplets are checked before SciPy follows their indices.
     CSR and CSC of float32 and float64 need no conversion; they are checked when a design is made.
@@ -242,8 +242,8 @@ def is_finite(design: Design) -> bool:
 def refuse_not_finite(design: Design, X: object = None, first: tuple[int, int] = (0, 0)) -> None:
     """Raise ValueError with row and column of a NaN or infinite entry: one pass without a copy.
 
-    design : a piece of the data; X : the source of the piece, which may name the columns; first :
-    the row and the column of X where the piece begins.
+    design : a piece of the data; X : the source of the piece, which may name the columns;
+    first : the row and the column of X where the piece begins.
     """
     # A sum is finite only if all its terms are.
     sums = design.scores(np.ones(design.shape[0])).full()
@@ -256,7 +256,10 @@ def refuse_not_finite(design: Design, X: object = None, first: tuple[int, int] =
 
 
 def existing_columns(columns: Columns, n_features: int) -> Columns:
-    """Return column numbers as int64, in any order; raise IndexError if one does not exist."""
+    """Return the numbers ``columns`` as int64, in any order.
+
+    Raises IndexError if one of them is not in [0, n_features).
+    """
     columns = np.asarray(columns, dtype=np.int64)
     if columns.size and not 0 <= columns.min() <= columns.max() < n_features:
         raise IndexError(
@@ -267,7 +270,7 @@ def existing_columns(columns: Columns, n_features: int) -> Columns:
 
 
 def one_weight_each(weights: Array, n_features: int) -> Array:
-    """Return weights as float64 (n_features,); raise ValueError for another shape."""
+    """Return ``weights`` as float64 (n_features,); raise ValueError for another shape."""
     weights = np.asarray(weights, dtype=np.float64)
     if weights.shape != (n_features,):
         raise ValueError(f"weights must have shape ({n_features},), got {weights.shape}")

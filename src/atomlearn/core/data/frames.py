@@ -15,7 +15,7 @@ from atomlearn.core.interfaces.numbers import all_text
 
 
 def as_table(X: Any) -> Any:
-    """Return a table that has only Arrow's PyCapsule interface as a pyarrow or polars table.
+    """Return X as a pyarrow or polars table if it has only Arrow's PyCapsule interface.
 
     The new table shares its memory. Other objects are returned unchanged. Raises ImportError if
     neither library is installed.
@@ -34,7 +34,7 @@ def as_table(X: Any) -> Any:
 
 
 def as_frame(X: Any) -> Any:
-    """Return a table of any library as a narwhals data frame.
+    """Return X, a table of any library, as a narwhals data frame.
 
     Raises TypeError if it is lazy, and ValueError if it is one-dimensional.
     """
@@ -95,7 +95,7 @@ def number_types(frame: Any) -> list[np.dtype[Any] | None]:
 
 
 def holds_numbers(X: Any) -> bool:
-    """Return whether all columns of a table are numbers or booleans, not dates or strings."""
+    """Return whether all columns of a table X are numbers or booleans, not dates or strings."""
     if library_of(X) == "pandas":
         # Complex columns pass here ("c"), and are refused later, like complex arrays.
         return all(kind.kind in "biufc" for kind in set(np.ravel(X.dtypes)))
@@ -103,9 +103,10 @@ def holds_numbers(X: Any) -> bool:
 
 
 def frame_to_array(X: Any) -> NDArray[Any]:
-    """Return the table as a float32 or float64 array, with NaN for missing entries.
+    """Return the table X as a float32 or float64 array, with NaN for missing entries.
 
-    A pandas table of one float type is viewed, not copied; others become one Fortran array.
+    A pandas table of one float type is viewed, not copied; others become one Fortran array. Raises
+    TypeError if a column is not numeric.
     """
     import narwhals.stable.v2 as nw
 

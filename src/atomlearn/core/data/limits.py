@@ -41,7 +41,7 @@ class DataLimits:
         return [slice(start, min(start + width, count)) for start in range(0, count, width)]
 
     def check_columns(self, n_features: int) -> None:
-        """Raise ValueError if X has too many columns, before any array is allocated."""
+        """Raise ValueError if n_features exceeds the limit, before any array is allocated."""
         if n_features > self.most_columns:
             raise ValueError(
                 f"X has {n_features:,} columns, and at most {self.most_columns:,} are taken, as "

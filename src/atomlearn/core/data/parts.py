@@ -50,7 +50,7 @@ def part_of(
 
 
 def dense_part(design: Design, columns: Columns) -> Array:
-    """Return some columns as an array in double precision, (n_samples, n_columns)."""
+    """Return some columns of the design as a float64 array, (n_samples, len(columns))."""
     return np.asarray(design.gather(columns).dense(), dtype=np.float64)
 
 
@@ -77,7 +77,7 @@ class RowSubset(Forwarding):
     """
 
     def __init__(self, design: Design, rows: ArrayLike) -> None:
-        """Use the view that the design offers, or pad vectors with zeros if it has none."""
+        """Select ``rows`` by the view of the design, or by padded vectors if it has none."""
         self.design = design
         self.rows = check_rows(rows, design.shape[0])
         view = design.with_rows(self.rows)
@@ -93,7 +93,7 @@ class SpreadRows(Derived):
     """A row subset of a design without ``with_rows``: v is padded with zeros for other rows."""
 
     def __init__(self, design: Design, rows: Rows) -> None:
-        """Store the design and the row numbers, which have been checked."""
+        """Store the design and the numbers ``rows``, which have been checked."""
         super().__init__(design)
         self.rows = rows
         self.shape = self.rows.shape[0], self.design.shape[1]
@@ -173,7 +173,7 @@ class ColumnSubset(Derived):
     """
 
     def __init__(self, design: Design, columns: ArrayLike) -> None:
-        """Store the design and the column numbers, checked."""
+        """Store the design and the numbers ``columns``, after a check."""
         super().__init__(design)
         self.columns = check_columns(columns, design.shape[1])
         self.shape = self.design.shape[0], self.columns.size
@@ -230,7 +230,7 @@ class ColumnSubset(Derived):
 
 
 def check_rows(rows: ArrayLike, n_samples: int) -> Rows:
-    """Return row numbers as int64, from numbers or a boolean mask (n_samples,).
+    """Return ``rows``, numbers or a boolean mask (n_samples,), as int64 numbers.
 
     Raises ValueError if they are invalid or none are left.
     """
@@ -244,7 +244,10 @@ def check_rows(rows: ArrayLike, n_samples: int) -> Rows:
 
 
 def check_columns(columns: ArrayLike, n_features: int) -> Columns:
-    """Return increasing column numbers as int64; raise ValueError if they are invalid."""
+    """Return the increasing column numbers ``columns`` as int64.
+
+    Raises ValueError if they do not increase, or are not in [0, n_features).
+    """
     remedy = "np.flatnonzero(mask) of a mask"
     numbers = _numbers("column", np.asarray(columns), n_features, remedy)
     if (numbers[1:] <= numbers[:-1]).any():

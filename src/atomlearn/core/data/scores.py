@@ -113,7 +113,7 @@ class ConcatenatedScores(Scores):
     """
 
     def __init__(self, parts: Sequence[Scores]) -> None:
-        """Store the scores of each design, and the column where each begins."""
+        """Store ``parts``, the scores of each design, and the column where each begins."""
         self._parts = list(parts)
         self._starts: Columns = np.cumsum([0] + [part.n_columns for part in parts], dtype=np.int64)
         self.n_columns = int(self._starts[-1])
@@ -161,7 +161,7 @@ class FoundScores(Scores):
     """
 
     def __init__(self, columns: Columns, values: Array, bound: float, n_columns: int) -> None:
-        """Store the known scores, and the order of their magnitudes."""
+        """Store the known scores, and the order of their magnitudes; see the class."""
         self._columns = columns
         self._values = values
         self._bound = bound

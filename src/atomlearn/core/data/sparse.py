@@ -141,8 +141,8 @@ def block_of_entries(
 ) -> Block:
     """Return gathered columns as a dense block if ``full``, else as a sparse one.
 
-    parts : entries, row indices and column pointers. full : whether X is so dense that all its
-    blocks are dense.
+    parts : entries, row indices and column pointers; n_samples : the number of rows. full : whether
+    X is so dense that all its blocks are dense.
     """
     block = SparseBlock(*parts, n_samples)
     return DenseBlock(block.dense()) if full else block

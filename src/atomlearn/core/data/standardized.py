@@ -42,7 +42,7 @@ class Affine(Derived):
     """
 
     def __init__(self, design: Design, means: Array, scales: Array, factors: Array) -> None:
-        """Store the design and the numbers of each column."""
+        """Store the design, and the means, scales and factors of its columns."""
         super().__init__(design)
         self.means = means
         self.scales = scales
@@ -186,7 +186,7 @@ class Standardized(Affine):
         scale: bool = True,
         weight: ArrayLike | None = None,
     ) -> None:
-        """Compute means and deviations by two passes over the columns."""
+        """Compute means and deviations by two passes; the parameters are those of the class."""
         n_features = design.shape[1]
         # This comes first, because it raises an error for designs with too many columns to list.
         moments = column_moments(design, weight) if center or scale else None
@@ -215,11 +215,11 @@ def centered(design: Design, weight: ArrayLike | None = None) -> Standardized | 
 
 
 def column_moments(design: Design, weight: ArrayLike | None = None) -> tuple[Array, Array]:
-    """Return the means and population standard deviations of all columns, each (n_features,).
+    """Return the means and population standard deviations of all columns of the design.
 
-    weight : (n_samples,); None: all ones. It takes two passes, and columns whose variance would
-    lose digits are gathered. A column that is constant where weight > 0 has exactly its value as
-    mean, and deviation 0.
+    weight : (n_samples,); None: all ones. Both results have shape (n_features,). It takes two
+    passes, and columns whose variance would lose digits are gathered. A column that is constant
+    where weight > 0 has exactly its value as mean, and deviation 0.
     """
     if not design.listable:
         raise TypeError(
@@ -241,9 +241,9 @@ def column_moments(design: Design, weight: ArrayLike | None = None) -> tuple[Arr
 
 
 def moments_of(design: Design, columns: Columns) -> tuple[Array, Array]:
-    """Return means and population standard deviations of some columns, gathered in pieces.
+    """Return means and population standard deviations of some columns of the design.
 
-    Both have shape (len(columns),).
+    Both have shape (len(columns),). Columns are gathered in pieces.
     """
     means = np.empty(columns.size)
     deviations = np.empty(columns.size)
@@ -255,11 +255,11 @@ def moments_of(design: Design, columns: Columns) -> tuple[Array, Array]:
 
 
 def scales_of_inputs(design: Design) -> tuple[Array, str]:
-    """Return divisors (n_features,) for columns whose products will be taken, and their name.
+    """Return divisors (n_features,) for columns whose products are taken, and their name.
 
-    They are the standard deviations. For sparse columns they are the largest magnitudes: standard
-    deviations of columns with few non-zeros are small, so that dividing by them would enlarge the
-    few rows where two columns are both non-zero.
+    They are the standard deviations of the columns of the design. For sparse columns they are the
+    largest magnitudes: standard deviations of columns with few non-zeros are small, so that
+    dividing by them would enlarge the few rows where two columns are both non-zero.
     """
     if design.traits.is_sparse:
         scales = largest_magnitudes(design)
@@ -271,7 +271,7 @@ def scales_of_inputs(design: Design) -> tuple[Array, str]:
 
 
 def largest_magnitudes(design: Design) -> Array:
-    """Return max_i |x_ij| of every column j, float64 (n_features,)."""
+    """Return max_i |x_ij| of every column j of the design, float64 (n_features,)."""
     stored = design.stored()
     if design.traits.is_sparse and stored is not None:
         return np.asarray(abs(stored).max(axis=0).toarray().ravel(), dtype=np.float64)
@@ -282,7 +282,7 @@ def largest_magnitudes(design: Design) -> Array:
 
 
 def scaled_design(design: Design, factors: Array) -> Design:
-    """Return X diag(factors), for factors (n_features,).
+    """Return X diag(factors), for the X of the design and factors (n_features,).
 
     Values of a sparse X are multiplied in a copy; other columns are scaled on the fly.
     """
@@ -293,7 +293,7 @@ def scaled_design(design: Design, factors: Array) -> Design:
 
 
 def _dense_pieces(design: Design, columns: Columns) -> Iterator[tuple[Columns, Array]]:
-    """Yield pieces of ``columns``, each with the dense array (n_samples, size of the piece)."""
+    """Yield pieces of the numbers ``columns``, each with its dense array of the design."""
     for part in LIMITS.pieces(columns.size, design.shape[0]):
         yield columns[part], design.gather(columns[part]).dense()
 

@@ -86,8 +86,8 @@ class Concatenated(Design):
     ) -> Sequence[Scores]:
         """Return the large scores X'v for each column v of V (n_samples, m).
 
-        A column is included if its score reaches ``bounds`` (m,) for some vector. ``affine`` :
-        means and factors of transformed columns, as in ``Design.scores_above``.
+        A column is included if its score reaches ``bounds`` (m,) for some vector.
+        ``affine`` : means and factors of transformed columns, as in ``Design.scores_above``.
         """
         columns = []
         values = []

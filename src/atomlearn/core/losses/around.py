@@ -25,7 +25,7 @@ class Around(Loss):
     def whole(self, y: Array, prediction: Array, weight: Array) -> Array:
         """Return z + t, (n_samples,): z = ``prediction`` plus the term t that this loss adds.
 
-        t may depend on the targets y and on the sample weights.
+        t may depend on the targets ``y`` and on the sample weights ``weight``.
         """
 
     @abstractmethod
@@ -41,11 +41,17 @@ class Around(Loss):
         return self.inner.check_target(y)
 
     def value(self, y: Array, prediction: Array, weight: Array) -> float:
-        """Return f(z + t) at z = ``prediction``, with f the inner loss and t the added term."""
+        """Return f(z + t) at z = ``prediction``, with f the inner loss and t the added term.
+
+        y : targets; ``weight`` : sample weights.
+        """
         return self.inner.value(y, self.whole(y, prediction, weight), weight)
 
     def curvature(self, y: Array, prediction: Array, weight: Array) -> Array:
-        """Return f''(z + t) at z = ``prediction``, (n_samples,), including the sample weights."""
+        """Return f''(z + t) at z = ``prediction``, (n_samples,), including the sample weights.
+
+        y : targets; ``weight`` : sample weights.
+        """
         return self.inner.curvature(y, self.whole(y, prediction, weight), weight)
 
     def smoothed(self, width: float) -> Loss | None:
@@ -135,24 +141,33 @@ class Offset(Around):
         return Offset(inner, self.offset)
 
     def whole(self, y: Array, prediction: Array, weight: Array) -> Array:
-        """Return z + o, the predictions with the offset, (n_samples,)."""
+        """Return z + o, the predictions with the offset, (n_samples,).
+
+        z is ``prediction``; the targets and weights have no effect.
+        """
         return prediction + self.offset
 
     def slack(self, y: Array, prediction: Array, dual: Array, weight: Array) -> float:
         """Return a bound on the rounding error that the offset adds to the duality gap.
 
         The error is of the product <u, o>, u = ``dual``; the bound of the inner loss at z + o is
-        added.
+        added. z is ``prediction``. y : targets; ``weight`` : sample weights.
         """
         shifted = prediction + self.offset
         return rounded(dual, self.offset, weight) + self.inner.slack(y, shifted, dual, weight)
 
     def gradient(self, y: Array, prediction: Array, weight: Array) -> Array:
-        """Return the gradient f'(z + o) of the inner loss, (n_samples,), at z = ``prediction``."""
+        """Return the gradient f'(z + o) of the inner loss, (n_samples,), at z = ``prediction``.
+
+        y : targets; ``weight`` : sample weights.
+        """
         return self.inner.gradient(y, prediction + self.offset, weight)
 
     def conjugate(self, y: Array, dual: Array, weight: Array) -> float:
-        """Return f*(u) - <u, o> for u = ``dual``, with f* the conjugate of the inner loss."""
+        """Return f*(u) - <u, o> for u = ``dual``, with f* the conjugate of the inner loss.
+
+        y : targets; ``weight`` : sample weights.
+        """
         return self.inner.conjugate(y, dual, weight) - float(dual @ self.offset)
 
     def conjugate_along(
@@ -161,6 +176,7 @@ class Offset(Around):
         """Return f*(factor u) - <factor u, o>, or an upper bound, for u = ``dual``.
 
         u is the gradient at ``prediction`` z, and f* the conjugate of the inner loss, at z + o.
+        ``factor`` is in [0, 1]. y : targets; ``weight`` : sample weights.
         """
         shifted = prediction + self.offset
         along = self.inner.conjugate_along(y, shifted, dual, weight, factor)
@@ -169,7 +185,7 @@ class Offset(Around):
     def coupling(self, y: Array, prediction: Array, weight: Array) -> tuple[Array, Any]:
         """Return c (n_samples,) and K of the inner loss at z + o, z = ``prediction``.
 
-        The Hessian there is diag(c) - K K'.
+        The Hessian there is diag(c) - K K'. y : targets; ``weight`` : sample weights.
         """
         return self.inner.coupling(y, prediction + self.offset, weight)
 
@@ -178,14 +194,16 @@ class Offset(Around):
     ) -> tuple[Array, Array | None] | None:
         """Return argmin_c f(z + o + Q c), Q = ``basis``, and a dual point, from the inner loss.
 
-        None if the inner loss has no formula; z = ``prediction``.
+        None if the inner loss has no formula; z = ``prediction``. y : targets; ``weight`` : sample
+        weights.
         """
         return self.inner.along(y, prediction + self.offset, weight, basis)
 
     def best_shift(self, y: Array, linear: Array, weight: Array, start: float) -> float:
         """Return a b near argmin_b f(linear + o + b), if the inner loss has a formula for b.
 
-        Otherwise ``start`` is returned.
+        Otherwise ``start`` is returned. linear : the predictions without b. y : targets;
+        ``weight`` : sample weights.
         """
         return self.inner.best_shift(y, linear + self.offset, weight, start)
 

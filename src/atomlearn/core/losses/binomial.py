@@ -83,8 +83,8 @@ class Binomial(Explained):
     def value(self, y: Array, prediction: Array, weight: Array) -> float:
         """Return f(z) = sum_i s_i (y_i log(1 + exp(-z_i)) + (1 - y_i) log(1 + exp(z_i))).
 
-        z = ``prediction`` and s = ``weight``. log(1 + exp(z)) is computed as max(z, 0) + log(1 +
-        exp(-|z|)), which does not overflow.
+        z = ``prediction``, y are the targets, and s = ``weight`` the sample weights. log(1 +
+        exp(z)) is computed as max(z, 0) + log(1 + exp(-|z|)), which does not overflow.
         """
         tail = np.log1p(np.exp(-np.abs(prediction)))
         positive_part = np.maximum(prediction, 0.0)
@@ -94,7 +94,7 @@ class Binomial(Explained):
     def gradient(self, y: Array, prediction: Array, weight: Array) -> Array:
         """Return the gradient s_i (p_i - y_i), (n_samples,), with p_i = 1 / (1 + exp(-z_i)).
 
-        z = ``prediction`` and s = ``weight``.
+        z = ``prediction``, y are the targets, and s = ``weight`` the sample weights.
         """
         # The smaller of p and 1 - p is accurate to all digits.
         is_positive = prediction > 0.0
@@ -104,7 +104,8 @@ class Binomial(Explained):
     def conjugate(self, y: Array, dual: Array, weight: Array) -> float:
         """Return f*(u) = sum_i s_i (a_i log a_i + (1 - a_i) log(1 - a_i)), a_i = y_i + u_i / s_i.
 
-        u = ``dual`` and s = ``weight``; the result is ``inf`` if some a_i is not in [0, 1].
+        u = ``dual``, y are the targets, and s = ``weight`` the sample weights. The result is
+        ``inf`` if some a_i is not in [0, 1].
         """
         slope = per_unit_weight(dual, weight)
         if slope is None:
@@ -117,7 +118,10 @@ class Binomial(Explained):
         return weighted_sum(weight, xlogy(share, share) + _log_of_rest(complement, share))
 
     def curvature(self, y: Array, prediction: Array, weight: Array) -> Array:
-        """Return f'' at z = ``prediction``, (n_samples,): s_i p_i (1 - p_i) with the shares p."""
+        """Return f'' at z = ``prediction``, (n_samples,): s_i p_i (1 - p_i) with the shares p.
+
+        p_i = 1 / (1 + exp(-z_i)). y are the targets, and s = ``weight`` the sample weights.
+        """
         small = expit(-np.abs(prediction))
         return np.asarray(weight * small * (1.0 - small))
 
@@ -125,7 +129,8 @@ class Binomial(Explained):
         """Return a bound on the rounding error of the conjugate f*.
 
         The error comes from the rounding of a_i = y_i + u_i / s_i; the derivative of the entropy at
-        a_i is z_i, the ``prediction``.
+        a_i is z_i, the ``prediction``. u = ``dual``, y are the targets, and s = ``weight`` the
+        sample weights.
         """
         return 8.0 * EPS * float(weight @ (1.0 + np.abs(prediction)))
 
@@ -139,7 +144,7 @@ class Binomial(Explained):
 
         Half of each deviance is the loss minus the loss of the saturated model, which predicts each
         y_i itself. If the constant share explains all: 1 for predictions without a deviance, else
-        0.
+        0. y : shares; prediction : z (n_samples,); weight : sample weights.
         """
         # f*(0) is minus the smallest loss, the loss of the saturated model.
         saturated = self.conjugate(y, np.zeros(y.size), weight)

@@ -27,7 +27,10 @@ class ClippedSlopes(Explained):
         """(low, high, width): the smallest and the largest slope a, and the width."""
 
     def _slope(self, y: Array, prediction: Array) -> Array:
-        """Return the maximizing slopes a_i = clip((z_i - y_i) / width, low, high), (n_samples,)."""
+        """Return the maximizing slopes a_i = clip((z_i - y_i) / width, low, high), (n_samples,).
+
+        y : targets; z = ``prediction``.
+        """
         low, high, width = self.slopes
         slope = prediction - y
         slope /= width
@@ -36,7 +39,7 @@ class ClippedSlopes(Explained):
     def value(self, y: Array, prediction: Array, weight: Array) -> float:
         """Return f(z) = sum_i s_i (a_i (z_i - y_i) - width/2 a_i^2) at the maximizing slopes a.
 
-        z = ``prediction`` and s = ``weight``.
+        z = ``prediction``, y are the targets, and s = ``weight`` the sample weights.
         """
         slope = self._slope(y, prediction)
         residual = prediction - y
@@ -47,16 +50,17 @@ class ClippedSlopes(Explained):
     def gradient(self, y: Array, prediction: Array, weight: Array) -> Array:
         """Return the gradient s_i a_i, (n_samples,), a_i = clip((z_i - y_i) / width, low, high).
 
-        z = ``prediction`` and s = ``weight``.
+        z = ``prediction``, y are the targets, and s = ``weight`` the sample weights.
         """
         slope = self._slope(y, prediction)
         slope *= weight
         return slope
 
     def conjugate(self, y: Array, dual: Array, weight: Array) -> float:
-        """Return f*(u) = sum_i u_i y_i + width/2 u_i^2 / s_i, for u = ``dual`` and s = ``weight``.
+        """Return f*(u) = sum_i u_i y_i + width/2 u_i^2 / s_i, for u = ``dual``.
 
-        It is ``inf`` if some u_i / s_i is not in [low, high].
+        It is ``inf`` if some u_i / s_i is not in [low, high]. y are the targets, and s = ``weight``
+        the sample weights.
         """
         low, high, width = self.slopes
         slope = slopes_within(low, high, dual, weight)
@@ -65,7 +69,8 @@ class ClippedSlopes(Explained):
     def curvature(self, y: Array, prediction: Array, weight: Array) -> Array:
         """Return f'' at z = ``prediction``, (n_samples,): s_i / width if the slope is not clipped.
 
-        It is 0 where the slope is clipped. At the kinks the larger value is taken; s = ``weight``.
+        It is 0 where the slope is clipped. At the kinks the larger value is taken. y are the
+        targets, and s = ``weight`` the sample weights.
         """
         low, high, width = self.slopes
         fraction = (prediction - y) / width

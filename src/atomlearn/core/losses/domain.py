@@ -12,7 +12,10 @@ EDGE_TOLERANCE = 16 * EPS
 
 
 def weighted_sum(weight: Array, values: Array) -> float:
-    """Return sum_i s_i values_i for s = ``weight``, which may be one number, broadcast."""
+    """Return sum_i s_i values_i for s = ``weight``, which may be one number, broadcast.
+
+    values : (n_samples,).
+    """
     if weight.strides == (0,) and weight.size:
         return float(weight[0]) * float(values.sum())
     return float(weight.dot(values))
@@ -45,7 +48,7 @@ def slopes_within(low: float, high: float, dual: Array, weight: Array) -> Array 
 
 
 def where_weighted(prediction: Array, weight: Array) -> Array:
-    """Return the predictions, with 0 where the sample weight is 0.
+    """Return ``prediction``, with 0 where the sample weight ``weight`` is 0.
 
     Such samples have no effect, and their exponentials must not overflow.
     """

@@ -74,7 +74,10 @@ class FreeColumns(Around):
     coupled = 0
 
     def __init__(self, inner: Loss, columns: Any, intercept: bool) -> None:
-        """Compute an orthonormal basis Q of the columns, and B with Q = [1, Z] B."""
+        """Compute an orthonormal basis Q of the columns, and B with Q = [1, Z] B.
+
+        The parameters are those of the class.
+        """
         self._begin(inner)
         self.columns = columns
         self.intercept = intercept
@@ -147,7 +150,7 @@ class FreeColumns(Around):
         """Return the gradient u of f~ at z = ``prediction``, (n_samples,).
 
         It is the gradient of f at the optimal coefficients, with Q'u = 0 to rounding. ``weight``
-        are the sample weights.
+        are the sample weights. y : the targets.
         """
         _, z, dual = self._optimal(y, prediction, weight)
         if dual is not None:
@@ -173,6 +176,7 @@ class FreeColumns(Around):
 
         u is the gradient at ``prediction``, and ``factor`` is in [0, 1]. Inner losses that couple
         samples have a formula for this case, which needs the predictions with the free columns.
+        y : targets; ``weight`` : sample weights.
         """
         if self.inner.coupled == 1:
             return self.conjugate(y, factor * dual, weight)
@@ -193,6 +197,7 @@ class FreeColumns(Around):
         Hessian of f~ is H - H Q (Q'H Q)^+ Q'H. c has shape (n_samples,), and K has one column per
         basis vector in addition to those of f. If f'' vanishes at a sample, H is replaced by its
         upper bound, because a quadratic model without curvature gives steps that are far too long.
+        y : targets; ``weight`` : sample weights.
         """
         z = self.whole(y, prediction, weight)
         largest_curvature = self.inner.curvature_bounds[1]
@@ -223,7 +228,7 @@ class FreeColumns(Around):
 
         u is ``dual``, and c are the coefficients of an optimum. The bound assumes that their norm
         is at most ten times this sum: the norm of the coefficients at this ``prediction``, plus the
-        norm of ``prediction``.
+        norm of ``prediction``. y : targets; ``weight`` : sample weights.
         """
         c = self._optimal(y, prediction, weight)[0]
         sizes = float(np.linalg.norm(c)) + float(np.linalg.norm(prediction))
@@ -233,11 +238,18 @@ class FreeColumns(Around):
         return 10.0 * residual * sizes + self.inner.slack(y, prediction, dual, weight)
 
     def whole(self, y: Array, prediction: Array, weight: Array) -> Array:
-        """Return the full predictions z + Z g + b at the optimal g and b, (n_samples,)."""
+        """Return the full predictions z + Z g + b at the optimal g and b, (n_samples,).
+
+        z = ``prediction`` are those of the penalized columns. y : targets; weight : sample weights.
+        """
         return self._optimal(y, prediction, weight)[1]
 
     def free_part(self, y: Array, prediction: Array, weight: Array) -> tuple[Array, float]:
-        """Return the optimal g (q,) and b; coefficients of dropped collinear columns are 0."""
+        """Return the optimal coefficients g (q,) of the unpenalized columns, and the intercept b.
+
+        prediction : z (n_samples,), those of the penalized columns. y : targets; weight : sample
+        weights. Coefficients of dropped collinear columns are 0, and so is b without an intercept.
+        """
         coefficients = self._back @ self._optimal(y, prediction, weight)[0]
         return (coefficients[1:], float(coefficients[0])) if self.intercept else (coefficients, 0.0)
 
@@ -245,7 +257,7 @@ class FreeColumns(Around):
         """Return c = argmin_c f(z + Q c), z + Q c, and a dual point or None, at z = ``prediction``.
 
         The result for the last arguments is cached, because value, gradient and curvature need it
-        in turn.
+        in turn. y : targets; ``weight`` : sample weights.
         """
         best: Best = self.last.of(
             lambda: self._searched(y, prediction, weight), y, weight, prediction
@@ -263,7 +275,8 @@ class FreeColumns(Around):
         differ only by rounding: there a step is accepted if it shrinks the largest entry of the
         ``slope`` Q'f' below 0.9 of its size. ``damping`` is the share of the upper bound of the
         Hessian that ``_step`` adds. It grows after short steps and falls after full ones. The
-        search ends at a slope of 0 up to rounding, or when no step descends.
+        search ends at a slope of 0 up to rounding, or when no step descends. y : targets;
+        ``weight`` : sample weights.
         """
         Q = self._Q
         inner = self.inner
@@ -333,6 +346,7 @@ class FreeColumns(Around):
         z is ``prediction``. A dual point is returned if the inner loss minimizes along Q in closed
         form (``Loss.along``). Otherwise c is the better of two: the cached minimizer (a warm
         start), if f has curvature there, and c = -Q'z, which removes the component of z along Q.
+        y : targets; ``weight`` : sample weights.
         """
         Q = self._Q
         # Start at the coefficients of the last call, which are near the new ones in a path.
@@ -356,7 +370,7 @@ class FreeColumns(Around):
 
         ``slope`` is the gradient Q'f'(z) in c, at the predictions z, which include Q c. H is
         Q'f''(z)Q plus ``damping`` (in [0, 1]) times its upper bound. Small eigenvalues of H are
-        raised, so that the step is finite.
+        raised, so that the step is finite. y : targets; ``weight`` : sample weights.
         """
         Q = self._Q
         inner = self.inner
@@ -517,7 +531,10 @@ class LastAnswer:
 
 
 def _are_equal(array: Any, other: Any) -> bool:
-    """Return whether two arrays have the same shape, dtype and entries; records by their bytes."""
+    """Return whether ``array`` and ``other`` have the same shape, dtype and entries.
+
+    Arrays of records are compared by their bytes.
+    """
     if array is other:
         return True
     if array.shape != other.shape or array.dtype != other.dtype:

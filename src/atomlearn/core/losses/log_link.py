@@ -58,6 +58,7 @@ class LogLink(Explained):
         """Return a bound on the rounding error of f(z) + f*(u) for u = ``dual``.
 
         log y is subtracted from z in both, so the error is that of a product <u, 1 + |log y|>.
+        y : targets; weight : sample weights; ``prediction`` has no effect.
         """
         return rounded(dual, 1.0 + np.abs(log_or_zero(y)), weight)
 
@@ -92,7 +93,8 @@ class PowerVariance(LogLink):
     def value(self, y: Array, prediction: Array, weight: Array) -> float:
         """Return f(z) = sum_i s_i loss(y_i, z_i) at z = ``prediction``.
 
-        s = ``weight``; the class has the formula of the loss.
+        y are the targets, and s = ``weight`` the sample weights. The class has the formula of the
+        loss.
         """
         (A, B) = self.exponents
         z = where_weighted(prediction, weight)
@@ -110,8 +112,8 @@ class PowerVariance(LogLink):
     def gradient(self, y: Array, prediction: Array, weight: Array) -> Array:
         """Return the gradient s_i (exp(A z_i) - y_i exp(-B z_i)) at z = ``prediction``.
 
-        It has shape (n_samples,), and s = ``weight``. Too large exponents are cut: see
-        ``LARGEST_EXPONENT``.
+        It has shape (n_samples,). y are the targets, and s = ``weight`` the sample weights.
+        Exponents that are too large are cut: see ``LARGEST_EXPONENT``.
         """
         (A, B) = self.exponents
         z = where_weighted(prediction, weight)
@@ -123,7 +125,7 @@ class PowerVariance(LogLink):
     def curvature(self, y: Array, prediction: Array, weight: Array) -> Array:
         """Return f'' at z = ``prediction``: s_i (A exp(A z_i) + B y_i exp(-B z_i)), (n_samples,).
 
-        s = ``weight``.
+        y are the targets, and s = ``weight`` the sample weights.
         """
         (A, B) = self.exponents
         z = where_weighted(prediction, weight)
@@ -135,7 +137,7 @@ class PowerVariance(LogLink):
     def conjugate(self, y: Array, dual: Array, weight: Array) -> float:
         """Return f*(u) = sum_i s_i sup_z (a_i z - loss(y_i, z)) with a_i = u_i / s_i, u = ``dual``.
 
-        It is ``inf`` if some supremum is; s = ``weight``.
+        It is ``inf`` if some supremum is. y are the targets, and s = ``weight`` the sample weights.
         """
         slope = per_unit_weight(dual, weight)
         conjugates = None if slope is None else self.supremum(slope, y)

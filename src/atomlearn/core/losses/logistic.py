@@ -47,7 +47,8 @@ class Logistic(Loss):
     def value(self, y: Array, prediction: Array, weight: Array) -> float:
         """Return f(z) = sum_i s_i (max(0, -m_i) + log(1 + exp(-|m_i|))) for margins m_i = y_i z_i.
 
-        z = ``prediction`` and s = ``weight``. This form of log(1 + exp(-m_i)) does not overflow.
+        z = ``prediction``, y are the targets, and s = ``weight`` the sample weights. This form of
+        log(1 + exp(-m_i)) does not overflow.
         """
         margin = y * prediction
         # Two arrays are used throughout: ``tail`` becomes log(1 + exp(-|m|)) - min(0, m).
@@ -62,7 +63,8 @@ class Logistic(Loss):
     def gradient(self, y: Array, prediction: Array, weight: Array) -> Array:
         """Return the gradient -s_i y_i sigmoid(-m_i), (n_samples,), with margins m_i = y_i z_i.
 
-        z = ``prediction``, s = ``weight``, and sigmoid(x) = 1 / (1 + exp(-x)).
+        z = ``prediction``, s = ``weight`` are the sample weights, y the labels, and sigmoid(x) = 1
+        / (1 + exp(-x)).
         """
         opposite = -y
         result = opposite * prediction
@@ -74,7 +76,8 @@ class Logistic(Loss):
     def conjugate(self, y: Array, dual: Array, weight: Array) -> float:
         """Return f*(u), the negative entropy of a_i = -y_i u_i / s_i, for u = ``dual``.
 
-        s = ``weight``; the result is ``inf`` if some a_i is not in [0, 1].
+        y are the targets, and s = ``weight`` the sample weights. The result is ``inf`` if some a_i
+        is not in [0, 1].
         """
         share = slopes_within(0.0, 1.0, -y * dual, weight)
         return float("inf") if share is None else weighted_sum(weight, _negative_entropy(share))
@@ -82,7 +85,8 @@ class Logistic(Loss):
     def curvature(self, y: Array, prediction: Array, weight: Array) -> Array:
         """Return f'' at z = ``prediction``, (n_samples,): s_i p_i (1 - p_i), p_i = sigmoid(-|z_i|).
 
-        p_i <= 1/2, so that 1 - p_i loses no digits; s = ``weight``.
+        p_i <= 1/2, so that 1 - p_i loses no digits. y are the targets, and s = ``weight`` the
+        sample weights.
         """
         result = np.abs(prediction)
         np.negative(result, out=result)
@@ -105,7 +109,7 @@ class Logistic(Loss):
 
 
 def _negative_entropy(share: Array) -> Array:
-    """Return a log a + (1 - a) log(1 - a) for each a in [0, 1], with 0 log 0 = 0.
+    """Return a log a + (1 - a) log(1 - a) for each a = ``share`` in [0, 1], with 0 log 0 = 0.
 
     The argument of each logarithm is kept one floating-point number above 0, so that 0 is
     multiplied by a finite logarithm. (SciPy's xlogy and xlog1py do the same more slowly.)

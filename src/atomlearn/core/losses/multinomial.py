@@ -95,7 +95,7 @@ class Multinomial(Loss):
 
         s = ``weight`` are the weights of rows, each repeated n_classes times. The largest exponent
         of a row is subtracted before the exponentials, so that nothing overflows. The result is
-        never negative, and exact near 0.
+        never negative, and exact near 0. y : Y, flattened row after row.
         """
         Y = self.rows(y)
         Z = self.rows(prediction)
@@ -138,8 +138,8 @@ class Multinomial(Loss):
     def gradient(self, y: Array, prediction: Array, weight: Array) -> Array:
         """Return the gradient s_i (P_ij - Y_ij) at Z = ``prediction``, flattened row after row.
 
-        P are the class probabilities and s = ``weight``. The entry of the true class is computed
-        from the others, so that each row sums to 0 exactly.
+        P are the class probabilities. y are the targets, and s = ``weight`` the sample weights. The
+        entry of the true class is computed from the others, so that each row sums to 0 exactly.
         """
         Y = self.rows(y)
         U = self.probabilities(prediction) - Y
@@ -153,7 +153,8 @@ class Multinomial(Loss):
     def conjugate(self, y: Array, dual: Array, weight: Array) -> float:
         """Return f*(u) = sum_i s_i sum_j P_ij log P_ij for P = Y + U / s, U = ``dual`` as a matrix.
 
-        s = ``weight``. The result is ``inf`` if a row of P is not a vector of probabilities.
+        s = ``weight``. The result is ``inf`` if a row of P is not a vector of probabilities. y : Y,
+        flattened.
         """
         share = per_unit_weight(dual, weight)
         if share is None:
@@ -178,9 +179,10 @@ class Multinomial(Loss):
     def curvature(self, y: Array, prediction: Array, weight: Array) -> Array:
         """Return a diagonal upper bound D of the Hessian: s_i (diag(p) - p p') <= D, flattened.
 
-        p are the class probabilities of a row at ``prediction``, and s = ``weight``. D = s_i p is
-        always a bound. D = 2 s_i p (1 - p) is a bound by diagonal dominance, and is smaller for the
-        rows in which a class has a probability above 1/2.
+        p are the class probabilities of a row at ``prediction``. y are the targets, and
+        s = ``weight`` the sample weights. D = s_i p is always a bound. D = 2 s_i p (1 - p) is a
+        bound by diagonal dominance, and is smaller for the rows in which a class has a probability
+        above 1/2.
         """
         P = self.probabilities(prediction)
         peaked = P.max(axis=1, keepdims=True) > 0.5
@@ -197,8 +199,8 @@ class Multinomial(Loss):
     def coupling(self, y: Array, prediction: Array, weight: Array) -> tuple[Array, Any]:
         """Return c_ij = s_i P_ij, flattened, and K with Hessian diag(c) - K K'.
 
-        P are the class probabilities at ``prediction``, and s = ``weight``. K is sparse with one
-        column per row i of Z, which holds sqrt(s_i) P_i.
+        P are the class probabilities at ``prediction``. y are the targets, and s = ``weight`` the
+        sample weights. K is sparse with one column per row i of Z, which holds sqrt(s_i) P_i.
         """
         P = self.probabilities(prediction)
         s = self.rows(weight)[:, :1]
@@ -216,7 +218,7 @@ class Multinomial(Loss):
         basis : sparse, one column per class except the last (the reference class). For other bases,
         None is returned. Regularized Newton steps start at ``prediction``. They are halved until
         the norm of the gradient decreases, because the gradient is more accurate than the value
-        near the optimum.
+        near the optimum. y : targets; ``weight`` : sample weights.
         """
         stored: Any = basis
         if not sparse.issparse(basis):
@@ -261,8 +263,8 @@ class Multinomial(Loss):
 def _newton_step(P: Array, s: Array, slope: Array) -> Array:
     """Return the regularized Newton step -(diag(s'P) - P' diag(s) P)^-1 slope in class intercepts.
 
-    P : (n_rows, n_classes) class probabilities; s : (n_rows,) weights of rows; slope :
-    (n_classes,), the gradient in the intercepts. The result has shape (n_classes,).
+    P : (n_rows, n_classes) class probabilities; s : (n_rows,) weights of rows;
+    slope : (n_classes,), the gradient in the intercepts. The result has shape (n_classes,).
     """
     H = np.diag(s @ P) - P.T @ (P * s[:, None])
     # H is singular, as adding a constant to all intercepts changes nothing. A constant matrix makes

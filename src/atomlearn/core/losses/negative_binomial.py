@@ -65,7 +65,8 @@ class NegativeBinomial(LogLink):
     def best_shift(self, y: Array, linear: Array, weight: Array, start: float) -> float:
         """Return ``start``, since argmin_b f(linear + b) has no formula.
 
-        If all counts are 0, the result is a shift at which all means underflow to 0.
+        If all counts are 0, the result is a shift at which all means underflow to 0. linear : the
+        predictions without b. y : targets; ``weight`` : sample weights.
         """
         all_zero = not np.any((y > 0.0) & (weight > 0.0))
         return vanishing(linear) - abs(np.log(self.theta)) if all_zero else start
@@ -73,7 +74,7 @@ class NegativeBinomial(LogLink):
     def value(self, y: Array, prediction: Array, weight: Array) -> float:
         """Return f(z) at z = ``prediction``: half the deviance, never negative; s = ``weight``.
 
-        The class has the formula.
+        The class has the formula. y : counts.
         """
         z = where_weighted(prediction, weight)
         theta = float(self.theta)
@@ -97,7 +98,8 @@ class NegativeBinomial(LogLink):
     def gradient(self, y: Array, prediction: Array, weight: Array) -> Array:
         """Return the gradient s_i (theta q_i - y_i (1 - q_i)), (n_samples,), at z = ``prediction``.
 
-        q_i = m_i / (m_i + theta) with the mean m_i = exp(z_i), and s = ``weight``.
+        q_i = m_i / (m_i + theta) with the mean m_i = exp(z_i). y are the targets, and
+        s = ``weight`` the sample weights.
         """
         x = where_weighted(prediction, weight) - np.log(self.theta)
         result = self.theta * expit(x)
@@ -108,7 +110,8 @@ class NegativeBinomial(LogLink):
     def curvature(self, y: Array, prediction: Array, weight: Array) -> Array:
         """Return f'' at z = ``prediction``, (n_samples,): s_i (y_i + theta) q_i (1 - q_i).
 
-        q_i = m_i / (m_i + theta) with the mean m_i = exp(z_i), and s = ``weight``.
+        q_i = m_i / (m_i + theta) with the mean m_i = exp(z_i). y are the targets, and
+        s = ``weight`` the sample weights.
         """
         x = where_weighted(prediction, weight) - np.log(self.theta)
         result = (y + self.theta) * expit(x) * expit(-x)
@@ -118,8 +121,8 @@ class NegativeBinomial(LogLink):
     def conjugate(self, y: Array, dual: Array, weight: Array) -> float:
         """Return f*(u) for u = ``dual``, ``inf`` if some a_i = u_i / s_i is not in [-y_i, theta].
 
-        s = ``weight``. f*(u) is the sum of s_i ((a_i + y_i) log(1 + a_i / y_i) + (theta - a_i)
-        log(1 - a_i / theta)) + u_i log y_i.
+        y are the targets, and s = ``weight`` the sample weights. f*(u) is the sum of s_i ((a_i +
+        y_i) log(1 + a_i / y_i) + (theta - a_i) log(1 - a_i / theta)) + u_i log y_i.
         """
         a = per_unit_weight(dual, weight)
         theta = float(self.theta)

@@ -39,7 +39,10 @@ def each_piece(loss: Loss, y: Array, z: Array, s: Array, shift: float = 0.0) -> 
 
 
 def value(loss: Loss, y: Array, linear: Array, weight: Array, shift: float = 0.0) -> float:
-    """Return f(linear + shift), the loss summed over all samples; ``weight`` are their weights."""
+    """Return f(linear + shift), the loss summed over all samples; ``weight`` are their weights.
+
+    y : targets.
+    """
     total = 0.0
     for _, piece_loss, target, z, s in each_piece(loss, y, linear, weight, shift):
         total += piece_loss.value(target, z, s)
@@ -47,7 +50,10 @@ def value(loss: Loss, y: Array, linear: Array, weight: Array, shift: float = 0.0
 
 
 def gradient(loss: Loss, y: Array, linear: Array, weight: Array, shift: float = 0.0) -> Array:
-    """Return the gradient f'(linear + shift), (n_samples,); ``weight`` are the sample weights."""
+    """Return the gradient f'(linear + shift), (n_samples,); ``weight`` are the sample weights.
+
+    y : targets.
+    """
     result = np.empty(y.size)
     for rows, piece_loss, target, z, s in each_piece(loss, y, linear, weight, shift):
         result[rows] = piece_loss.gradient(target, z, s)
@@ -55,7 +61,10 @@ def gradient(loss: Loss, y: Array, linear: Array, weight: Array, shift: float = 
 
 
 def conjugate(loss: Loss, y: Array, dual: Array, weight: Array, factor: float = 1.0) -> float:
-    """Return f*(factor u), the conjugate of the loss, for u = ``dual`` and the sample weights."""
+    """Return f*(factor u), the conjugate of the loss, for u = ``dual`` and the sample weights.
+
+    y : targets.
+    """
     total = 0.0
     for _, piece_loss, target, u, s in each_piece(loss, y, dual, weight):
         total += piece_loss.conjugate(target, factor * u, s)
@@ -66,7 +75,7 @@ def slope(loss: Loss, y: Array, linear: Array, weight: Array, shift: float) -> t
     """Return the derivative of f(linear + shift) with respect to ``shift``, a sum over samples.
 
     The second number is the sum of the magnitudes of its terms, by which its rounding error is
-    judged.
+    judged. loss, y, weight : the loss, its targets and its sample weights.
     """
     total = 0.0
     size = 0.0
@@ -78,7 +87,10 @@ def slope(loss: Loss, y: Array, linear: Array, weight: Array, shift: float) -> t
 
 
 def curvature(loss: Loss, y: Array, linear: Array, weight: Array, shift: float = 0.0) -> float:
-    """Return the second derivative of f(linear + shift) with respect to ``shift``."""
+    """Return the second derivative of f(linear + shift) with respect to ``shift``.
+
+    loss, y, weight : the loss, its targets and its sample weights.
+    """
     total = 0.0
     for _, piece_loss, target, z, s in each_piece(loss, y, linear, weight, shift):
         total += float(piece_loss.curvature(target, z, s).sum())

@@ -57,6 +57,7 @@ class Poisson(PowerVariance):
         """Return sup_z (a z - loss(y, z)) of each sample, (n_samples,), for a = ``slope``.
 
         It is m log m - m - y log y + y with m = y + a >= 0; None if some m < 0. Changes ``slope``.
+        y : counts.
         """
         # Written as "not all inside" rather than "any outside", so that NaN counts as outside.
         if not np.all(slope >= -y * (1.0 + EDGE_TOLERANCE)):

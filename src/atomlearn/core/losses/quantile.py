@@ -67,16 +67,17 @@ class Quantile(Explained):
     def value(self, y: Array, prediction: Array, weight: Array) -> float:
         """Return f(z) = sum_i s_i max(-q r_i, (1 - q) r_i) of the residuals r = z - y.
 
-        z = ``prediction`` and s = ``weight``.
+        z = ``prediction``, y are the targets, and s = ``weight`` the sample weights.
         """
         residual = prediction - y
         losses = np.maximum(-self.q * residual, (1.0 - self.q) * residual)
         return weighted_sum(weight, losses)
 
     def gradient(self, y: Array, prediction: Array, weight: Array) -> Array:
-        """Return a subgradient at z = ``prediction``, (n_samples,), for the weights s = ``weight``.
+        """Return a subgradient at z = ``prediction``, (n_samples,).
 
-        It is s_i (1 - q) if z_i > y_i, -s_i q if z_i < y_i, and 0 if they are equal.
+        It is s_i (1 - q) if z_i > y_i, -s_i q if z_i < y_i, and 0 if they are equal. y are the
+        targets, and s = ``weight`` the sample weights.
         """
         residual = prediction - y
         slope = np.where(residual > 0.0, 1.0 - self.q, np.where(residual < 0.0, -self.q, 0.0))
@@ -84,15 +85,19 @@ class Quantile(Explained):
         return slope
 
     def conjugate(self, y: Array, dual: Array, weight: Array) -> float:
-        """Return f*(u) = sum_i u_i y_i for u = ``dual``, with the weights s = ``weight``.
+        """Return f*(u) = sum_i u_i y_i for u = ``dual`` and the targets y.
 
-        It is ``inf`` if some u_i / s_i is not in [-q, 1 - q].
+        It is ``inf`` if some u_i / s_i is not in [-q, 1 - q], for the sample weights
+        s = ``weight``.
         """
         is_feasible = slopes_within(-self.q, 1.0 - self.q, dual, weight) is not None
         return float(dual @ y) if is_feasible else float("inf")
 
     def curvature(self, y: Array, prediction: Array, weight: Array) -> Array:
-        """Return zeros, (n_samples,), because the loss is linear except at its kinks."""
+        """Return zeros, (n_samples,), because the loss is linear except at its kinks.
+
+        ``y``, ``prediction`` and ``weight`` have no effect.
+        """
         return np.zeros(y.size)
 
     def smoothed(self, width: float) -> SmoothQuantile:
@@ -108,14 +113,14 @@ class Quantile(Explained):
         """Return c = argmin_c f(z + Q c) and an optimal dual point, for z = ``prediction``.
 
         Q = ``basis`` (n_samples, k), and c is the regression quantile of the residuals y - z on its
-        columns. None if it is not found.
+        columns. None if it is not found. y : targets; ``weight`` : sample weights.
         """
         return quantile_along(self.q, y - prediction, weight, basis)
 
     def best_shift(self, y: Array, linear: Array, weight: Array, start: float) -> float:
         """Return argmin_b f(linear + b): the weighted q-quantile of the residuals y - linear.
 
-        It is exact, so that ``start`` is not needed.
+        It is exact, so that ``start`` is not needed. y : targets; ``weight`` : sample weights.
         """
         return weighted_quantile(y - linear, weight, self.q)
 
@@ -175,10 +180,10 @@ def quantile_along(
 ) -> tuple[Array, Array] | None:
     """Return the quantile regression of residuals on a basis: c and an optimal dual point u.
 
-    c = argmin_c sum_i s_i pinball_q(r_i - (Q c)_i), with r = ``residual``, s = ``weight`` and Q =
-    ``basis`` (n_samples, k). It is found by the dual linear program: minimize <u, r> over -q s <= u
-    <= (1 - q) s with Q'u = 0. The multipliers of its equations are c (Koenker, Bassett 1978). The
-    result is None if r is zero or not finite, or if the program is not solved.
+    c = argmin_c sum_i s_i pinball_q(r_i - (Q c)_i), with r = ``residual``, s = ``weight`` and
+    Q = ``basis`` (n_samples, k). It is found by the dual linear program: minimize <u, r> over -q s
+    <= u <= (1 - q) s with Q'u = 0. The multipliers of its equations are c (Koenker, Bassett 1978).
+    The result is None if r is zero or not finite, or if the program is not solved.
     """
     size = float(np.abs(residual).max(initial=0.0))
     if not 0.0 < size < np.inf:

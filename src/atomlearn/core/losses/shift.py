@@ -20,7 +20,7 @@ def optimal_shift(loss: Loss, y: Array, s: Array, linear: Array, start: float = 
 
     linear : the predictions without intercept, (n_samples,); s : the sample weights; start : a
     first guess. The derivative is 0 to rounding at the result. If the minimum is at infinity (all
-    targets are of one class), the result is a b at which the loss has no slope left.
+    targets are of one class), the result is a b at which the loss has no slope left. y : targets.
     """
     start = loss.best_shift(y, linear, s, start)
     if loss.smoothed(1.0) is not None:
@@ -113,7 +113,8 @@ class Explained(Loss):
         """Return D^2 = 1 - loss / loss of the best constant prediction.
 
         If a constant has no loss, there is nothing to explain. Then the score is 1 for predictions
-        without a loss, and else 0.
+        without a loss, and else 0. y : targets; prediction : z (n_samples,); weight : sample
+        weights.
         """
         value = self.value(y, prediction, weight)
         zeros = np.zeros(y.size)

@@ -39,21 +39,28 @@ class Squared(Loss):
     translates: ClassVar[bool] = True
 
     def value(self, y: Array, prediction: Array, weight: Array) -> float:
-        """Return f(z) = sum_i s_i 1/2 (z_i - y_i)^2, with z = ``prediction`` and s = ``weight``."""
+        """Return f(z) = sum_i s_i 1/2 (z_i - y_i)^2 at z = ``prediction``.
+
+        y are the targets, and s = ``weight`` the sample weights.
+        """
         residual = prediction - y
         residual *= residual
         return 0.5 * weighted_sum(weight, residual)
 
     def gradient(self, y: Array, prediction: Array, weight: Array) -> Array:
-        """Return the gradient s_i (z_i - y_i), (n_samples,); z = ``prediction``, s = ``weight``."""
+        """Return the gradient s_i (z_i - y_i), (n_samples,), at z = ``prediction``.
+
+        y are the targets, and s = ``weight`` the sample weights.
+        """
         residual = prediction - y
         residual *= weight
         return residual
 
     def conjugate(self, y: Array, dual: Array, weight: Array) -> float:
-        """Return f*(u) = sum_i u_i (u_i / (2 s_i) + y_i), for u = ``dual`` and s = ``weight``.
+        """Return f*(u) = sum_i u_i (u_i / (2 s_i) + y_i), for u = ``dual``.
 
-        It is ``inf`` only if some s_i = 0 has u_i != 0.
+        y are the targets, and s = ``weight`` the sample weights. It is ``inf`` only if some s_i = 0
+        has u_i != 0.
         """
         residual = per_unit_weight(dual, weight)
         if residual is None:
@@ -65,10 +72,10 @@ class Squared(Loss):
     def best_shift(self, y: Array, linear: Array, weight: Array, start: float) -> float:
         """Return argmin_b f(linear + b): the weighted mean of the residuals y - linear.
 
-        It is exact, so that ``start`` is not needed.
+        It is exact, so that ``start`` is not needed. y : targets; ``weight`` : sample weights.
         """
         return weighted_sum(weight, y - linear) / float(weight.sum())
 
     def curvature(self, y: Array, prediction: Array, weight: Array) -> Array:
-        """Return f'', which is the sample weights, as a new array (n_samples,)."""
+        """Return f'', which is ``weight`` at any ``prediction`` and ``y``, (n_samples,): a copy."""
         return np.array(weight, dtype=np.float64)

@@ -47,7 +47,7 @@ class SquaredHinge(Loss):
     def value(self, y: Array, prediction: Array, weight: Array) -> float:
         """Return f(z) = sum_i s_i 1/2 h_i^2 of the shortfalls h_i = max(0, 1 - y_i z_i).
 
-        z = ``prediction`` and s = ``weight``.
+        z = ``prediction``, y are the targets, and s = ``weight`` the sample weights.
         """
         shortfall = _shortfall(y, prediction)
         shortfall *= shortfall
@@ -56,7 +56,7 @@ class SquaredHinge(Loss):
     def gradient(self, y: Array, prediction: Array, weight: Array) -> Array:
         """Return the gradient -s_i y_i h_i, (n_samples,), with h_i = max(0, 1 - y_i z_i).
 
-        z = ``prediction`` and s = ``weight``.
+        z = ``prediction``, y are the targets, and s = ``weight`` the sample weights.
         """
         result = _shortfall(y, prediction)
         result *= y
@@ -67,7 +67,8 @@ class SquaredHinge(Loss):
     def conjugate(self, y: Array, dual: Array, weight: Array) -> float:
         """Return f*(u) = sum_i s_i a_i (a_i / 2 - 1) with a_i = -y_i u_i / s_i, for u = ``dual``.
 
-        s = ``weight``; the result is ``inf`` if some a_i < 0.
+        y are the targets, and s = ``weight`` the sample weights. The result is ``inf`` if some a_i
+        < 0.
         """
         shortfall = slopes_within(0.0, np.inf, -y * dual, weight)
         if shortfall is None:
@@ -80,13 +81,17 @@ class SquaredHinge(Loss):
     def curvature(self, y: Array, prediction: Array, weight: Array) -> Array:
         """Return f'' at z = ``prediction``, (n_samples,): s_i if y_i z_i <= 1, else 0.
 
-        At the kink y_i z_i = 1 the larger of the two one-sided values is taken; s = ``weight``.
+        At the kink y_i z_i = 1 the larger of the two one-sided values is taken. y are the targets,
+        and s = ``weight`` the sample weights.
         """
         return np.where(y * prediction <= 1.0, weight, 0.0)
 
 
 def _shortfall(y: Array, prediction: Array) -> Array:
-    """Return h_i = max(0, 1 - y_i z_i), (n_samples,): how far a margin is below 1."""
+    """Return h_i = max(0, 1 - y_i z_i), (n_samples,): how far a margin is below 1.
+
+    y : labels -1 and +1; z = ``prediction``.
+    """
     result = y * prediction
     np.subtract(1.0, result, out=result)
     np.maximum(result, 0.0, out=result)

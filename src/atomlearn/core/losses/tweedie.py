@@ -70,7 +70,7 @@ class Tweedie(PowerVariance):
 
         The supremum is at the z where the derivative of the loss is a; z = log y + d, with d of
         ``_distance``. At y = 0 it is (a log a - a) / (2 - p). The result is None if some supremum
-        is infinite: a < 0 at y = 0.
+        is infinite: a < 0 at y = 0. y : targets >= 0.
         """
         A, B = self.exponents
         is_positive = y > 0.0
@@ -162,6 +162,7 @@ class Gamma(PowerVariance):
         """Return sup_z (a z - loss(y, z)) of each sample, (n_samples,), for a = ``slope``.
 
         It is m log m - m + 1 + a log y with m = 1 - a >= 0; None if some a > 1. Changes ``slope``.
+        y : targets > 0.
         """
         # Written as "not all inside" rather than "any outside", so that NaN counts as outside.
         if not np.all(slope <= 1.0 + EDGE_TOLERANCE):

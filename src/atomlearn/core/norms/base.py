@@ -41,28 +41,35 @@ class VectorNorm(Parameters, Norm):
     absolute = True
 
     def _penalized(self, v: Array, step: float) -> ProxPoint:
-        """Return argmin_x 1/2 ||x - v||^2 + step * gauge(x) for float64 v and finite step >= 0."""
+        """Return argmin_x 1/2 ||x - v||^2 + step * gauge(x) for v (n,) and a finite step >= 0.
+
+        The gauge is this norm; v is float64.
+        """
         raise NotImplementedError
 
     def _last_step(self, v: Array) -> float:
-        """Return the smallest step at which the proximal map of step * gauge at v is 0.
+        """Return the smallest step at which the map ``_penalized`` sends v (n,) to 0.
 
-        It is the polar (dual norm) of v: the maximum of <a, v> over the atoms a.
+        It is the polar (dual norm) of v: the maximum of <a, v> over the atoms a, the extreme points
+        of the unit ball.
         """
         return self.polar(v)  # type: ignore[arg-type]
 
     def _point(self, v: Array, amount: float, form: Form) -> ProxPoint:
-        """Return the proximal map of v for ``form``; subclasses override it with closed forms.
+        """Return the proximal map of ``form`` at v (n,); subclasses override it with closed forms.
 
-        amount : the step of the forms "penalized" and "squared", the radius of "constrained".
+        The result x minimizes 1/2 ||x - v||^2 plus amount * gauge(x) for "penalized", or plus
+        (amount / 2) gauge(x)^2 for "squared"; for "constrained" it is the projection of v on
+        gauge(x) <= amount. The gauge is this norm.
         """
         return three_forms(v, amount, form, self._penalized, self._last_step)
 
     def prox_point(self, w: NDArray[Any], amount: float, form: Form) -> ProxPoint:
-        """Return the proximal map of w (n,) for ``form``: the point, its gauge and its Jacobian.
+        """Return the proximal map of ``form`` at w (n,): the point x, gauge(x) and the Jacobian.
 
-        amount : the step of the forms "penalized" and "squared", the radius of "constrained". The
-        Jacobian is a function, called only when it is needed.
+        The point x minimizes 1/2 ||x - w||^2 plus amount * gauge(x) for "penalized", or plus
+        (amount / 2) gauge(x)^2 for "squared"; for "constrained" it is the projection of w on
+        gauge(x) <= amount. The Jacobian is a function, called only when it is needed.
         """
         value = float(amount)
         if not (math.isfinite(value) and value >= 0):
@@ -90,7 +97,7 @@ class VectorNorm(Parameters, Norm):
         return self._mapped(w, radius, "constrained")
 
     def _mapped(self, w: NDArray[Any], amount: float, form: Form) -> NDArray[Any]:
-        """Return the proximal point of w for ``form``, in float32 if w is float32.
+        """Return the proximal point of ``form`` at w (n,), in float32 if w is float32.
 
         amount : the step, or the radius of the form "constrained".
         """
@@ -127,12 +134,16 @@ class Wrapper(VectorNorm):
         """Return the unpenalized columns, and this norm around the inner norm without them.
 
         columns : columns that are unpenalized for another reason; the result includes them.
+        n_features : the number of all columns.
         """
         free, inner = self.norm.without(columns, n_features)
         return free, self._around(inner)
 
     def on(self, n_features: int, shape: tuple[int, int] | None = None) -> Norm:
-        """Return this norm with its inner norm checked and resolved for ``n_features`` columns."""
+        """Return this norm with its inner norm checked and resolved for ``n_features`` columns.
+
+        shape : of the matrix whose entries are the columns, if there is one.
+        """
         return self._around(checked_norm(type(self).__name__, self.norm).on(n_features, shape))
 
     def with_names(self, names: Sequence[str]) -> Norm:
@@ -140,13 +151,16 @@ class Wrapper(VectorNorm):
         return self._around(self.norm.with_names(names))
 
     def candidates(self, n_samples: int, n_features: int) -> list[Norm]:
-        """Return this norm around each of the inner norm's candidates for model selection."""
+        """Return this norm around each of the inner norm's candidates for model selection.
+
+        They may depend on ``n_samples`` and ``n_features``, the shape of X.
+        """
         return [self._around(inner) for inner in self.norm.candidates(n_samples, n_features)]
 
     def restrict(self, columns: Columns, n_features: int) -> Norm | None:
         """Return this norm around the inner norm's restriction to ``columns``.
 
-        None if the inner norm has no restriction.
+        None if the inner norm has no restriction. n_features : the number of all columns.
         """
         inner = self.norm.restrict(columns, n_features)
         return None if inner is None else self._around(inner)
@@ -154,7 +168,7 @@ class Wrapper(VectorNorm):
     def lift(self, n_features: int) -> Lift | None:
         """Return the inner norm's lift, a simpler norm over more columns, with this norm around it.
 
-        None if the inner norm has none.
+        None if the inner norm has none. n_features : the number of all columns.
         """
         inner = self.norm.lift(n_features)
         return None if inner is None else replace(inner, norm=self._around(inner.norm))
@@ -187,7 +201,7 @@ class RatedNorm(VectorNorm):
     groups: Any = None
 
     def partition(self, n_features: int) -> Partition:
-        """Return the groups of n_features features, every feature in exactly one."""
+        """Return the groups of n_features features; each feature is in exactly one group."""
         return Partition.of(self.groups, n_features, type(self).__name__)
 
     def with_names(self, names: Sequence[str]) -> Self:
@@ -196,13 +210,17 @@ class RatedNorm(VectorNorm):
         return self if groups is self.groups else self.replaced(groups=groups)
 
     def _groups(self, n_features: int) -> Partition | None:
-        """Return the groups that are rated, or None if single columns are rated."""
+        """Return the groups that are rated, or None if single columns are rated.
+
+        n_features : the number of all columns.
+        """
         return None if self.groups is None else self.partition(n_features)
 
     def _support_size(self, n_ratings: int) -> int:
-        """Return k, the number of columns or groups in the support of an atom.
+        """Return k, the number of nonzero columns or groups of an atom.
 
-        n_ratings : the number of columns or groups, which k may not exceed.
+        An atom is an extreme point of the unit ball. n_ratings : the number of columns or groups,
+        which k may not exceed.
         """
         return 1
 
@@ -224,7 +242,8 @@ class RatedNorm(VectorNorm):
 
         [T] Algorithm 2, the worst-case analysis, finds the B features or groups of largest score:
         this is ``KSupport(k=B)``. The support of the next atom of [L] Algorithm 1 (S2) is the same.
-        Groups are returned whole, and groups of rating 0 only as far as k needs them.
+        Groups are returned whole, and groups of rating 0 only as far as k needs them. scores : z
+        (n_features,).
         """
         ratings = self.ratings(scores)
         k = self._support_size(ratings.n_columns)
@@ -239,14 +258,21 @@ class RatedNorm(VectorNorm):
         return groups.members(order[: max(k, n_groups)])
 
     def reference(self, scores: Scores) -> float:
-        """Return the k-th largest rating: the rating from which columns enter the best atom."""
+        """Return the k-th largest rating: the rating from which columns enter the best atom.
+
+        The best atom is the vector a of norm 1 with the largest <a, z>, for the scores z
+        (n_features,).
+        """
         ratings = self.ratings(scores)
         return float(
             np.abs(ratings.top(self._support_size(ratings.n_columns))[1]).min(initial=np.inf)
         )
 
     def rated(self, scores: Scores, bound: float) -> Columns:
-        """Return the columns whose rating, or whose group's rating, is at least ``bound``."""
+        """Return the columns whose rating, or whose group's rating, is at least ``bound``.
+
+        scores : z (n_features,).
+        """
         numbers = self.ratings(scores).above(bound)[0]
         groups = self._groups(scores.n_columns)
         return numbers if groups is None else groups.members(numbers)
@@ -271,13 +297,14 @@ def lifted_point(v: Array, partition: Partition, inner: Callable[[Array], ProxPo
 def _lift_jacobian(
     inner: ProxJacobian, v: Array, norms: Array, ratio: Array, partition: Partition
 ) -> ProxJacobian:
-    """Return the Jacobian of ``lifted_point``: a diagonal plus a low-rank term.
+    """Return the Jacobian of ``lifted_point`` at v (n,): a diagonal plus a low-rank term.
 
-    It is diag(r_g) + sum_g (delta_g - r_g) u_g u_g' + (U F) C (U F)'. Here u_g = v_g / ||v_g||
-    is the direction of group g and U has the columns u_g; r_g = ``ratio[g]`` is the shrinkage
-    factor of the group; ``inner``, the Jacobian of the map of the group norms, is
-    diag(delta) + F C F'. The factors are one column u_g for each group with delta_g != r_g,
-    followed by U F. They are a sparse CSC array if a dense one would be large.
+    It is diag(r_g) + sum_g (delta_g - r_g) u_g u_g' + (U F) C (U F)'. Here u_g = v_g / ||v_g|| is
+    the direction of group g of ``partition``, and U has the columns u_g. r_g = ``ratio[g]`` is the
+    shrinkage factor of the group. ``inner``, the Jacobian of the map of the group norms, is
+    diag(delta) + F C F'; ``norms`` are the group norms of v. The factors are one column u_g for
+    each group with delta_g != r_g, followed by U F. They are a sparse CSC array if a dense one
+    would be large.
     """
     labels = partition.labels
     delta = inner.diagonal

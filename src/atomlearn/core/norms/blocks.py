@@ -50,7 +50,7 @@ class Blocks(VectorNorm):
     """
 
     def __init__(self, norms: Sequence[Norm], columns: Sequence[Any]) -> None:
-        """Store the parameters; ``on`` checks them for the columns of a data set."""
+        """Store the parameters of the class; ``on`` checks them for a data set."""
         self.norms = norms
         self.columns = columns
 
@@ -70,7 +70,10 @@ class Blocks(VectorNorm):
         return all(norm.proximal for norm in self.norms)
 
     def on(self, n_features: int, shape: tuple[int, int] | None = None) -> Blocks:
-        """Return the same norm with all inner norms and column lists checked and resolved."""
+        """Return the same norm with all inner norms and column lists checked and resolved.
+
+        ``n_features`` is the number of columns; ``shape`` is used only by norms of matrices.
+        """
         pairs = self._pairs(n_features)
         blocks = tuple(columns for _, columns in pairs)
         for norm, columns in pairs:
@@ -78,7 +81,10 @@ class Blocks(VectorNorm):
         return Blocks([norm.on(c.size) for norm, c in pairs], Cover(blocks, n_features))
 
     def value(self, w: Array) -> float:
-        """Return sum_b norm_b(w_b), or infinity if a column in no block has a coefficient."""
+        """Return sum_b norm_b(w_b) for w (n_features,).
+
+        It is infinite if a column in no block has a coefficient.
+        """
         w = to_float64(w)
         pairs = self._pairs(w.size)
         # A nonzero coefficient in no block.
@@ -91,7 +97,7 @@ class Blocks(VectorNorm):
         return max(self._polars(scores), default=0.0)
 
     def _polars(self, scores: Scores) -> list[float]:
-        """Return norm_b°(z_b) of each block b, the polar of its norm at its scores."""
+        """Return norm_b°(z_b) of each block b: the polar (dual norm) of its scores."""
         pairs = self._pairs(scores.n_columns)
         return [
             norm.polar(scores_at(scores, columns)) if columns.size else 0.0
@@ -101,7 +107,8 @@ class Blocks(VectorNorm):
     def best_columns(self, scores: Scores, count: int) -> Columns:
         """Return the best columns of every block, ordered by decreasing polar of the block.
 
-        Each of the B blocks is queried for ``count // B`` columns, at least one.
+        The polar is the dual norm of the scores of a block. Each of the B blocks is queried for
+        ``count // B`` columns, at least one. scores : z (n_features,).
         """
         pairs = self._pairs(scores.n_columns)
         share = max(1, count // max(len(pairs), 1))
@@ -113,7 +120,10 @@ class Blocks(VectorNorm):
         return np.concatenate(chosen)
 
     def best_atom(self, scores: Scores) -> Atom:
-        """Return the best atom of the block with the largest polar, for these scores."""
+        """Return the best atom (unit vector a with the largest <a, z>) for the scores z.
+
+        It is the best atom of the block with the largest polar (dual norm of its scores).
+        """
         best = int(np.argmax(self._polars(scores)))
         norm, columns = self._pairs(scores.n_columns)[best]
         atom = norm.best_atom(scores_at(scores, columns))
@@ -124,6 +134,7 @@ class Blocks(VectorNorm):
 
         Blocks without a kept column are dropped. If one block holds all kept columns, its
         restricted norm is returned. If an inner norm has no restriction, the result is None.
+        n_features : the number of all columns.
         """
         # The position of each column in the present block, -1 for columns of other blocks.
         position = np.full(n_features, -1, dtype=np.int64)
@@ -144,9 +155,9 @@ class Blocks(VectorNorm):
         return Blocks(norms, Cover(tuple(parts), columns.size))
 
     def _penalized(self, v: Array, step: float) -> ProxPoint:
-        """Return the proximal map of step * gauge at v (n,), which is separate for each block.
+        """Return argmin_x 1/2 ||x - v||^2 + step * gauge(x) for v (n,), block by block.
 
-        The gauge is the sum of the gauges of the blocks.
+        The gauge is this norm, the sum of the norms of the blocks.
         """
         point = np.zeros_like(v)
         gauge = 0.0
@@ -177,7 +188,8 @@ class Blocks(VectorNorm):
     def _checked(self, n_features: int) -> Cover:
         """Return the column indices of every block; raise if they do not partition all columns.
 
-        Raises ValueError or TypeError, whose message says how the lists are wrong.
+        Raises ValueError or TypeError, whose message says how the lists are wrong. n_features : the
+        number of all columns.
         """
         if len(self.norms) != len(self.columns):
             raise ValueError(

@@ -54,7 +54,7 @@ class Scaled(Wrapper):
     """
 
     def __init__(self, norm: Norm, factor: float) -> None:
-        """Store the parameters; ``on`` checks them for the columns of a data set."""
+        """Store the parameters of the class; ``on`` checks them for a data set."""
         self.norm = norm
         self.factor = factor
 
@@ -67,7 +67,10 @@ class Scaled(Wrapper):
         return [replace(term, factor=term.factor * self.factor) for term in terms]
 
     def on(self, n_features: int, shape: tuple[int, int] | None = None) -> Norm:
-        """Return factor times the inner norm, with the parameters of both checked."""
+        """Return factor times the inner norm, with the parameters of both checked.
+
+        ``n_features`` is the number of columns; ``shape`` is used only by norms of matrices.
+        """
         positive("Scaled: factor", self.factor)
         return super().on(n_features, shape)
 
@@ -75,6 +78,7 @@ class Scaled(Wrapper):
         """Return the groups of the inner norm, with their weights multiplied by the factor.
 
         None if the inner norm is no group norm; ``nonnegative`` as in ``Norm.as_groups``.
+        n_features : the number of all columns.
         """
         groups = self.norm.as_groups(n_features, nonnegative)
         return None if groups is None else replace(groups, weights=self.factor * groups.weights)
@@ -88,43 +92,53 @@ class Scaled(Wrapper):
         return self.norm.polar(scores) / self.factor
 
     def best_columns(self, scores: Scores, count: int) -> Columns:
-        """Return the best columns of the inner norm, about ``count``: scaling changes no order."""
+        """Return the best columns of the inner norm, about ``count``: scaling changes no order.
+
+        scores : z (n_features,).
+        """
         return self.norm.best_columns(scores, count)
 
     def _point(self, v: Array, amount: float, form: Form) -> ProxPoint:
-        """Return the proximal map of ``form`` at v: the inner norm's for a scaled amount.
+        """Return the proximal map of ``form`` at v (n,): the inner norm's for a scaled amount.
 
-        amount : the step, which is multiplied by factor or factor^2, or the radius, which is
-        divided by it.
+        The result x minimizes 1/2 ||x - v||^2 plus amount * gauge(x) for "penalized", or plus
+        (amount / 2) gauge(x)^2 for "squared"; for "constrained" it is the projection of v on
+        gauge(x) <= amount. The gauge is this norm. The amount is multiplied by factor or factor^2,
+        or divided by factor.
         """
         power = {"penalized": 1, "squared": 2, "constrained": -1}[form]
         inner = self.norm.prox_point(v, amount * self.factor**power, form)
         return ProxPoint(inner.point, self.factor * inner.gauge, inner.jacobian)
 
     def polar_bounds(self, scores: Scores, thorough: bool = False) -> tuple[float, float]:
-        """Return a lower and an upper bound on the polar: the inner norm's, divided by the factor.
+        """Return a lower and an upper bound on the polar (dual norm) of the scores z.
 
-        thorough : whether to spend more time on the upper bound.
+        They are the bounds of the inner norm, divided by the factor. thorough : whether to spend
+        more time on the upper bound.
         """
         lower, upper = self.norm.polar_bounds(scores, thorough)
         return lower / self.factor, upper / self.factor
 
     def best_atom(self, scores: Scores) -> Atom:
-        """Return the best atom of the inner norm for the scores, divided by the factor."""
+        """Return the best atom (vector a of norm 1 with the largest <a, z>) for the scores z.
+
+        It is the best atom of the inner norm, divided by the factor.
+        """
         atom = self.norm.best_atom(scores)
         return Atom(atom.columns, atom.values / self.factor)
 
     def thresholds(self, w: Array, columns: Columns, n_features: int) -> Array | float:
         """Return the thresholds of the inner norm at the zeros ``columns``, times the factor.
 
-        See ``Norm.thresholds``; ``w`` are the nonzero coefficients.
+        See ``Norm.thresholds``; ``w`` are the nonzero coefficients. n_features is the number of all
+        columns.
         """
         return self.factor * self.norm.thresholds(w, columns, n_features)
 
     def excess(self, scores: Scores) -> Excess | None:
         """Return the conjugate term of the inner norm's constraints, with prices times the factor.
 
-        None if the inner norm has no constraints.
+        None if the inner norm has no constraints. scores : z (n_features,).
         """
         inner = self.norm.excess(scores)
         return None if inner is None else inner.repriced(self.factor)
@@ -167,7 +181,7 @@ class Nonnegative(Wrapper):
         """Return the same norm with the inner norm checked for n_features columns.
 
         Raises TypeError unless the inner norm depends only on abs(w), and ValueError if it leaves a
-        column unpenalized.
+        column unpenalized. ``shape`` is used only by norms of matrices.
         """
         if not self.norm.absolute:
             raise TypeError(
@@ -184,7 +198,7 @@ class Nonnegative(Wrapper):
         return math.inf if (w < 0).any() else self.norm.value(w)
 
     def polar(self, scores: Scores) -> float:
-        """Return norm°(max(z, 0)), the polar of the positive part of the scores z."""
+        """Return norm°(max(z, 0)), the polar (dual norm) of the positive part of the scores z."""
         return self.norm.polar(PositiveScores(scores))
 
     def best_columns(self, scores: Scores, count: int) -> Columns:
@@ -197,16 +211,20 @@ class Nonnegative(Wrapper):
         return columns[positive.at(columns) > 0]
 
     def _point(self, v: Array, amount: float, form: Form) -> ProxPoint:
-        """Return the proximal map of ``form`` at v: the inner norm's at max(v, 0).
+        """Return the proximal map of ``form`` at v (n,): the inner norm's at max(v, 0).
 
-        amount : the step, or the radius of the form "constrained". The Jacobian is 0 where v_j <=
-        0.
+        The result x minimizes 1/2 ||x - v||^2 plus amount * gauge(x) for "penalized", or plus
+        (amount / 2) gauge(x)^2 for "squared"; for "constrained" it is the projection of v on
+        gauge(x) <= amount. The gauge is this norm. The Jacobian is 0 where v_j <= 0.
         """
         inner = self.norm.prox_point(np.maximum(v, 0.0), amount, form)
         return ProxPoint(inner.point, inner.gauge, lambda: inner.jacobian().masked(v > 0))
 
     def best_atom(self, scores: Scores) -> Atom:
-        """Return the best atom of the inner norm for max(z, 0), without its zeros."""
+        """Return the best atom (vector a of norm 1 with the largest <a, z>) for the scores z.
+
+        It is the best atom of the inner norm for max(z, 0), without its zeros.
+        """
         atom = self.norm.best_atom(PositiveScores(scores))
         is_positive = atom.values > 0
         return Atom(atom.columns[is_positive], atom.values[is_positive])
@@ -215,7 +233,7 @@ class Nonnegative(Wrapper):
         """Return the groups of the inner norm if ``nonnegative``, else None.
 
         Without ``nonnegative``, groups of a norm of w of any sign are requested, which this norm is
-        not.
+        not. n_features : the number of all columns.
         """
         return self.norm.as_groups(n_features) if nonnegative else None
 

@@ -77,7 +77,7 @@ class Constrained(VectorNorm):
     bounds_coefficients = True
 
     def __init__(self, A: Any, upper: Any = None, lower: Any = None, norm: Any = "l1") -> None:
-        """Store the parameters; ``on`` checks them for the columns of a data set."""
+        """Store the parameters of the class; ``on`` checks them for a data set."""
         self.A = A
         self.upper = upper
         self.lower = lower
@@ -86,7 +86,8 @@ class Constrained(VectorNorm):
     def on(self, n_features: int, shape: tuple[int, int] | None = None) -> Constrained:
         """Return the same norm with its constraints checked and stored as ``ConstraintRows``.
 
-        Raises ValueError if no coefficients satisfy all constraints.
+        Raises ValueError if no coefficients satisfy all constraints. ``n_features`` is the number
+        of columns; ``shape`` is used only by norms of matrices.
         """
         rows = self._rows(n_features)
         if rows is self.A:
@@ -101,12 +102,15 @@ class Constrained(VectorNorm):
         return Constrained(_named_rows(self.A, names), self.upper, self.lower, inner)
 
     def value(self, w: Array) -> float:
-        """Return sum_j weight_j |w_j|, or infinity if a constraint is violated beyond rounding."""
+        """Return sum_j weight_j |w_j|, or infinity if w (n_features,) violates a constraint."""
         w = to_float64(w)
         return self._rows(w.size).value(w)
 
     def excess(self, scores: Scores) -> Excess:
-        """Return the conjugate term of the constraints, a minimum over their multipliers."""
+        """Return the conjugate term of the constraints, a minimum over their multipliers.
+
+        scores : z (n_features,). See ``ConstraintExcess``.
+        """
         rows = self._rows(scores.n_columns)
         return ConstraintExcess(scores.full(), rows.sides, rows.matrix, rows.bound, rows.equal)
 
@@ -127,11 +131,17 @@ class Constrained(VectorNorm):
         return float((sizes.full()[usable] / sides.price[usable]).max(initial=0.0))
 
     def best_columns(self, scores: Scores, count: int) -> Columns:
-        """Return about ``count`` columns: those that determine the polar, then large scores."""
+        """Return about ``count`` columns: those that determine the polar, then large scores.
+
+        The polar is the dual norm of the scores, see ``polar``.
+        """
         return self._cone(scores).columns(count)
 
     def best_atom(self, scores: Scores) -> Atom:
-        """Return the atom a of the cone with the largest <a, z>, which is the polar."""
+        """Return the atom a (vector of norm 1) with the largest <a, z>, which is the polar.
+
+        a satisfies the constraints whose bound is 0. scores : z (n_features,).
+        """
         columns, values = self._cone(scores).atom()
         return Atom(columns, values)
 
@@ -140,7 +150,7 @@ class Constrained(VectorNorm):
 
         columns, weights : the nonzero coefficients of a point. If it is infeasible, it is
         projected; if no point on these columns is feasible, the columns of a feasible vertex are
-        added.
+        added. n_features : the number of all columns.
         """
         rows = self._rows(n_features)
         w = np.zeros(n_features)
@@ -156,7 +166,8 @@ class Constrained(VectorNorm):
         """Return the unpenalized columns, and the norm that fixes their coefficients at 0.
 
         They are ``columns`` and the columns of weight 0. Raises ValueError if one of them is in a
-        constraint, because the loss fits them without regard to constraints.
+        constraint, because the loss fits them without regard to constraints. n_features : the
+        number of all columns.
         """
         rows = self._rows(n_features)
         free, inner = L1(rows.sides).without(columns, n_features)
@@ -173,11 +184,14 @@ class Constrained(VectorNorm):
         )
 
     def restrict(self, columns: Columns, n_features: int) -> Constrained:
-        """Return the same norm and constraints on ``columns``, with all other coefficients at 0."""
+        """Return the same norm and constraints on ``columns``, with all other coefficients at 0.
+
+        n_features : the number of all columns.
+        """
         return Constrained(self._rows(n_features).restrict(columns))
 
     def _penalized(self, v: Array, step: float) -> ProxPoint:
-        """Return the proximal map of step * gauge at v (n_features,).
+        """Return argmin_x 1/2 ||x - v||^2 + step * gauge(x) for v (n,), under the constraints.
 
         It is computed for v / scale, with scale a power of two near the size of v, against
         overflow.
@@ -199,10 +213,13 @@ class Constrained(VectorNorm):
         return ProxPoint(point.point * scale, point.gauge * scale, point.jacobian)
 
     def _point(self, v: Array, amount: float, form: Form) -> ProxPoint:
-        """Return the proximal map of ``form`` at v; ``amount`` is its step, or its radius.
+        """Return the proximal map of ``form`` at v (n,), under the constraints.
 
-        If w = 0 violates a constraint, the form "constrained" raises ValueError, and the form
-        "squared" starts its root finding at a bound that does not use a polar.
+        The result x minimizes 1/2 ||x - v||^2 plus amount * gauge(x) for "penalized", or plus
+        (amount / 2) gauge(x)^2 for "squared"; for "constrained" it is the projection of v on
+        gauge(x) <= amount. The gauge is this norm. If w = 0 violates a constraint, the form
+        "constrained" raises ValueError, and the form "squared" starts its root finding at a bound
+        that does not use a polar.
         """
         rows = self._rows(v.size)
         if form == "penalized" or rows.allow_zero:
@@ -217,10 +234,11 @@ class Constrained(VectorNorm):
         return three_forms(v, amount, form, self._penalized, lambda _: largest)
 
     def _cone(self, scores: Scores) -> ConstraintExcess:
-        """Return the conjugate term on the cone of the constraints whose bound is 0.
+        """Return the conjugate term of the constraints whose bound is 0; they form a cone.
 
-        Other rows do not limit the direction of small w, so that the polar ignores them. Bounds of
-        single columns are kept only if they are 0.
+        It gives the polar (dual norm of the scores z), and the best atom. Other constraints hold
+        for all small w. Bounds of single columns are kept only if they are 0. scores : z
+        (n_features,).
         """
         rows = self._rows(scores.n_columns)
         tight = rows.bound == 0
@@ -232,7 +250,7 @@ class Constrained(VectorNorm):
         return ConstraintExcess(scores.full(), cone, *parts)
 
     def _rows(self, n_features: int) -> ConstraintRows:
-        """Return the parameters as ``ConstraintRows``, checked for this number of columns."""
+        """Return the parameters as ``ConstraintRows``, checked for ``n_features`` columns."""
         return ConstraintRows.read(self.A, self.upper, self.lower, self.norm, n_features)
 
 
@@ -253,7 +271,7 @@ class ConstraintRows(NamedTuple):
         """Return the parameters of ``Constrained``, checked, for X with ``n_features`` columns.
 
         Rows are scaled to a largest entry of 1. A row with a lower and an upper bound becomes two
-        rows.
+        rows. A, upper, lower : the rows and their bounds; norm : the l1 norm.
         """
         if isinstance(A, ConstraintRows):
             if A.matrix.shape[1] != n_features:
@@ -310,14 +328,17 @@ class ConstraintRows(NamedTuple):
         return bool((self.bound[~self.equal] >= 0).all() and not self.bound[self.equal].any())
 
     def restrict(self, columns: Columns) -> ConstraintRows:
-        """Return the constraints on ``columns``; coefficients of other columns are 0."""
+        """Return the constraints on ``columns``; coefficients of other columns are 0.
+
+        columns : the numbers of the kept columns.
+        """
         sides = Sides(*(side[columns] for side in self.sides))
         return self._replace(sides=sides, matrix=self.matrix[:, columns])
 
     def value(self, w: Array) -> float:
-        """Return sum_j weight_j |w_j|, or infinity if a constraint is violated.
+        """Return sum_j weight_j |w_j|, or infinity if w (n_features,) violates a constraint.
 
-        A violation by a share of 1e-9 of the terms of a row is rounding.
+        A violation by a share of 1e-9 of the terms of a row is taken as rounding.
         """
         products = self.matrix @ w
         allowed = ROUNDING * (abs(self.matrix) @ np.abs(w) + np.abs(self.bound))
@@ -326,10 +347,10 @@ class ConstraintRows(NamedTuple):
         return float("inf") if (is_violated | falls_short).any() else self.sides.value(w)
 
     def smallest_point(self) -> Array:
-        """Return the feasible w of smallest gauge, (n_features,); raise ValueError without any.
+        """Return the feasible w with the smallest l1 norm, (n_features,).
 
-        w is the difference of two nonnegative vectors, in which the gauge is linear: a linear
-        program finds them.
+        w is the difference of two nonnegative vectors, in which the norm is linear: a linear
+        program finds them. Raises ValueError if no w satisfies all constraints.
         """
         price = np.where(np.isfinite(self.sides.price), self.sides.price, 0.0)
         stacked = np.hstack([self.matrix, -self.matrix])

@@ -59,7 +59,10 @@ class ElasticNetNorm(VectorNorm):
         self.k = k
 
     def on(self, n_features: int, shape: tuple[int, int] | None = None) -> ElasticNetNorm:
-        """Return the norm itself; raise ValueError if k is not a finite number >= 1."""
+        """Return the norm itself; raise ValueError if k is not a finite number >= 1.
+
+        ``n_features`` and ``shape`` do not matter.
+        """
         self._k()
         return self
 
@@ -88,7 +91,8 @@ class ElasticNetNorm(VectorNorm):
     def best_columns(self, scores: Scores, count: int) -> Columns:
         """Return the support of the best atom, and further columns of large |z_j|.
 
-        There are about ``count`` columns, if the support has no more than that.
+        The best atom is the vector a of norm 1 with the largest <a, z>, for the scores z
+        (n_features,). There are about ``count`` columns, if the support has no more than that.
         """
         columns, values, theta = self._best_atom(scores)
         # If the largest scores tie, theta is their magnitude, and any k of them give an atom.
@@ -97,15 +101,20 @@ class ElasticNetNorm(VectorNorm):
         return columns[:size] if count <= size else scores.top(count)[0]
 
     def reference(self, scores: Scores) -> float:
-        """Return theta: the columns with |z_j| > theta are the support of the best atom."""
+        """Return theta: the columns with |z_j| > theta are the support of the best atom.
+
+        The best atom is the vector a of norm 1 with the largest <a, z>, for the scores z
+        (n_features,).
+        """
         return self._best_atom(scores)[2]
 
     def best_atom(self, scores: Scores) -> Atom:
-        """Return S(z, theta) / ||S(z, theta)||_2, the atom a with the largest <a, z>.
+        """Return the atom a (vector of norm 1) with the largest <a, z>, for the scores z.
 
-        S is the soft threshold. If S = 0 (the largest scores tie), it is a sign vector instead.
-        That vector has floor(k) entries of magnitude 1 / sqrt k and one entry with the fractional
-        part of k over sqrt k, so that ||a||_1 = sqrt k and ||a||_2 <= 1.
+        It is S(z, theta) / ||S(z, theta)||_2, with S the soft threshold. If S = 0 (the largest
+        scores tie), it is a sign vector instead. That vector has floor(k) entries of magnitude 1 /
+        sqrt k and one entry with the fractional part of k over sqrt k, so that ||a||_1 = sqrt k and
+        ||a||_2 <= 1.
         """
         columns, values, theta = self._best_atom(scores)
         shrunk = soft_threshold(values, theta)
@@ -120,7 +129,7 @@ class ElasticNetNorm(VectorNorm):
     def _best_atom(self, scores: Scores) -> tuple[Columns, Array, float]:
         """Return the columns and scores of the largest |z_j|, and theta, which they determine.
 
-        Theta is the threshold of the soft-thresholded best atom.
+        Theta is the threshold of the soft-thresholded best atom. scores : z (n_features,).
         """
         k = self._k()
         count = min(4 * math.ceil(k), scores.n_columns)
@@ -144,9 +153,11 @@ class ElasticNetNorm(VectorNorm):
     def _point(self, v: Array, amount: float, form: Form) -> ProxPoint:
         """Return the proximal map of ``form`` at v (n,): a soft threshold followed by a scaling.
 
-        amount : the step, or the radius of the form "constrained". There are three cases at the
-        solution: the l2 norm is larger (no threshold), the scaled l1 norm is larger (no scaling),
-        or both are equal and the threshold is theta for any amount.
+        The result x minimizes 1/2 ||x - v||^2 plus amount * gauge(x) for "penalized", or plus
+        (amount / 2) gauge(x)^2 for "squared"; for "constrained" it is the projection of v on
+        gauge(x) <= amount. The gauge is this norm. There are three cases at the solution: the l2
+        norm is larger (no threshold), the scaled l1 norm is larger (no scaling), or both are equal
+        and the threshold is theta for any amount.
         """
         root = self._root()
         theta = _balance_level(v, self._k())
@@ -178,7 +189,10 @@ class ElasticNetNorm(VectorNorm):
         return ProxPoint(gauge * direction, gauge, jacobian)
 
     def restrict(self, columns: Columns, n_features: int) -> ElasticNetNorm:
-        """Return the same norm on ``columns``: it depends on no single column."""
+        """Return the same norm on ``columns``: it depends on no single column.
+
+        n_features : the number of all columns.
+        """
         return ElasticNetNorm(self.k)
 
 
@@ -196,12 +210,13 @@ def _balance_level(v: Array, k: float) -> float:
 def _balanced_jacobian(
     v: Array, direction: Array, ratio: float, k: float, amount: float, form: Form
 ) -> ProxJacobian:
-    """Return the Jacobian of the proximal map in the case in which both norms are equal.
+    """Return the Jacobian of the proximal map at v (n,), in the case in which both norms are equal.
 
     It is ratio * (P - u u' - q q' / (m - k)) + a u u'. Here u = ``direction`` has m nonzero
     (active) entries, P is the diagonal projection on them, and q = sign(v) - sqrt k u on them.
-    ``ratio`` is the gauge of the result over the length of the soft-thresholded v. a = d gauge / d
-    polar is 1, 1 / (1 + amount) or 0, depending on ``form``.
+    ``ratio`` is the gauge of the result over the length of the soft-thresholded v. a is the
+    derivative of that gauge with respect to the polar (dual norm) of v: 1, 1 / (1 + amount) or 0,
+    depending on ``form``.
     """
     active = direction != 0
     count = int(np.count_nonzero(active))

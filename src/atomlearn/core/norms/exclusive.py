@@ -71,12 +71,15 @@ class Exclusive(VectorNorm):
     usual_form = "squared"
 
     def __init__(self, groups: Any, k: Any = 1) -> None:
-        """Store the parameters; ``on`` checks them for the columns of a data set."""
+        """Store the parameters of the class; ``on`` checks them for a data set."""
         self.groups = groups
         self.k = k
 
     def on(self, n_features: int, shape: tuple[int, int] | None = None) -> Exclusive:
-        """Return the same norm with its groups checked, and one k for each of them."""
+        """Return the same norm with its groups checked, and one k for each of them.
+
+        ``n_features`` is the number of columns; ``shape`` is used only by norms of matrices.
+        """
         partition, sizes = self._parts(n_features)
         listed = partition.all_listed()
         return self if listed is self.groups else Exclusive(listed, sizes)
@@ -87,7 +90,7 @@ class Exclusive(VectorNorm):
         return self if groups is self.groups else Exclusive(groups, self.k)
 
     def value(self, w: Array) -> float:
-        """Return the l2 norm of the k-support norms of the groups, sqrt(sum_g ||w_g||_k^2)."""
+        """Return sqrt(sum_g ||w_g||_k^2), with the k-support norm of each group of w."""
         w = to_float64(w)
         scale = power_of_two(w)
         parts = [_kernels.ksupport_gauge(w[g] / scale, k) for g, k in self._groups(w.size)]
@@ -115,7 +118,10 @@ class Exclusive(VectorNorm):
         return ordered.astype(np.int64)
 
     def restrict(self, columns: Columns, n_features: int) -> Exclusive:
-        """Return the same norm on ``columns``; each group keeps its k."""
+        """Return the same norm on ``columns``; each group keeps its k.
+
+        n_features : the number of all columns.
+        """
         partition, sizes = self._parts(n_features)
         restricted, kept_groups = partition.restrict(columns)
         return Exclusive(restricted, sizes[kept_groups])
@@ -123,7 +129,9 @@ class Exclusive(VectorNorm):
     def _point(self, v: Array, amount: float, form: Form) -> ProxPoint:
         """Return the proximal map of ``form`` at v (n,), computed for v / scale against overflow.
 
-        amount : the step, or the radius of the form "constrained". The two other forms have the
+        The result x minimizes 1/2 ||x - v||^2 plus amount * gauge(x) for "penalized", or plus
+        (amount / 2) gauge(x)^2 for "squared"; for "constrained" it is the projection of v on
+        gauge(x) <= amount. The gauge is this norm. The forms "penalized" and "constrained" have the
         same point as the squared form with a step that ``_root`` finds.
         """
         scale = power_of_two(v)
@@ -150,7 +158,10 @@ class Exclusive(VectorNorm):
         )
 
     def _groups(self, n_features: int) -> list[tuple[Columns, int]]:
-        """Return the columns and the k of each group; k is at most the size of the group."""
+        """Return the columns and the k of each group; k is at most the size of the group.
+
+        n_features : the number of all columns.
+        """
         partition, sizes = self._parts(n_features)
         order, starts = partition.order
         return [
@@ -161,7 +172,8 @@ class Exclusive(VectorNorm):
     def _parts(self, n_features: int) -> tuple[Partition, Columns]:
         """Return the groups of the features, and one k for each of its groups, (n_groups,).
 
-        Groups that the user did not list have one column and k = 1.
+        Groups that the user did not list have one column and k = 1. n_features : the number of all
+        columns.
         """
         partition = Partition.of(self.groups, n_features, "Exclusive")
         if np.ndim(self.k) == 0:
@@ -201,9 +213,10 @@ class SquaredPoint:
 
 
 def _squared(v: Array, groups: list[tuple[Columns, int]], step: float) -> SquaredPoint:
-    """Return the proximal map of (step / 2) gauge^2 at v (n,): one k-support map for each group.
+    """Return argmin_x 1/2 ||x - v||^2 + (step / 2) gauge(x)^2, v (n,): a k-support map per group.
 
-    groups : the columns and the k of each group.
+    groups : the columns and the k of each group; gauge(x)^2 is the sum of the squared k-support
+    norms of the groups.
     """
     point = np.zeros_like(v)
     parts = []

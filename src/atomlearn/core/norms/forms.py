@@ -26,7 +26,7 @@ def soft_threshold(v: Array, threshold: Array | float) -> Array:
 
 
 def soft_point(v: Array, step: float, weights: Array | float = 1.0) -> ProxPoint:
-    """Return the proximal map of step * sum_j weight_j |v_j| at v (n,), a soft threshold.
+    """Return argmin_x 1/2 ||x - v||^2 + step * sum_j weight_j |x_j| for v (n,): a soft threshold.
 
     weights : one number, or one for each entry.
     """
@@ -42,9 +42,11 @@ def soft_point(v: Array, step: float, weights: Array | float = 1.0) -> ProxPoint
 
 
 def l1_point(v: Array, weights: Array | float, amount: float, form: Form) -> ProxPoint:
-    """Return the proximal map of ``form`` of the norm sum_j weight_j |v_j|, all weights > 0.
+    """Return the proximal map of ``form`` at v (n,), for gauge(x) = sum_j weight_j |x_j|.
 
-    v : (n,); amount : the step, or the radius of the form "constrained".
+    The result x minimizes 1/2 ||x - v||^2 plus amount * gauge(x) for "penalized", or plus (amount /
+    2) gauge(x)^2 for "squared"; for "constrained" it is the projection of v on gauge(x) <= amount.
+    All weights are positive.
     """
 
     def polar(z: Array) -> float:
@@ -72,13 +74,15 @@ def three_forms(
     polar: Callable[[Array], float],
     guess: Callable[[float, float], float] | None = None,
 ) -> ProxPoint:
-    """Return the proximal map of ``form`` at v, computed from that of theta * gauge.
+    """Return the proximal map of ``form`` at v (n,), computed from the map of theta * gauge.
 
-    amount : the step, or the radius of the form "constrained". penalized : (v, theta) -> x(theta),
-    the proximal map of theta * gauge. polar : the polar (dual) norm. A safeguarded Newton method
-    solves gauge(x(theta)) = offset + slope * theta for theta, with offset 0 and slope 1 / amount
-    for the squared form, and offset ``amount`` and slope 0 for the constrained form.
-    guess(offset, slope) : an initial theta.
+    The result x minimizes 1/2 ||x - v||^2 plus amount * gauge(x) for "penalized", or plus (amount /
+    2) gauge(x)^2 for "squared"; for "constrained" it is the projection of v on gauge(x) <= amount.
+
+    penalized : (v, theta) -> x(theta) = argmin_x 1/2 ||x - v||^2 + theta * gauge(x). polar : the
+    polar (dual norm). A safeguarded Newton method solves gauge(x(theta)) = offset + slope * theta
+    for theta. Offset and slope are 0 and 1 / amount for the squared form, ``amount`` and 0 for the
+    constrained form. guess : (offset, slope) -> theta, an initial theta.
     """
     if form == "penalized":
         return penalized(v, amount)
@@ -119,9 +123,10 @@ def _search(
 ) -> tuple[float, ProxPoint]:
     """Return the root theta of gauge(x(theta)) = offset + slope * theta, and x(theta).
 
-    x(theta) is the proximal map of theta * gauge at v, computed by ``penalized``. The right side is
-    theta / amount for "squared", and the radius ``amount`` for "constrained". start : x(0). high :
-    polar(v), an upper bound on theta. guess : (offset, slope) -> theta, a first guess.
+    x(theta) = argmin_x 1/2 ||x - v||^2 + theta * gauge(x) is computed by ``penalized``. For the
+    form "squared" the right side is theta / amount, and for "constrained" the radius ``amount``.
+    start : x(0). high : the polar (dual norm) of v, an upper bound on theta. guess : (offset,
+    slope) -> theta, a first guess.
     """
     slope, offset = (1.0 / amount, 0.0) if form == "squared" else (0.0, amount)
     low = 0.0

@@ -46,12 +46,15 @@ class Groups(RatedNorm):
     """
 
     def __init__(self, groups: Any, weights: Any = None) -> None:
-        """Store the parameters; ``on`` checks them for the columns of a data set."""
+        """Store the parameters of the class; ``on`` checks them for a data set."""
         self.groups = groups
         self.weights = weights
 
     def on(self, n_features: int, shape: tuple[int, int] | None = None) -> Groups:
-        """Return the same norm with its groups and weights checked and resolved for n_features."""
+        """Return the same norm with its groups and weights checked and resolved for n_features.
+
+        ``shape`` is used only by norms of matrices.
+        """
         partition, weights = self.parts(n_features)
         listed = partition.all_listed()
         return self if listed is self.groups else Groups(listed, weights)
@@ -60,6 +63,7 @@ class Groups(RatedNorm):
         """Return the groups and weights of the norm; None if some weight is 0 or infinite.
 
         ``nonnegative`` asks for the groups of a norm of w >= 0; this norm is none: None.
+        n_features : the number of all columns.
         """
         partition, weights = self.parts(n_features)
         if nonnegative or not _priced(weights):
@@ -67,7 +71,7 @@ class Groups(RatedNorm):
         return GroupWeights(partition.labels, weights)
 
     def value(self, w: Array) -> float:
-        """Return sum_g weight_g ||w_g||_2."""
+        """Return sum_g weight_g ||w_g||_2 over the groups of w (n_features,)."""
         w = to_float64(w)
         partition, weights = self.parts(w.size)
         norms = partition.norms(w)
@@ -91,7 +95,8 @@ class Groups(RatedNorm):
     def without(self, columns: Columns, n_features: int) -> tuple[Columns, Groups]:
         """Return all unpenalized columns, and the norm that fixes groups of weight 0 at 0.
 
-        The unpenalized columns are ``columns`` and those of groups of weight 0.
+        The unpenalized columns are ``columns`` and those of groups of weight 0. n_features : the
+        number of all columns.
         """
         partition, weights = self.parts(n_features)
         free = np.flatnonzero(weights == 0)
@@ -101,9 +106,11 @@ class Groups(RatedNorm):
         return np.union1d(columns, partition.members(free)), fixed
 
     def _point(self, v: Array, amount: float, form: Form) -> ProxPoint:
-        """Return the proximal map of ``form`` at v: the weighted l1 map applied to the group norms.
+        """Return the proximal map of ``form`` at v (n,): the weighted l1 map of the group norms.
 
-        amount : the step, or the radius of the form "constrained".
+        The result x minimizes 1/2 ||x - v||^2 plus amount * gauge(x) for "penalized", or plus
+        (amount / 2) gauge(x)^2 for "squared"; for "constrained" it is the projection of v on
+        gauge(x) <= amount. The gauge is this norm.
         """
         partition, weights = self.parts(v.size)
 
@@ -116,7 +123,10 @@ class Groups(RatedNorm):
         return lifted_point(v, partition, point)
 
     def restrict(self, columns: Columns, n_features: int) -> Groups:
-        """Return the same norm over ``columns``, with the weights of the groups they are in."""
+        """Return the same norm over ``columns``, with the weights of the groups they are in.
+
+        n_features : the number of all columns.
+        """
         partition, weights = self.parts(n_features)
         restricted, kept_groups = partition.restrict(columns)
         return Groups(restricted, weights[kept_groups])

@@ -51,20 +51,23 @@ class KSupport(RatedNorm):
     """
 
     def __init__(self, k: int | None = None, groups: Any = None) -> None:
-        """Store the parameters; ``on`` checks them for the columns of a data set."""
+        """Store the parameters of the class; ``on`` checks them for a data set."""
         self.k: Any = k  # k is a number, so that it does not depend on the problem
         self.groups = groups
 
     def on(self, n_features: int, shape: tuple[int, int] | None = None) -> KSupport:
-        """Return the same norm with its groups checked and resolved for n_features."""
+        """Return the same norm with its groups checked and resolved for n_features.
+
+        ``shape`` is used only by norms of matrices.
+        """
         whole_number("KSupport", "k", given(self))
         return self if self.groups is None else KSupport(self.k, self.partition(n_features))
 
     def candidates(self, n_samples: int, n_features: int) -> list[Norm]:
         """Return the norms from which cross-validation chooses: this one, if k is given.
 
-        Otherwise k = 1, 2, 3, 5, 8, ... up to the smallest of n_samples and the number of columns
-        or groups.
+        Otherwise k = 1, 2, 3, 5, 8, ... up to the smaller of two numbers: ``n_samples``, and the
+        number of groups (without groups, ``n_features``).
         """
         if self.k is not None:
             return [self]
@@ -73,9 +76,9 @@ class KSupport(RatedNorm):
         return [self.replaced(k=k) for k in sizes(min(n_samples, size))]
 
     def value(self, w: Array) -> float:
-        """Return sqrt(min sum_g ||w_g||^2 / d_g) over 0 <= d <= 1, sum d <= k; O(n) expected.
+        """Return gauge(w) = sqrt(min sum_g ||w_g||^2 / d_g) over 0 <= d <= 1, sum d <= k.
 
-        Without groups, each w_j is a group.
+        Without groups, each w_j is a group. It takes O(n) expected time.
         """
         w = to_float64(w)
         if w.size == 0:
@@ -102,7 +105,9 @@ class KSupport(RatedNorm):
     def _point(self, v: Array, amount: float, form: Form) -> ProxPoint:
         """Return the proximal map of ``form`` at v (n,), of columns or of group norms.
 
-        amount : the step, or the radius of the form "constrained".
+        The result x minimizes 1/2 ||x - v||^2 plus amount * gauge(x) for "penalized", or plus
+        (amount / 2) gauge(x)^2 for "squared"; for "constrained" it is the projection of v on
+        gauge(x) <= amount. The gauge is this norm.
         """
         if self.groups is None or v.size == 0:
             return ksupport_point(v, self._support_size(v.size), amount, form)
@@ -111,7 +116,10 @@ class KSupport(RatedNorm):
         return lifted_point(v, partition, lambda norms: ksupport_point(norms, k, amount, form))
 
     def restrict(self, columns: Columns, n_features: int) -> KSupport:
-        """Return the norm on ``columns``, with the same k and the groups restricted to them."""
+        """Return the norm on ``columns``, with the same k and the groups restricted to them.
+
+        n_features : the number of all columns.
+        """
         if self.groups is None:
             return KSupport(self.k)
         return KSupport(self.k, self.partition(n_features).restrict(columns)[0])
@@ -120,7 +128,7 @@ class KSupport(RatedNorm):
     def scores_for_ratings(self) -> Literal["all", "large"]:
         """Which scores ratings need: the large ones without groups, all with groups.
 
-        Without groups the polar needs only the k largest scores.
+        Without groups, the polar (dual norm of the scores) needs only the k largest scores.
         """
         return "large" if self.groups is None else "all"
 
@@ -130,7 +138,8 @@ class KSupport(RatedNorm):
         w : the nonzero coefficients. t = (T / (k - q)) / gauge(w), with d the scaling of
         ``scaling``, T the sum of |w_j| over 0 < d_j < 1, and q the number of d_j = 1. It is 0 if at
         most k entries are not zero. With groups it is 0, because a zero entry of an active group
-        always wants to enter.
+        always wants to enter. The result is the same for all ``columns``, the zeros of w;
+        ``n_features`` is the number of all.
         """
         w = to_float64(w)
         k = self._support_size(n_features)

@@ -45,9 +45,10 @@ class Pattern:
 
     @classmethod
     def at(cls, v: Array, k: int, mu: float) -> Pattern:
-        """Return the pattern of the map of (mu / 2) gauge^2 at v (n,), scaled to max |v_j| <= 1.
+        """Return the pattern of argmin_x 1/2 ||x - v||^2 + (mu / 2) gauge(x)^2 at v (n,).
 
-        k : the number of entries of an atom; mu > 0.
+        v must be scaled to max |v_j| <= 1. k : the number of nonzero entries of an atom of the
+        norm; mu > 0.
         """
         weights, t = _kernels.ksupport_prox(v, k, mu)
         point = np.asarray(weights, dtype=np.float64)
@@ -91,7 +92,9 @@ class Pattern:
 def ksupport_point(v: Array, k: int, amount: float, form: Form) -> ProxPoint:
     """Return the proximal map of ``form`` of the k-support norm at v (n,); k may exceed v.size.
 
-    amount : the step of the forms "penalized" and "squared", the radius of "constrained".
+    The result x minimizes 1/2 ||x - v||^2 plus amount * gauge(x) for "penalized", or plus (amount /
+    2) gauge(x)^2 for "squared"; for "constrained" it is the projection of v on gauge(x) <= amount.
+    The gauge is the k-support norm.
     """
     k = max(1, min(k, v.size))
     scale = power_of_two(v)
@@ -122,7 +125,10 @@ def ksupport_point(v: Array, k: int, amount: float, form: Form) -> ProxPoint:
 
 
 def _identity(v: Array, gauge: float) -> ProxPoint:
-    """Return a proximal point that is v itself, with the given gauge and the Jacobian I."""
+    """Return a proximal point that is v (n,) itself, with the Jacobian I.
+
+    gauge : the norm of v.
+    """
     return ProxPoint(v.copy(), gauge, lambda: ProxJacobian(np.ones(v.size)))
 
 
@@ -132,7 +138,8 @@ def _jacobian(pattern: Pattern, form: Form) -> ProxJacobian:
     The Jacobian J of the squared form is 1 / (1 + mu) on the entries with d_j = 1. On those with 0
     < d_j < 1 it is the identity minus c s s', with s the signs and c = mu / (K + mu m). With n the
     gradient of the gauge, "constrained" subtracts (J n)(J n)' / n'Jn, and "penalized" adds (J n)(J
-    n)' / (1 / mu - n'Jn). Both denominators are computed as sums of positive terms.
+    n)' / (1 / mu - n'Jn). Both denominators are computed as sums of positive terms. pattern : of
+    the squared form with the same point.
     """
     v = pattern.v
     mu = pattern.mu

@@ -61,13 +61,16 @@ class L1(RatedNorm):
     """
 
     def __init__(self, weights: Any = None, lower: Any = None, upper: Any = None) -> None:
-        """Store the parameters; ``on`` checks them for the columns of a data set."""
+        """Store the parameters of the class; ``on`` checks them for a data set."""
         self.weights = weights
         self.lower = lower
         self.upper = upper
 
     def on(self, n_features: int, shape: tuple[int, int] | None = None) -> L1:
-        """Return the norm with weights and bounds as arrays; raise if they do not fit X."""
+        """Return the norm with weights and bounds as arrays; raise if they do not fit X.
+
+        ``n_features`` is the number of columns; ``shape`` is used only by norms of matrices.
+        """
         sides = self._sides(n_features)
         return self if sides is self.weights else L1(sides)
 
@@ -84,7 +87,7 @@ class L1(RatedNorm):
 
     @property
     def absolute(self) -> bool:  # type: ignore[override]
-        """True if the gauge depends only on |w|, that is, without bounds."""
+        """True if the norm depends only on |w|, that is, without bounds."""
         if isinstance(self.weights, Sides):
             return self.weights.symmetric
         return self.lower is None and self.upper is None
@@ -100,13 +103,16 @@ class L1(RatedNorm):
         return any(bool((np.isfinite(n) & (np.asarray(n) != 0)).any()) for n in numbers)
 
     def value(self, w: Array) -> float:
-        """Return sum_j weight_j |w_j|, or infinity outside the bounds."""
+        """Return sum_j weight_j |w_j| for w (n_features,), or infinity outside the bounds."""
         w = to_float64(w)
         sides = self._sides(w.size)
         return float(np.abs(w).sum()) if sides is None else sides.value(w)
 
     def excess(self, scores: Scores) -> BoxExcess | None:
-        """Return the terms that finite nonzero bounds add to the conjugate; None without any."""
+        """Return the terms that finite nonzero bounds add to the conjugate; None without any.
+
+        scores : z (n_features,). See ``BoxExcess``.
+        """
         sides = self._sides(scores.n_columns)
         return None if sides is None or sides.symmetric else sides.excess(scores.full())
 
@@ -122,7 +128,8 @@ class L1(RatedNorm):
         """Return the unpenalized columns, and the norm that fixes their coefficients at 0.
 
         They are ``columns`` and all columns of weight 0 without bounds. The loss fits their
-        coefficients; only the copies that the norm sees are 0.
+        coefficients; only the copies that the norm sees are 0. n_features : the number of all
+        columns.
         """
         sides = self._sides(n_features)
         if sides is None:
@@ -133,21 +140,27 @@ class L1(RatedNorm):
         return free, L1(sides._replace(price=price).settled())
 
     def _penalized(self, v: Array, step: float) -> ProxPoint:
-        """Return the proximal map of step * gauge at v (n,): soft thresholding at step * weight_j.
+        """Return argmin_x 1/2 ||x - v||^2 + step * gauge(x) for v (n,), within the bounds.
 
-        The result is clipped at the bounds.
+        It is soft thresholding at step * weight_j, clipped at the bounds.
         """
         sides = self._sides(v.size)
         return soft_point(v, step) if sides is None else sides.point(v, step)
 
     def _last_step(self, v: Array) -> float:
-        """Return the smallest step at which the proximal map sets all penalized v_j to 0."""
+        """Return the smallest step at which the proximal map sets all penalized v_j to 0.
+
+        v : (n,). It is the largest |v_j| / weight_j.
+        """
         sides = self._sides(v.size)
         ratios = np.abs(v) if sides is None else sides.ratios(v)[sides.price > 0]
         return float(ratios.max(initial=0.0))
 
     def restrict(self, columns: Columns, n_features: int) -> L1:
-        """Return the same norm on ``columns``, with their weights and bounds."""
+        """Return the same norm on ``columns``, with their weights and bounds.
+
+        n_features : the number of all columns.
+        """
         sides = self._sides(n_features)
         return self if sides is None else L1(Sides(*(side[columns] for side in sides)))
 
@@ -156,6 +169,7 @@ class L1(RatedNorm):
 
         It is no group norm if a weight is 0, if a column is excluded, or with certain bounds.
         Without ``nonnegative`` there must be no bounds; with it, exactly lower = 0 for all columns.
+        n_features : the number of all columns.
         """
         sides = self._sides(n_features)
         columns = np.arange(n_features)
@@ -182,7 +196,8 @@ class L1(RatedNorm):
 
         w_j = 0 stays optimal while |z_j| <= multiplier * weight_j, see ``Norm.thresholds``; ``w``
         are the nonzero coefficients. With bounds the result is 0, which promises nothing: w_j can
-        also stay 0 because of a bound, however large |z_j| is.
+        also stay 0 because of a bound, however large |z_j| is. n_features is the number of all
+        columns.
         """
         sides = self._sides(n_features)
         if sides is None:
@@ -190,7 +205,10 @@ class L1(RatedNorm):
         return sides.price[columns] if sides.symmetric else 0.0
 
     def _sides(self, n_features: int) -> Sides | None:
-        """Return weights and bounds as one number for each column; None for the plain norm."""
+        """Return weights and bounds as one number for each column; None for the plain norm.
+
+        n_features : the number of all columns.
+        """
         if self.weights is self.lower is self.upper is None:
             return None
         return Sides.read(self.weights, self.lower, self.upper, n_features)
@@ -212,7 +230,8 @@ class Sides(NamedTuple):
     def read(cls, weights: Any, lower: Any, upper: Any, n_features: int) -> Sides:
         """Return the parameters of ``L1``, checked and broadcast to one number per column.
 
-        Raises ValueError if they do not fit ``n_features`` columns or exclude w = 0.
+        Raises ValueError if they do not fit ``n_features`` columns or exclude w = 0. weights,
+        lower, upper : each a number, an array or None.
         """
         if isinstance(weights, Sides):
             if weights.price.size != n_features:
@@ -266,7 +285,7 @@ class Sides(NamedTuple):
     def value(self, w: Array) -> float:
         """Return sum_j price_j |w_j|, or infinity outside the bounds.
 
-        Bounds may be exceeded by a relative rounding error of 1e-9.
+        Bounds may be exceeded by a relative rounding error of 1e-9. w : (n_features,).
         """
         # The bound is upper for w_j > 0, else lower.
         slack = 1e-9 * np.where(w > 0, self.upper, -self.lower) if w.size else w
@@ -302,10 +321,10 @@ class Sides(NamedTuple):
         return BoxExcess(polar, np.abs(z[bounded]), self.price[bounded], widths[bounded])
 
     def point(self, v: Array, step: float) -> ProxPoint:
-        """Return the proximal map of step * gauge at v (n,): soft thresholding at step * price_j.
+        """Return argmin_x 1/2 ||x - v||^2 + step * sum_j price_j |x_j| for v (n,).
 
-        The result is clipped at the bounds. Its Jacobian is 1 for coefficients strictly between 0
-        and their bound, else 0.
+        x is within the bounds: soft thresholding at step * price_j, clipped at the bounds. Its
+        Jacobian is 1 for coefficients strictly between 0 and their bound, else 0.
         """
         # x_j has the sign of v_j, and its bound on that side.
         caps = np.where(v > 0, self.upper, -self.lower)

@@ -39,7 +39,7 @@ class ConstraintExcess(Excess):
     def __init__(
         self, z: Array, sides: Sides, A: Array, b: Array, equal: NDArray[np.bool_]
     ) -> None:
-        """Start with multipliers of 0; ``best`` and ``polar`` improve them when they are called."""
+        """Store the data of the class, with multipliers of 0; ``best`` improves them."""
         self.z = z
         self.sides = sides
         self.A = A
@@ -61,7 +61,7 @@ class ConstraintExcess(Excess):
 
     @property
     def polar(self) -> float:  # type: ignore[override]
-        """The smallest t for which E(t) is finite, the polar of the norm under the constraints."""
+        """The polar (dual norm of z under the constraints): the smallest t with a finite E(t)."""
         if self._polar is None:
             self._polar = self.best(0.0, 1.0, 0.0, cost=0.0)
         return self._polar
@@ -109,9 +109,9 @@ class ConstraintExcess(Excess):
         return numbers[np.sort(np.unique(numbers, return_index=True)[1])]
 
     def atom(self) -> tuple[Columns, Array]:
-        """Return the columns and values of the atom: w of gauge 1 with <w, z> equal to the polar.
+        """Return the columns and values of the atom: w of l1 norm 1 with <w, z> equal to the polar.
 
-        Both are empty if the polar is 0.
+        Both are empty if the polar (dual norm of z under the constraints) is 0.
         """
         if self.polar <= 0.0:
             return np.zeros(0, dtype=np.int64), np.zeros(0)
@@ -446,10 +446,10 @@ def _length(
 ) -> float:
     """Return a step length in [0, 1] at which the derivative along ``direction`` is near 0.
 
-    The derivative is that of the dual function of ``constrained_point`` in the multipliers, whose
-    other arguments these are. It increases with the length. The root is found by the Illinois
-    method (false position that halves the value at an end which stays), to a thousandth of the
-    first value. The length is 0 if the direction does not descend.
+    It is the derivative of the dual function of ``constrained_point`` at ``multipliers`` (n_rows,);
+    the other arguments are those of that function. It increases with the length. The root is found
+    by the Illinois method (false position that halves the value at an end which stays), to a
+    thousandth of the first value. The length is 0 if the direction does not descend.
     """
 
     def derivative(length: float) -> float:

@@ -110,8 +110,8 @@ def _resolve(
 ) -> list[int]:
     """Return the distinct column numbers of one group of names, patterns and numbers.
 
-    label : the name of the group, for errors. position : the number of each column name. owner :
-    the norm, for errors. missing : "ignore" leaves out names that no column has.
+    label : the name of the group, for errors. position : the number of each column name.
+    owner : the norm, for errors. missing : "ignore" leaves out names that no column has.
     """
     entries = [group] if isinstance(group, str) else list(group)
     result: dict[int, None] = {}

@@ -58,7 +58,10 @@ class OWL(VectorNorm):
         return cls(1.0 + slope * np.arange(n_features - 1, -1, -1, dtype=np.float64))
 
     def on(self, n_features: int, shape: tuple[int, int] | None = None) -> OWL:
-        """Return the norm itself; raise ValueError if the weights do not fit or are invalid."""
+        """Return the norm itself; raise ValueError if the weights do not fit or are invalid.
+
+        ``n_features`` is the number of columns; ``shape`` is used only by norms of matrices.
+        """
         self._weights(n_features)
         return self
 
@@ -75,12 +78,16 @@ class OWL(VectorNorm):
         return self._best(scores)[0]
 
     def best_columns(self, scores: Scores, count: int) -> Columns:
-        """Return the columns of the best atom, and further ones of large |z_j| up to ``count``."""
+        """Return the columns of the best atom, and further ones of large |z_j| up to ``count``.
+
+        The best atom is the vector a of norm 1 with the largest <a, z>, for the scores z
+        (n_features,).
+        """
         _, size = self._best(scores)
         return scores.top(max(size, count, 1))[0]
 
     def best_atom(self, scores: Scores) -> Atom:
-        """Return the atom a with the largest <a, z>, which is the polar.
+        """Return the atom a (vector of norm 1) with the largest <a, z>, for the scores z.
 
         It has the signs of the k largest |z_j|, divided by the sum of the first k weights.
         """
@@ -92,21 +99,27 @@ class OWL(VectorNorm):
         return Atom(columns, np.where(values < 0, -1.0, 1.0) / total)
 
     def restrict(self, columns: Columns, n_features: int) -> OWL:
-        """Return the norm of the first weights: coefficients that are zero are sorted last."""
+        """Return the norm of the first weights: coefficients that are zero are sorted last.
+
+        columns : the kept ones; n_features : the number of all columns.
+        """
         return OWL(self._weights(n_features)[: len(columns)])
 
     def _best(self, scores: Scores) -> tuple[float, int]:
-        """Return the polar of the scores, and the number of entries of the best atom."""
+        """Return the polar (dual norm of the scores z), and the number of entries of the best atom.
+
+        The best atom is the vector a of norm 1 for which <a, z> is the polar.
+        """
         magnitudes = -np.sort(-np.abs(scores.full()))
         ratios = np.cumsum(magnitudes) / np.cumsum(self._weights(scores.n_columns))
         best = int(np.argmax(ratios)) if ratios.size else 0
         return (float(ratios[best]), best + 1) if ratios.size else (0.0, 0)
 
     def _penalized(self, v: Array, step: float) -> ProxPoint:
-        """Return the proximal map of step * gauge at v (n,), by an isotonic regression.
+        """Return argmin_x 1/2 ||x - v||^2 + step * gauge(x) for v (n,), by an isotonic regression.
 
         It is fitted to sorted |v| - step * weights, cut at 0, and put back in order with the signs
-        of v.
+        of v. The gauge is this norm.
         """
         weights = self._weights(v.size)
         magnitudes = np.abs(v)
@@ -200,5 +213,8 @@ class LInf(OWL):
         return np.where(np.arange(n_features) == 0, 1.0, 0.0)
 
     def restrict(self, columns: Columns, n_features: int) -> LInf:
-        """Return the same norm: coefficients that are zero do not change the maximum."""
+        """Return the same norm: coefficients that are zero do not change the maximum.
+
+        It has the same form for any ``columns`` of ``n_features``.
+        """
         return self

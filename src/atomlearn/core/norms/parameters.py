@@ -75,7 +75,10 @@ class Parameters:
 
 
 def _are_equal(left: Any, right: Any) -> bool:
-    """Return whether two parameters are equal; arrays and lists are compared by their entries."""
+    """Return whether two values, ``left`` and ``right``, of a parameter are equal.
+
+    Arrays and lists are compared by their entries.
+    """
     if isinstance(left, np.ndarray) or isinstance(right, np.ndarray):
         return np.array_equal(np.asarray(left), np.asarray(right))
     if isinstance(left, list | tuple) and isinstance(right, list | tuple):

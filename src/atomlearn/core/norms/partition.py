@@ -160,7 +160,7 @@ def _checked_members(sets: Membership, n_features: int, owner: str) -> Columns:
     """Return the members of the sets, increasing within each set.
 
     Raises ValueError if a set is empty, a feature does not exist, or a set has a feature twice.
-    owner : the name of the norm, for errors.
+    owner : the name of the norm, for errors. n_features : the number of all columns.
     """
     empty = np.flatnonzero(sets.sizes == 0)
     if empty.size:
@@ -262,7 +262,7 @@ class Partition:
         """Return the groups of the features with equal labels, in the order of sorted labels.
 
         labels : one integer or string for each feature; negative integers mark features in no
-        group. owner : the name of the norm, for errors.
+        group. owner : the name of the norm, for errors. n_features : the number of all columns.
         """
         if labels.size != n_features:
             raise ValueError(

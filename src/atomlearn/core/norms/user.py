@@ -102,7 +102,10 @@ class UserNorm(Parameters, Norm):
         return super().set_params(**parameters)
 
     def on(self, n_features: int, shape: tuple[int, int] | None = None) -> UserNorm:
-        """Return the norm itself; raise TypeError if a parameter has a wrong type."""
+        """Return the norm itself; raise TypeError if a parameter has a wrong type.
+
+        ``n_features`` and ``shape`` do not matter.
+        """
         if not callable(self.oracle):
             raise TypeError(
                 f"UserNorm: oracle must be a function of the scores z that returns the best atom, "
@@ -140,13 +143,16 @@ class UserNorm(Parameters, Norm):
         return self._answer(scores)[1]
 
     def best_atom(self, scores: Scores) -> Atom:
-        """Return the oracle's atom a, or the empty atom if <a, z> <= 0."""
+        """Return the oracle's atom a, or the empty atom if <a, z> <= 0.
+
+        scores : z (n_features,).
+        """
         return self._answer(scores)[0]
 
     def best_columns(self, scores: Scores, count: int) -> Columns:
         """Return the support of the oracle's atom, in decreasing order of magnitude.
 
-        ``count`` has no effect, since only one atom is known.
+        ``count`` has no effect, since only one atom is known. scores : z (n_features,).
         """
         atom = self.best_atom(scores)
         return atom.columns[np.argsort(-np.abs(atom.values), kind="stable")]
@@ -214,7 +220,7 @@ class UserNorm(Parameters, Norm):
     def _dense_pair(self, answer: tuple[Any, ...], n_features: int) -> Array:
         """Return the pair (indices, values) as a dense array of shape (n_features,).
 
-        Raises ValueError or TypeError if the indices are invalid or repeat.
+        Raises ValueError or TypeError if the indices are invalid or repeat. answer : the pair.
         """
         parts = [np.asarray(part) for part in answer]
         if len(parts) != 2 or parts[0].ndim != 1 or parts[0].shape != parts[1].shape:

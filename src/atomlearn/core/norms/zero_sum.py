@@ -62,7 +62,10 @@ class ZeroSum(VectorNorm):
         self.groups = groups
 
     def on(self, n_features: int, shape: tuple[int, int] | None = None) -> ZeroSum:
-        """Return the same norm with its groups checked and resolved for n_features."""
+        """Return the same norm with its groups checked and resolved for n_features.
+
+        ``shape`` is used only by norms of matrices.
+        """
         sets = self._sets(n_features)
         return self if sets is self.groups else ZeroSum(sets)
 
@@ -89,7 +92,7 @@ class ZeroSum(VectorNorm):
         return max([*halves, float(np.abs(z[self._unlisted_columns(z.size)]).max(initial=0.0))])
 
     def polar_of_sizes(self, sizes: Scores) -> float:
-        """Return the largest polar of scores whose magnitudes are at most ``sizes``.
+        """Return the largest polar (dual norm) of scores whose magnitudes are at most ``sizes``.
 
         In a composition it is the mean of the two largest sizes, whose scores may have opposite
         signs.
@@ -124,7 +127,11 @@ class ZeroSum(VectorNorm):
         return columns[np.sort(np.unique(columns, return_index=True)[1])][: max(count, 2)]
 
     def best_atom(self, scores: Scores) -> Atom:
-        """Return the atom (e_i - e_j) / 2 of the best pair, or a signed unit vector."""
+        """Return the best atom (vector a of norm 1 with the largest <a, z>) for the scores z.
+
+        It is (e_i - e_j) / 2 for the best pair, or a signed unit vector if the best column is in no
+        composition.
+        """
         columns = self.best_columns(scores, 1)
         values = scores.at(columns)
         if columns.size < 2:
@@ -132,7 +139,10 @@ class ZeroSum(VectorNorm):
         return Atom(columns, np.copysign(0.5, values - values.mean()))
 
     def restrict(self, columns: Columns, n_features: int) -> ZeroSum:
-        """Return the same norm on ``columns``, which sum to zero within each composition."""
+        """Return the same norm on ``columns``, which sum to zero within each composition.
+
+        n_features : the number of all columns.
+        """
         position = np.full(n_features, -1, dtype=np.int64)
         position[columns] = np.arange(columns.size)
         new_numbers = [position[members] for members in self._compositions(n_features)]
@@ -140,7 +150,7 @@ class ZeroSum(VectorNorm):
         return ZeroSum(membership_of(lists, columns.size, "ZeroSum"))
 
     def _penalized(self, v: Array, step: float) -> ProxPoint:
-        """Return the proximal map of step * ||.||_1 at v (n,), with sums of zero.
+        """Return argmin_x 1/2 ||x - v||^2 + step * ||x||_1 for v (n,), with sums of zero.
 
         It is soft thresholding, after a shift of each composition that makes the result sum to
         zero.
@@ -161,7 +171,8 @@ class ZeroSum(VectorNorm):
     def _sets(self, n_features: int) -> Membership:
         """Return the compositions, disjoint sets of columns; one set of all columns by default.
 
-        Columns in no composition are sets of their own, after the listed ones.
+        Columns in no composition are sets of their own, after the listed ones. n_features : the
+        number of all columns.
         """
         if self.groups is None:
             return membership_of([np.arange(n_features)], n_features, "ZeroSum")
@@ -175,12 +186,18 @@ class ZeroSum(VectorNorm):
         return sets
 
     def _compositions(self, n_features: int) -> list[Columns]:
-        """Return the columns of each composition."""
+        """Return the columns of each composition.
+
+        n_features : the number of all columns.
+        """
         sets = self._sets(n_features)
         return np.split(sets.members, sets.starts[1:-1])[: sets.n_listed]
 
     def _unlisted_columns(self, n_features: int) -> Columns:
-        """Return the columns that are in no composition."""
+        """Return the columns that are in no composition.
+
+        n_features : the number of all columns.
+        """
         sets = self._sets(n_features)
         return sets.members[sets.starts[sets.n_listed] :]
 
