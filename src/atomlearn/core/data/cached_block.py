@@ -347,6 +347,7 @@ class CachedBlock(Block):
         It is cached for one array object ``curvature`` (n_samples,), and extended by appended
         columns.
         """
+        # Start again if an argument has changed, or columns were dropped.
         growing = self._growing
         if (
             growing is None

@@ -156,6 +156,7 @@ def _numeric_array(X: object) -> NDArray[Any]:
             "give all rows the same length"
         ) from error
     check_kind(array.dtype)
+    # Convert other types, then byte orders and addresses that kernels cannot read.
     if array.dtype not in (np.float32, np.float64):
         return array.astype(narrowest([array.dtype]))
     if not array.dtype.isnative or not array.flags.aligned:

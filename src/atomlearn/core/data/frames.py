@@ -119,6 +119,7 @@ def frame_to_array(X: Any) -> NDArray[Any]:
     number_kinds = [kind for kind in types if kind is not None]
     dtype = narrowest(number_kinds)
     if library_of(X) == "pandas":
+        # pandas gives a view if all columns have this type.
         is_view = set(X.dtypes) == {dtype}
         return np.asarray(X.to_numpy() if is_view else X.to_numpy(dtype=dtype, na_value=np.nan))
     if not number_kinds:

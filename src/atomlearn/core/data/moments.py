@@ -73,6 +73,7 @@ def from_moments(gram: Any, correlation: ArrayLike) -> tuple[DenseDesign | Spars
     >>> bool(np.allclose(whole.coef, moments.coef))
     True
     """
+    # The diagonal blocks of Q, and the columns of X that they belong to.
     blocks, order = _blocks(gram)
     n_features = sum(block.shape[0] for block in blocks)
     b = np.asarray(correlation, dtype=np.float64)
@@ -162,6 +163,7 @@ def _factored(Q: Array, b: Array, largest: float, name: str) -> tuple[Array, Arr
             return R, scipy.linalg.solve_triangular(R, b, trans="T", check_finite=False)
     except scipy.linalg.LinAlgError:
         pass
+    # A negative eigenvalue beyond rounding is refused, and smaller ones are dropped.
     values, vectors = scipy.linalg.eigh(symmetric, check_finite=False)
     if float(values[0]) < -ROUNDING * max(size, float(values[-1])) * Q.shape[0]:
         raise ValueError(
@@ -173,6 +175,7 @@ def _factored(Q: Array, b: Array, largest: float, name: str) -> tuple[Array, Arr
     roots = np.sqrt(values[is_positive])
     R = roots[:, None] * vectors[:, is_positive].T if is_positive.any() else np.zeros((1, b.size))
     t = (vectors[:, is_positive].T @ b) / roots if is_positive.any() else np.zeros(1)
+    # The part of b outside of the range of Q.
     outside = float(np.abs(R.T @ t - b).max())
     if outside > SINGLE * largest:
         raise ValueError(

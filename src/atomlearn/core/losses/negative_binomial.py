@@ -133,6 +133,7 @@ class NegativeBinomial(LogLink):
         if not np.all((a >= -edge * y) & (a <= edge * theta)):
             return float("inf")
         np.clip(a, -y, theta, out=a)
+        # The formula of the docstring for y > 0, and its limit a log a for y = 0.
         is_positive = y > 0.0
         ratio = np.divide(a, y, out=np.zeros_like(y), where=is_positive)
         conjugates = np.where(

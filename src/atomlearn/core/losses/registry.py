@@ -40,11 +40,13 @@ def as_loss(loss: str | Loss) -> Loss:
     if isinstance(loss, Loss):
         return loss
     if isinstance(loss, str) and loss in LOSSES:
+        # A class that needs parameters cannot be made from its name only.
         kind = loss_named(loss)
         try:
             return kind()
         except TypeError as error:
             raise TypeError(f"loss={loss!r}: {error}; pass {kind.__name__}(...)") from error
+    # Nothing fits: say why, with the names of losses in other packages as hints.
     names = list(loss_names())
     if isinstance(loss, str):
         hint = instead(loss, names, OTHERS)

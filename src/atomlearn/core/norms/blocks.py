@@ -161,6 +161,7 @@ class Blocks(VectorNorm):
         """
         point = np.zeros_like(v)
         gauge = 0.0
+        # The columns and the proximal point of each block, for the Jacobian.
         maps: list[tuple[Columns, ProxPoint]] = []
         for norm, columns in self._pairs(v.size):
             inner = norm.prox_point(v[columns], step, "penalized")
@@ -206,6 +207,7 @@ class Blocks(VectorNorm):
                     f"{columns.dtype} of shape {columns.shape}"
                 )
         blocks = [columns.astype(np.int64) for columns in blocks]
+        # All columns together must be 0, 1, ..., n_features - 1, each once.
         all_columns = np.sort(np.concatenate(blocks)) if blocks else np.zeros(0, dtype=np.int64)
         if not np.array_equal(all_columns, np.arange(n_features)):
             raise ValueError(

@@ -201,6 +201,7 @@ class Constrained(VectorNorm):
         with np.errstate(over="ignore"):
             bound = rows.bound / scale
         sides = rows.sides._replace(lower=rows.sides.lower / scale, upper=rows.sides.upper / scale)
+        # A bound that overflows is no constraint at this scale.
         is_finite = np.isfinite(bound)
         point = constrained_point(
             v / scale,
@@ -352,6 +353,8 @@ class ConstraintRows(NamedTuple):
         w is the difference of two nonnegative vectors, in which the norm is linear: a linear
         program finds them. Raises ValueError if no w satisfies all constraints.
         """
+        # w = plus - minus with 0 <= plus <= upper and 0 <= minus <= -lower; excluded columns have
+        # bounds of 0.
         price = np.where(np.isfinite(self.sides.price), self.sides.price, 0.0)
         stacked = np.hstack([self.matrix, -self.matrix])
         bounds = np.concatenate([self.sides.upper, -self.sides.lower])
@@ -396,6 +399,7 @@ def _matrix(A: Any, n_features: int) -> Array:
     A : a matrix of any format, or a list of mappings from column indices to numbers.
     """
     if isinstance(A, Sequence) and any(isinstance(row, Mapping) for row in A):
+        # Mappings from columns to numbers: all other entries of a row are 0.
         dense = np.zeros((len(A), n_features))
         for number, row in enumerate(A):
             for column, size in row.items():

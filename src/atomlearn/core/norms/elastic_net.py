@@ -161,12 +161,14 @@ class ElasticNetNorm(VectorNorm):
         """
         root = self._root()
         theta = _balance_level(v, self._k())
+        # The l2 norm is the larger one at v, and remains so after scaling.
         if theta == 0.0:
             return L2().prox_point(v, amount, form)
         shrunk = soft_threshold(v, theta)
         length = l2_norm(shrunk)
         # The polar (dual norm) of v.
         polar = length + root * theta
+        # Whether the scaled l1 norm is larger at the solution, and the gauge if both are equal.
         if form == "penalized":
             no_scaling = amount <= root * theta
             gauge = max(polar - amount, 0.0)

@@ -86,6 +86,7 @@ def three_forms(
     """
     if form == "penalized":
         return penalized(v, amount)
+    # No step, or v is in the ball already: the point for theta = 0.
     start = penalized(v, 0.0)
     if (form == "squared" and amount == 0.0) or (form == "constrained" and start.gauge <= amount):
         return start
@@ -95,12 +96,14 @@ def three_forms(
         return ProxPoint(
             start.point, 0.0, lambda: ProxJacobian(np.full(v.size, 1.0 / (1.0 + amount)))
         )
+    # The ball of radius 0 has only the point 0, as any theta beyond the polar gives.
     if form == "constrained" and amount == 0.0:
         return penalized(v, 2.0 * high)
     theta, point = _search(v, amount, form, penalized, start, high, guess)
 
     def jacobian() -> ProxJacobian:
         """Return the Jacobian: that of x(theta), minus the rank-one effect of v on theta."""
+        # J at fixed theta, and the change of theta with v: see the formulas of the module.
         inner = point.jacobian()
         s = (v - point.point) / theta
         direction = inner.apply(s)

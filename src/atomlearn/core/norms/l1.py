@@ -252,7 +252,7 @@ class Sides(NamedTuple):
                 "L1: bounds must hold 0, lower <= 0 <= upper; got lower up to "
                 f"{low.max()} and upper down to {high.min()}"
             )
-        # Such a column would have an infinite conjugate in one direction.
+        # With weight 0 and one bound, the conjugate is infinite for scores of one sign.
         one_sided = (price == 0) & (np.isfinite(low) != np.isfinite(high))
         if one_sided.any():
             raise ValueError(
@@ -361,6 +361,7 @@ def _numbers(kind: str, value: Any, default: float, n_features: int) -> Array:
         raise ValueError(
             f"L1: {kind} by name needs columns with names; pass a data frame, or an array"
         )
+    # One number is broadcast to all columns.
     try:
         numbers = np.asarray(value, dtype=np.float64)
     except (TypeError, ValueError) as error:

@@ -274,23 +274,24 @@ class ConstraintExcess(Excess):
         where an open side, which has no bound, has no s_j. The derivative is the one of the minimum
         with respect to ``start``.
         """
-        m = self.b.size
+        n_multipliers = self.b.size
         chosen_rows = self.A[:, chosen]
         price = self.price[chosen]
+        # For each side of w_j: coefficients of t and m, right sides, widths (inf: open), columns.
         blocks = []
         limits = []
         side_widths: list[Array] = []
-        signs = []
+        side_rows = []
         for sign, is_open, width in zip((1.0, -1.0), self.open, self.widths, strict=True):
-            # A side is usable if w_j may take this sign. Its row: -t price_j - sign (A'm)_j.
+            # A side is usable if w_j may take this sign.
             usable = np.flatnonzero(is_open[chosen] | (width[chosen] > 0))
-            block = np.zeros((usable.size, m + 1))
+            block = np.zeros((usable.size, n_multipliers + 1))
             block[:, 0] = -price[usable]
             block[:, 1:] = -sign * chosen_rows[:, usable].T
             blocks.append(block)
             limits.append(-sign * z[chosen[usable]])
             side_widths.append(np.where(is_open, np.inf, width)[chosen[usable]])
-            signs.append((usable, sign))
+            side_rows.append((usable, sign))
         # One excess variable, in one row, for each side with a finite width.
         widths = np.concatenate(side_widths)
         bounded = np.flatnonzero(np.isfinite(widths))
@@ -299,6 +300,7 @@ class ConstraintExcess(Excess):
         excesses[bounded, np.arange(bounded.size)] = -1.0
         table = np.hstack([rows, excesses])
         right_sides = np.concatenate(limits)
+        # The objective and the bounds of t, m and the excesses.
         objective = np.concatenate([[constant], cost * self.b, cost * widths[bounded]])
         multiplier_limits = [(None, None) if is_equal else (0, None) for is_equal in self.equal]
         variable_limits = [
@@ -316,22 +318,23 @@ class ConstraintExcess(Excess):
         )
         if solution.x is None:
             return None
-        self._lead(chosen, signs, -solution.ineqlin.marginals[: rows.shape[0]])
+        # Marginals are derivatives of the minimum: by right sides (<= 0), and by the bounds of t.
+        self._lead(chosen, side_rows, -solution.ineqlin.marginals[: rows.shape[0]])
         derivative = solution.lower.marginals[0] + solution.upper.marginals[0]
-        return solution.x[1 : m + 1], float(solution.x[0]), float(derivative)
+        return solution.x[1 : n_multipliers + 1], float(solution.x[0]), float(derivative)
 
-    def _lead(self, chosen: Columns, signs: Any, shares: Array) -> None:
+    def _lead(self, chosen: Columns, side_rows: Any, shares: Array) -> None:
         """Record the columns whose constraints bind in a program, and the w of its dual solution.
 
-        chosen : the columns of the program. signs : for each side, the positions of its rows in
+        chosen : the columns of the program. side_rows : for each side, the positions of its rows in
         ``chosen`` and its sign. shares : the dual variables of all rows; for column j they are the
         positive and the negative part of w_j.
         """
         w = np.zeros(chosen.size)
         # The rows of the sides w_j > 0 come first.
-        upward, downward = np.split(shares, [signs[0][0].size])
-        w[signs[0][0]] += upward
-        w[signs[1][0]] -= downward
+        upward, downward = np.split(shares, [side_rows[0][0].size])
+        w[side_rows[0][0]] += upward
+        w[side_rows[1][0]] -= downward
         nonzero = np.flatnonzero(w)
         # The last three programs are kept, the columns of each by decreasing |w_j|.
         self.leading[:] = [*self.leading[-2:], chosen[nonzero[np.argsort(-np.abs(w[nonzero]))]]]
@@ -346,13 +349,13 @@ def _crossing(left: tuple[float, float, float], right: tuple[float, float, float
     """
     t_left, left_value, left_slope = left
     t_right, right_value, right_slope = right
+    # The tangents are parallel if the slope does not change.
     turn = right_slope - left_slope
     if turn <= 0.0:
         return t_right
     return min(
         max(
-            (left_value - right_value - left_slope * t_left + right_slope * t_right) / turn,
-            t_left,
+            (left_value - right_value - left_slope * t_left + right_slope * t_right) / turn, t_left
         ),
         t_right,
     )
@@ -372,7 +375,7 @@ def constrained_point(
     for _ in range(MAX_STEPS):
         current = sides.point(v - A.T @ multipliers, step)
         slope = b - A @ current.point
-        # Optimal if A x = b, or m_i = 0 and A x <= b: both are one minimum, 0 up to rounding.
+        # At the optimum (A x)_i = b_i, or m_i = 0 and (A x)_i <= b_i: the smaller number is 0.
         sizes = np.abs(v) + abs(A).T @ np.abs(multipliers)
         rounding = 4.0 * EPS * (abs(A) @ sizes + np.abs(b))
         target = np.where(equal, slope, np.minimum(multipliers, slope))
@@ -460,15 +463,18 @@ def _length(
     begin = derivative(0.0)
     if begin >= 0.0:
         return 0.0
+    # The full step is taken if it still descends, or nearly so at its end.
     end = derivative(1.0)
     if end <= 0.1 * abs(begin):
         return 1.0
+    # The root is between low and high, where the derivatives are left < 0 and right > 0.
     low = 0.0
     high = 1.0
     left = begin
     right = end
     length = 1.0
     for _ in range(MAX_STEPS):
+        # The zero of the line through both ends.
         length = high - right * (high - low) / (right - left)
         if not low < length < high:
             length = 0.5 * (low + high)

@@ -114,6 +114,7 @@ def _resolve(
     owner : the norm, for errors. missing : "ignore" leaves out names that no column has.
     """
     entries = [group] if isinstance(group, str) else list(group)
+    # A dictionary without values is an ordered set.
     result: dict[int, None] = {}
     remedy = f" of group {label!r}; correct it, or pass missing='ignore'" if label else ""
     for entry in entries:
@@ -122,6 +123,7 @@ def _resolve(
         elif entry in position:
             result[position[entry]] = None
         elif any(mark in entry for mark in "*?["):
+            # A pattern, if it is not the name of a column.
             matches = fnmatch.filter(position, entry)
             if not matches and missing == "error":
                 raise ValueError(f"{owner}: no column matches the pattern {entry!r}{remedy}")
@@ -140,6 +142,7 @@ def _frame_sets(frame: Any, owner: str) -> dict[str, list[str]]:
     columns = [str(column) for column in frame.columns]
     values = frame.to_numpy()
     if values.dtype == np.bool_ and hasattr(frame, "index"):
+        # A membership matrix: one column for each group.
         features = [str(feature) for feature in frame.index]
         return {
             column: [features[j] for j in np.flatnonzero(values[:, number])]
@@ -150,6 +153,7 @@ def _frame_sets(frame: Any, owner: str) -> dict[str, list[str]]:
             f"{owner}: a data frame of groups has two columns (group, feature), or is boolean with "
             f"the features as its index; got the columns {columns[:6]}"
         )
+    # A long table: one row for each member of a group.
     result: dict[str, list[str]] = {}
     for group, feature in values:
         result.setdefault(str(group), []).append(str(feature))

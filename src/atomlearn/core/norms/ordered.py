@@ -123,6 +123,7 @@ class OWL(VectorNorm):
         """
         weights = self._weights(v.size)
         magnitudes = np.abs(v)
+        # The fit is of nonincreasing numbers, in the order of decreasing magnitudes.
         order = np.argsort(-magnitudes, kind="stable")
         fit = isotonic_regression(magnitudes[order] - step * weights, increasing=False)
         sizes = np.maximum(fit.x, 0.0)
@@ -171,8 +172,10 @@ def _block_jacobian(v: Array, order: Columns, edges: NDArray[Any], sizes: Array)
     factors = []
     coefficients = []
     for left, right in pairwise(edges):
+        # Sizes decrease, so that all further blocks are 0, too.
         if sizes[left] <= 0:
             break
+        # A block of one entry only shifts it; a larger one averages magnitudes.
         members = order[left:right]
         if members.size == 1:
             diagonal[members] = 1.0

@@ -28,6 +28,7 @@ class Parameters:
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the parameters by name; with ``deep``, also those of parameters (``norm__k``)."""
         result: dict[str, Any] = {}
+        # A class without a constructor has no parameters.
         for name in self._parameter_names() if type(self).__init__ is not object.__init__ else []:
             value = getattr(self, name)
             result[name] = value
@@ -40,6 +41,7 @@ class Parameters:
         """Set parameters by name, such as ``k=5``, or ``norm__k=5`` for a nested one."""
         current = self.get_params(deep=False)
         for name, value in parameters.items():
+            # "norm__k" is the parameter k of the parameter norm.
             head, _, tail = name.partition("__")
             if head not in current or (tail and not isinstance(current[head], Parameters)):
                 raise ValueError(

@@ -83,6 +83,7 @@ def membership_of(groups: Any, n_features: int, owner: str) -> Membership:
     sparse matrix of shape (n_features, n_sets), or a Membership. owner : the name of the norm,
     which begins the messages of errors.
     """
+    # Sets that have been read already are only checked against these features.
     if isinstance(groups, Membership):
         _checked_members(groups, n_features, owner)
         return groups
@@ -91,6 +92,7 @@ def membership_of(groups: Any, n_features: int, owner: str) -> Membership:
             f"{owner}: groups name columns, but the columns of X have no names; pass X as a data "
             "frame, or indices"
         )
+    # Members and starts of the listed sets, from any of the forms.
     names = None
     if isinstance(groups, Mapping):
         names = tuple(str(name) for name in groups)
@@ -167,6 +169,7 @@ def _checked_members(sets: Membership, n_features: int, owner: str) -> Columns:
         raise ValueError(f"{owner}: group {int(empty[0])} is empty; remove it")
     members = sets.members
     labels = sets.labels
+    # Features that do not exist.
     outside = np.flatnonzero((members < 0) | (members >= n_features))
     if outside.size:
         position = int(outside[0])
@@ -207,13 +210,14 @@ def set_weights(weights: Any, sizes: Columns, n_listed: int, owner: str) -> Arra
                 f"{owner}: weights must be 'sqrt_size', one number a group, or None for all ones; "
                 f"got {weights!r}"
             )
-        weights = np.sqrt(sizes[:n_listed])
+        weights = np.sqrt(sizes[:n_listed])  # the listed sets come first
     listed = np.asarray(weights, dtype=np.float64)
     if listed.shape != (n_listed,):
         raise ValueError(
             f"{owner}: weights must hold one number for each of the {n_listed} groups, got shape "
             f"{listed.shape}; give one a group, 'sqrt_size', or None for all ones"
         )
+    # Negative weights, and NaN, which no comparison holds for.
     bad = np.flatnonzero(~(listed >= 0))
     if bad.size:
         raise ValueError(
@@ -375,6 +379,7 @@ def _is_labels(groups: Any) -> bool:
         return groups.ndim == 1
     if not is_listing(groups) or isinstance(groups, Mapping) or sparse.issparse(groups):
         return False
+    # A list is one of labels if its items are numbers or strings, and not lists.
     items = list(groups)
     return bool(items) and all(
         isinstance(item, numbers.Number | np.generic | str) for item in items

@@ -189,9 +189,11 @@ class UserNorm(Parameters, Norm):
         An answer is a dense array (n_features,), a SciPy sparse vector, or a pair (indices,
         values).
         """
+        # Make a dense array of any of the three forms.
         dense: Any = answer
         if sparse.issparse(answer):
             dense = dense.toarray()
+            # A sparse matrix of one row or column is a vector.
             dense = dense.ravel() if 1 in dense.shape else dense
         elif isinstance(answer, tuple):
             dense = self._dense_pair(answer, n_features)
@@ -214,6 +216,7 @@ class UserNorm(Parameters, Norm):
                 f"{self._title}: the oracle's atom is {dense[wrong[0]]} at feature {wrong[0]}; "
                 "atoms must be finite"
             )
+        # An atom holds only its nonzero entries.
         columns = np.flatnonzero(dense)
         return Atom(columns, dense[columns].astype(np.float64))
 
@@ -259,6 +262,7 @@ class UserNorm(Parameters, Norm):
         for former in self._former:
             known = float(former.values @ z[former.columns])
             known = abs(known) if self.symmetric else known
+            # A difference within rounding does not count: it is relative to the lengths.
             longest = max(l2_norm(former.values), l2_norm(atom.values))
             if known > max(value, 0.0) + BEATEN * l2_norm(z) * longest:
                 raise ValueError(
