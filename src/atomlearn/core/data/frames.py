@@ -112,10 +112,10 @@ def frame_to_array(X: Any) -> NDArray[Any]:
 
     frame = as_frame(X)
     types = number_types(frame)
-    # Pairs of a column's name and type, with its NumPy type.
-    each = zip(frame.schema.items(), types, strict=True)
+    # The name and type of each column, and its NumPy type.
+    columns_and_types = zip(frame.schema.items(), types, strict=True)
     name = f"{library_of(X) or 'Arrow'} {type(X).__name__}"
-    _refuse(name, [column for column, type_ in each if type_ is None])
+    _refuse(name, [column for column, type_ in columns_and_types if type_ is None])
     number_kinds = [kind for kind in types if kind is not None]
     dtype = narrowest(number_kinds)
     if library_of(X) == "pandas":

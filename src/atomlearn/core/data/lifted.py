@@ -188,13 +188,13 @@ class RepeatedBlock(Block):
 
 
 @distinct_columns.register
-def _features(block: RepeatedBlock) -> tuple[Block, Columns]:
+def _distinct_repeated(block: RepeatedBlock) -> tuple[Block, Columns]:
     """Return the distinct features of a block, and the position among them of each column."""
     return block.base, block.positions
 
 
 @affine_block.register
-def _repeated(block: RepeatedBlock, means: Array, factors: Array) -> Block:
+def _affine_repeated(block: RepeatedBlock, means: Array, factors: Array) -> Block:
     """Return the block with columns (x_j - means_j) factors_j; copies of a feature stay shared.
 
     means, factors : (n_columns,). If copies of a feature have different ones, the block is made

@@ -14,12 +14,12 @@ from atomlearn.core.data.dense import DenseDesign
 from atomlearn.core.data.sparse import SparseDesign
 from atomlearn.core.interfaces import EPS, Array
 
-#: Asymmetry and negative eigenvalues up to this share of the largest entry count as rounding
+#: Asymmetry and negative eigenvalues up to this share of the largest entry are taken as rounding
 #: errors.
 ROUNDING = 1e-10
-#: Relative tolerance for rounded input: for the part of b outside of the range of Q, and for the
-#: ratio of diagonal entries of a Cholesky factor, below which Q counts as singular and is factored
-#: by its eigenvectors.
+#: Relative tolerance for rounded input, in two places: for the part of b outside of the range of Q;
+#: and for the ratio of diagonal entries of a Cholesky factor, below which Q is taken as singular and
+#: factored by its eigenvectors.
 SINGLE = 1e-6
 
 
@@ -116,6 +116,7 @@ def _blocks(gram: Any) -> tuple[list[Array], NDArray[np.int64]]:
     """
     if sp.issparse(gram):
         return _components(gram)
+    # A list of matrices is a list of blocks; any other list is the rows of one matrix.
     listed = isinstance(gram, list | tuple) and any(np.ndim(block) == 2 for block in gram)
     arrays = [np.asarray(block, dtype=np.float64) for block in (gram if listed else [gram])]
     for number, block in enumerate(arrays):

@@ -24,7 +24,7 @@ from atomlearn.core.interfaces.scores import affine_scores
 def affine_block(block: Block, means: Array, factors: Array) -> Block:
     """Return the block of the columns (x_j - means_j) factors_j; means, factors : (n_columns,).
 
-    It is a dense copy, unless the kind of block has a method of its own.
+    It is a dense copy, unless the kind of block has a better method.
     """
     array = block.dense() - means
     array *= factors

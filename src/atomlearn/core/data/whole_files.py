@@ -70,7 +70,10 @@ def write_together(folder: Path, files: Mapping[str, str], before: Iterable[str]
 
 
 def clear_left(path: Path) -> None:
-    """Delete the temporary files and folders of ``path`` whose processes no longer run."""
+    """Delete the temporary files and folders of ``path`` whose processes no longer run.
+
+    Processes that were killed leave such files.
+    """
     for entry in path.parent.glob(f"{glob.escape(path.name)}.*.new"):
         # The name is NAME.NUMBER.new, with the number of the process that wrote it.
         number = entry.name.split(".")[-2]

@@ -95,6 +95,7 @@ class Concatenated(Design):
         # one vector needs a score for all vectors.
         for design, (a, b) in zip(self.designs, pairwise(self._starts.tolist()), strict=True):
             above = design.scores_above(V, bounds, affine and (affine[0][a:b], affine[1][a:b]))
+            # The columns of the large scores of each vector, then of any vector.
             large = [z.above(bound)[0] for z, bound in zip(above, bounds.tolist(), strict=True)]
             distinct = np.unique(np.concatenate(large))
             columns.append(distinct + a)
@@ -177,7 +178,7 @@ class Counted(Forwarding):
     design : Design
     source : Counted, optional
         The counted design to whose count passes are added; parts of a design share its count.
-        None: a count of its own.
+        None: a separate count.
 
     Examples
     --------

@@ -7,7 +7,7 @@ import numpy as np
 from atomlearn.core.interfaces import EPS, Array
 
 #: Dividing u_i = s_i a_i by s_i, where a_i is on the edge of the domain, may give a point outside
-#: by a rounding error or two. Points beyond this relative tolerance count as outside.
+#: by a rounding error or two. Points beyond this relative tolerance are outside.
 EDGE_TOLERANCE = 16 * EPS
 
 
@@ -41,7 +41,7 @@ def slopes_within(low: float, high: float, dual: Array, weight: Array) -> Array 
     """
     slope = per_unit_weight(dual, weight)
     edge = 1.0 + EDGE_TOLERANCE
-    # Written as "not all inside" rather than "any outside", so that NaN counts as outside.
+    # "Not all inside" instead of "any outside": comparisons with NaN are False, so NaN is outside.
     if slope is None or not np.all((slope >= edge * low) & (slope <= edge * high)):
         return None
     return np.clip(slope, low, high, out=slope)

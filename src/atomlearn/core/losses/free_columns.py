@@ -29,8 +29,8 @@ class FreeColumns(Around):
 
     z = X w are the predictions of the penalized columns; g (q,) are the coefficients of the
     unpenalized columns Z, and b is the intercept. Solvers see only f~, a convex loss of z. Its
-    gradient v satisfies Z'v = 0 (and sum v = 0 with an intercept), so that the dual point is
-    feasible for the unpenalized columns and the duality gap is that of the whole problem.
+    gradient v satisfies Z'v = 0, and sum v = 0 with an intercept. So the dual point is feasible for
+    the unpenalized columns, and the duality gap holds for the whole problem.
 
     Parameters
     ----------
@@ -47,9 +47,9 @@ class FreeColumns(Around):
     is computed by Newton's method with a line search, in O(n r^2) per step for r basis vectors,
     and in one step for the squared loss. The conjugate of f~ is f*(u) if Q'u = 0 and infinite
     otherwise, since f~ is constant along Q. If Newton's method ends with a small Q'u != 0, the
-    entries of u are multiplied by factors near 1 and at most 1 that make Q'u = 0; u then stays in
-    the domain of f*, which is convex and contains 0. The remaining rounding error of Q'u is added
-    to the gap (``slack``).
+    entries of u are multiplied by factors near 1 and at most 1 that make Q'u = 0. So u stays in the
+    domain of f*, which is convex and contains 0. The remaining rounding error of Q'u is added to
+    the gap (``slack``).
 
     References
     ----------
@@ -133,7 +133,8 @@ class FreeColumns(Around):
     def part(self, rows: Rows | slice) -> Loss:
         """Return the loss of the samples ``rows`` only.
 
-        Its unpenalized columns are restricted to these samples, and get coefficients of their own.
+        Its unpenalized columns are restricted to these samples, and their coefficients are fitted
+        again.
         """
         n = self.columns.shape[0]
         if isinstance(rows, slice) and rows.indices(n) == (0, n, 1):

@@ -80,7 +80,7 @@ class PowerVariance(LogLink):
         """Return argmin_b f(z + b), z = ``linear``, by a formula; s = ``weight``.
 
         It is log (sum_i s_i y_i exp(-B z_i) / sum_i s_i exp(A z_i)). If all targets are 0, it is a
-        shift at which all means underflow. ``start`` is not needed.
+        shift at which all means underflow. ``start`` is not needed. A and B are ``exponents``.
         """
         A, B = self.exponents
         is_positive = (weight > 0.0) & (y > 0.0)
@@ -93,8 +93,8 @@ class PowerVariance(LogLink):
     def value(self, y: Array, prediction: Array, weight: Array) -> float:
         """Return f(z) = sum_i s_i loss(y_i, z_i) at z = ``prediction``.
 
-        y are the targets, and s = ``weight`` the sample weights. The class has the formula of the
-        loss.
+        y are the targets, and s = ``weight`` the sample weights. With A, B = ``exponents`` and d =
+        z - log y, loss(y, z) = y^A (expm1(A d) / A + expm1(-B d) / B), and exp(A z) / A at y = 0.
         """
         (A, B) = self.exponents
         z = where_weighted(prediction, weight)
@@ -113,7 +113,7 @@ class PowerVariance(LogLink):
         """Return the gradient s_i (exp(A z_i) - y_i exp(-B z_i)) at z = ``prediction``.
 
         It has shape (n_samples,). y are the targets, and s = ``weight`` the sample weights.
-        Exponents that are too large are cut: see ``LARGEST_EXPONENT``.
+        Exponents that are too large are cut: see ``LARGEST_EXPONENT``. A and B are ``exponents``.
         """
         (A, B) = self.exponents
         z = where_weighted(prediction, weight)
@@ -125,7 +125,7 @@ class PowerVariance(LogLink):
     def curvature(self, y: Array, prediction: Array, weight: Array) -> Array:
         """Return f'' at z = ``prediction``: s_i (A exp(A z_i) + B y_i exp(-B z_i)), (n_samples,).
 
-        y are the targets, and s = ``weight`` the sample weights.
+        y are the targets, and s = ``weight`` the sample weights. A and B are ``exponents``.
         """
         (A, B) = self.exponents
         z = where_weighted(prediction, weight)

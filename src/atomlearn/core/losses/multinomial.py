@@ -33,9 +33,9 @@ class Multinomial(Loss):
 
     Notes
     -----
-    The gradient is U_ij = s_i (P_ij - Y_ij), where P holds the probabilities of the classes. So a
-    dual point must make P_ij = Y_ij + U_ij / s_i probabilities, >= 0 with rows that sum to 1; there
-    the conjugate is sum_i s_i sum_j P_ij log P_ij, and elsewhere it is infinite.
+    The gradient is U_ij = s_i (P_ij - Y_ij), where P holds the probabilities of the classes. The
+    conjugate of a dual point U is finite if P_ij = Y_ij + U_ij / s_i are probabilities, >= 0 with
+    rows that sum to 1. There it is sum_i s_i sum_j P_ij log P_ij.
 
     References
     ----------
@@ -168,7 +168,7 @@ class Multinomial(Loss):
         sums_to_zero = np.abs(U.sum(axis=1)) <= EDGE_TOLERANCE * self.n_classes * np.abs(U).sum(
             axis=1
         )
-        # Written as "not all inside" rather than "any outside", so that NaN counts as outside.
+        # "Not all inside" instead of "any outside": comparisons with NaN are False, so NaN is outside.
         if not (np.all(-tolerances <= P) and np.all(sums_to_zero)):
             return float("inf")
         np.clip(P, 0.0, 1.0, out=P)
@@ -199,8 +199,8 @@ class Multinomial(Loss):
     def coupling(self, y: Array, prediction: Array, weight: Array) -> tuple[Array, Any]:
         """Return c_ij = s_i P_ij, flattened, and K with Hessian diag(c) - K K'.
 
-        P are the class probabilities at ``prediction``. y are the targets, and s = ``weight`` the
-        sample weights. K is sparse with one column per row i of Z, which holds sqrt(s_i) P_i.
+        P are the class probabilities at Z = ``prediction``. y are the targets, and s = ``weight``
+        the sample weights. K is sparse with one column per row i of Z, which holds sqrt(s_i) P_i.
         """
         P = self.probabilities(prediction)
         s = self.rows(weight)[:, :1]

@@ -128,7 +128,7 @@ class NegativeBinomial(LogLink):
         theta = float(self.theta)
         if a is None:
             return float("inf")
-        # Written as "not all inside" rather than "any outside", so that NaN counts as outside.
+        # "Not all inside" instead of "any outside": comparisons with NaN are False, so NaN is outside.
         edge = 1.0 + EDGE_TOLERANCE
         if not np.all((a >= -edge * y) & (a <= edge * theta)):
             return float("inf")

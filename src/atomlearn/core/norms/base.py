@@ -147,7 +147,10 @@ class Wrapper(VectorNorm):
         return self._around(checked_norm(type(self).__name__, self.norm).on(n_features, shape))
 
     def with_names(self, names: Sequence[str]) -> Norm:
-        """Return this norm with column names in the inner norm replaced by column indices."""
+        """Return this norm with column names in the inner norm replaced by column indices.
+
+        names : the names of all columns, in order.
+        """
         return self._around(self.norm.with_names(names))
 
     def candidates(self, n_samples: int, n_features: int) -> list[Norm]:
@@ -205,7 +208,10 @@ class RatedNorm(VectorNorm):
         return Partition.of(self.groups, n_features, type(self).__name__)
 
     def with_names(self, names: Sequence[str]) -> Self:
-        """Return the same norm with names and patterns of columns replaced by indices."""
+        """Return the same norm with names and patterns of columns replaced by indices.
+
+        names : the names of all columns, in order.
+        """
         groups = named_groups(self.groups, names, type(self).__name__)
         return self if groups is self.groups else self.replaced(groups=groups)
 

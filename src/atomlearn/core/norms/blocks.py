@@ -120,7 +120,7 @@ class Blocks(VectorNorm):
         return np.concatenate(chosen)
 
     def best_atom(self, scores: Scores) -> Atom:
-        """Return the best atom (unit vector a with the largest <a, z>) for the scores z.
+        """Return the best atom (vector a of norm 1 with the largest <a, z>) for the scores z.
 
         It is the best atom of the block with the largest polar (dual norm of its scores).
         """

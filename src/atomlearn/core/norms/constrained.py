@@ -97,7 +97,10 @@ class Constrained(VectorNorm):
         return Constrained(rows)
 
     def with_names(self, names: Sequence[str]) -> Constrained:
-        """Return the same norm with names of columns, in A and in ``norm``, replaced by indices."""
+        """Return the same norm with names of columns, in A and in ``norm``, replaced by indices.
+
+        names : the names of all columns, in order.
+        """
         inner = as_norm(self.norm).with_names(names)
         return Constrained(_named_rows(self.A, names), self.upper, self.lower, inner)
 

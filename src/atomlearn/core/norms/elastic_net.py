@@ -83,7 +83,8 @@ class ElasticNetNorm(VectorNorm):
     def polar(self, scores: Scores) -> float:
         """Return ||S(z, theta)||_2 + sqrt k theta, the polar (dual norm) of the scores z.
 
-        S(z, theta) is the soft threshold, at the theta of the class docstring.
+        S(z, theta) is the soft threshold, at the theta where its l1 norm is sqrt k times its l2
+        norm.
         """
         values, theta = self._best_atom(scores)[1:]
         return l2_norm(soft_threshold(values, theta)) + self._root() * theta
@@ -216,9 +217,9 @@ def _balanced_jacobian(
 
     It is ratio * (P - u u' - q q' / (m - k)) + a u u'. Here u = ``direction`` has m nonzero
     (active) entries, P is the diagonal projection on them, and q = sign(v) - sqrt k u on them.
-    ``ratio`` is the gauge of the result over the length of the soft-thresholded v. a is the
-    derivative of that gauge with respect to the polar (dual norm) of v: 1, 1 / (1 + amount) or 0,
-    depending on ``form``.
+    ``ratio`` is the gauge of the result, divided by the length of the soft-thresholded v. The
+    number a is the derivative of that gauge with respect to the polar (dual norm) of v. It depends
+    on ``form``: 1 for "penalized", 1 / (1 + amount) for "squared", and 0 for "constrained".
     """
     active = direction != 0
     count = int(np.count_nonzero(active))

@@ -33,7 +33,7 @@ MAX_STEPS = 100
 
 
 class Exclusive(VectorNorm):
-    """gauge of conv { w : ||w||_2 <= 1, at most k columns of each group in w }.
+    """The gauge of conv { w : ||w||_2 <= 1, w has at most k nonzero columns of each group }.
 
     gauge(w)^2 = sum_g ||w_g||_k^2, where ||.||_k is the k-support norm (see ``KSupport``). The
     columns of a group compete with each other, and not with columns of other groups, so that a few
@@ -46,8 +46,8 @@ class Exclusive(VectorNorm):
     Parameters
     ----------
     groups : list of index lists, mapping of names to lists, or label array
-        Disjoint groups of columns; a column in no list, or with a negative label, is a group of
-        its own. Lists may contain column names or patterns ("chr7_*") if the columns of X have
+        Disjoint groups of columns; a column in no list, or with a negative label, is a
+        singleton group. Lists may contain column names or patterns ("chr7_*") if the columns of X have
         names.
     k : int or list of int, default=1
         Columns of each group in an atom; one number, or one for each listed group.
@@ -85,7 +85,10 @@ class Exclusive(VectorNorm):
         return self if listed is self.groups else Exclusive(listed, sizes)
 
     def with_names(self, names: Sequence[str]) -> Exclusive:
-        """Return the same norm with names and patterns of columns replaced by indices."""
+        """Return the same norm with names and patterns of columns replaced by indices.
+
+        names : the names of all columns, in order.
+        """
         groups = named_groups(self.groups, names, "Exclusive")
         return self if groups is self.groups else Exclusive(groups, self.k)
 

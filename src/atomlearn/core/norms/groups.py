@@ -28,7 +28,7 @@ class Groups(RatedNorm):
         group. Lists may contain column names or patterns ("dose_*") if the columns of X have names.
     weights : None, "sqrt_size" or array-like
         One weight for each listed group, in the order of the lists, or in the sorted order of the
-        labels; as in ``L1``, 0 leaves a group unpenalized and inf leaves it out. None: all ones.
+        labels. As in ``L1``, 0 leaves a group unpenalized and inf leaves it out. None: all ones.
         "sqrt_size": the square root of the number of columns, which keeps large groups from being
         cheaper for each column. Columns in no group have weight 1.
 
@@ -62,8 +62,8 @@ class Groups(RatedNorm):
     def as_groups(self, n_features: int, nonnegative: bool = False) -> GroupWeights | None:
         """Return the groups and weights of the norm; None if some weight is 0 or infinite.
 
-        ``nonnegative`` asks for the groups of a norm of w >= 0; this norm is none: None.
-        n_features : the number of all columns.
+        With ``nonnegative``, the groups of a norm of w >= 0 are requested: None, as this norm is
+        not one. n_features : the number of all columns.
         """
         partition, weights = self.parts(n_features)
         if nonnegative or not _priced(weights):

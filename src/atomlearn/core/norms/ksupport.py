@@ -16,12 +16,13 @@ from atomlearn.core.norms.vectors import to_float64
 
 
 class KSupport(RatedNorm):
-    """gauge of conv { w : ||w||_2 <= 1, w is zero outside k coordinates (or k groups) }.
+    """The gauge of conv { w : ||w||_2 <= 1, w is zero outside k coordinates (or k groups) }.
 
-    Its polar is the l2 norm of the k largest |z_j| (of the k groups of largest ||z_g||_2). k = 1
-    is the l1 norm (the group lasso), k >= the number of coordinates the l2 norm. ``value`` is [A]
-    Proposition 2.1, and ``prox_squared`` [A] Algorithm 1 with step = 1 / beta. With k = B, the
-    squared form is the problem of [T], and ``scaling`` is its d.
+    Its polar (dual norm) is the l2 norm of the k largest |z_j|, or of the k groups with the largest
+    ||z_g||_2. With k = 1 it is the l1 norm (the group lasso), and with k >= the number of
+    coordinates the l2 norm. ``value`` is [A] Proposition 2.1, and ``prox_squared`` is [A] Algorithm
+    1 with step = 1 / beta. With k = B, the squared form is the problem of [T], whose d is
+    ``scaling``.
 
     Parameters
     ----------
@@ -30,8 +31,8 @@ class KSupport(RatedNorm):
         total. None: cross-validated estimators choose k together with alpha; other estimators and
         functions need a k.
     groups : None, list of index lists, or label array
-        Disjoint groups of columns; a column in no list, or with a negative label, is a group of
-        its own. The norm is then the k-support norm of the vector of group l2 norms. Do not
+        Disjoint groups of columns; a column in no list, or with a negative label, is a
+        singleton group. The norm is then the k-support norm of the vector of group l2 norms. Do not
         change the lists in place, but set the parameter again.
 
     References
@@ -135,8 +136,8 @@ class KSupport(RatedNorm):
     def thresholds(self, w: Array, columns: Columns, n_features: int) -> float:
         """Return t for which w_j = 0 stays optimal while |z_j| <= multiplier * t; see ``Norm``.
 
-        w : the nonzero coefficients. t = (T / (k - q)) / gauge(w), with d the scaling of
-        ``scaling``, T the sum of |w_j| over 0 < d_j < 1, and q the number of d_j = 1. It is 0 if at
+        w : the nonzero coefficients. t = (T / (k - q)) / gauge(w). Here d is the scaling of
+        ``scaling``, T the sum of |w_j| over 0 < d_j < 1, and q the number of d_j = 1. t is 0 if at
         most k entries are not zero. With groups it is 0, because a zero entry of an active group
         always wants to enter. The result is the same for all ``columns``, the zeros of w;
         ``n_features`` is the number of all.
@@ -149,7 +150,10 @@ class KSupport(RatedNorm):
 
 
 def sizes(largest: int) -> list[int]:
-    """Return 1, 2, 3, 5, 8, ..., ``largest``: a grid with ratios of at most 1.6."""
+    """Return the grid 1, 2, 3, 5, 8, ..., ``largest``, from which cross-validation chooses k.
+
+    It is geometric, with ratios of at most 1.6, and rounded to whole numbers.
+    """
     count = 1 + math.ceil(math.log(max(largest, 1)) / math.log(1.6))
     grid: list[int] = (
         np.unique(np.rint(np.geomspace(1, max(largest, 1), count))).astype(int).tolist()

@@ -23,12 +23,15 @@ MAX_STEPS = 100
 class ConstraintExcess(Excess):
     """The conjugate term E(t) of linear constraints A w <= b, or = b, and bounds on single w_j.
 
-    E(t) is the minimum over multipliers m of b'm + sum over bounded sides of
-    width_j max(+-(z - A'm)_j - t p_j, 0), subject to +-(z - A'm)_j <= t p_j on the sides without a
-    bound. A side is one sign of one w_j, and p are the weights of the l1 norm. m >= 0 for
-    inequalities, and of either sign for equations. ``best`` finds m by a linear program over a few
-    columns; columns that violate its solution are added until there are none. The numbers of a
-    proof are then computed from m over all columns, with a bound on rounding, and hold for any m.
+    A side is one sign (+1 or -1) of one w_j. E(t) is a minimum over multipliers m:
+
+        min b'm + sum over bounded sides of width_j max(sign (z - A'm)_j - t p_j, 0)
+        subject to sign (z - A'm)_j <= t p_j on the sides without a bound.
+
+    Here p are the weights of the l1 norm. m >= 0 for inequalities, and of either sign for
+    equations. ``best`` finds m by a linear program over a few columns; columns that violate its
+    solution are added until there are none. The numbers of a proof are then computed from m over
+    all columns, with a bound on rounding, and hold for any m.
 
     z : (n_features,) scores. sides : weights and bounds of single columns. A : (n_rows, n_features)
     and b : (n_rows,), the constraints. equal : (n_rows,), which rows are equations.
@@ -177,7 +180,7 @@ class ConstraintExcess(Excess):
             tangents = [end[1] + end[2] * (t - end[0]) for end in (left, right) if end]
             if tangents and value <= max(tangents) + 1e-13 * abs(value) and left and right:
                 return
-            # The derivative of the whole objective tells on which side of the minimum t is.
+            # The derivative of the whole objective shows on which side of the minimum t is.
             point = t, value, derivative
             if derivative + slope * t >= 0.0:
                 right = point
@@ -381,6 +384,7 @@ def constrained_point(
         target = np.where(equal, slope, np.minimum(multipliers, slope))
         if (np.abs(target) <= rounding).all():
             break
+        # A step of Newton's method, kept within the allowed multipliers.
         moves = current.jacobian().diagonal
         direction = _newton(A, moves, slope, multipliers, equal)
         length = _length(v, step, sides, A, b, multipliers, direction)
@@ -429,6 +433,7 @@ def _newton(
     """
     image = A * moves
     hessian = image @ image.T
+    # A small multiple of the identity keeps the factor finite for redundant constraints.
     ridge = 1e-14 * float(np.trace(hessian)) + 1e-12
     root = np.linalg.cholesky(hessian + ridge * np.eye(slope.size))
     direction = -np.linalg.solve(root.T, np.linalg.solve(root, slope))

@@ -163,10 +163,10 @@ class OWL(VectorNorm):
 def _block_jacobian(v: Array, order: Columns, edges: NDArray[Any], sizes: Array) -> ProxJacobian:
     """Return the Jacobian of the OWL proximal map at v (n,): s s' / size for each block of ties.
 
-    A block is a set of entries that get the same magnitude, the mean of their magnitudes, and s are
-    the signs of v in it. order : the columns by decreasing |v|. edges : the positions in that order
-    where blocks begin, and n. sizes : the sorted magnitudes of the result; blocks of magnitude 0
-    have no part in the Jacobian.
+    A block is a set of entries whose results have one magnitude, the mean of their magnitudes. s
+    are the signs of v in the block. order : the columns by decreasing |v|. edges : the positions in
+    that order where blocks begin, and n. sizes : the sorted magnitudes of the result. Blocks of
+    magnitude 0 have no part in the Jacobian.
     """
     diagonal = np.zeros(v.size)
     factors = []

@@ -1,4 +1,4 @@
-"""Parameters of a norm: what ``get_params``, ``set_params``, ``repr`` and ``==`` are made of."""
+"""Parameters of a norm, from which ``get_params``, ``set_params``, ``repr`` and ``==`` follow."""
 
 from __future__ import annotations
 

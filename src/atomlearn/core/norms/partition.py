@@ -32,8 +32,8 @@ class Membership:
     starts : (n_sets + 1,) int64
         The position in ``members`` where each set starts, and m.
     n_listed : int
-        The number of sets that the user gave. They come first. Each feature that is in none of
-        them is a set of its own, and these sets follow.
+        The number of sets that the user gave. They come first. Each other feature is
+        a set of one, and these sets follow.
     names : tuple[str, ...], optional
         The names of the listed sets, or None.
     """
@@ -111,7 +111,7 @@ def membership_of(groups: Any, n_features: int, owner: str) -> Membership:
         )
     sets = Membership(members, starts.astype(np.int64), starts.size - 1, names)
     members = _checked_members(sets, n_features, owner)
-    # Each feature in no set becomes a set of its own.
+    # Each feature in no set becomes a set of one.
     singletons = np.flatnonzero(np.bincount(members, minlength=n_features) == 0)
     members = np.concatenate([members, singletons])
     starts = np.concatenate([starts, starts[-1] + 1 + np.arange(singletons.size)]).astype(np.int64)

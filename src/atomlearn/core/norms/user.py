@@ -23,10 +23,10 @@ BEATEN = 1e-9
 class UserNorm(Parameters, Norm):
     """gauge(w) = min { sum_h c_h : w = sum_h c_h a_h, c >= 0 }, the atomic norm of a user's oracle.
 
-    The atoms a_h are known only through the oracle, a function that returns an atom a with the
-    largest inner product <a, z> for given scores z (a linear minimization oracle, as in
-    Frank-Wolfe methods). That maximum is the polar of the gauge at z, also called its dual norm
-    or support function. Fits, paths, cross-validation and the certificate need nothing else;
+    The atoms a_h are known only through the oracle: a function that returns an atom a with the
+    largest inner product <a, z> for given scores z. (It is a linear minimization oracle, as in
+    Frank-Wolfe methods.) That maximum is the polar of the gauge at z, also called its dual norm
+    or support function. Fits, paths, cross-validation and duality gaps need nothing else;
     ``solvers.AtomGeneration`` computes them.
 
     Parameters

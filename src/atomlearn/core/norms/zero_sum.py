@@ -70,7 +70,10 @@ class ZeroSum(VectorNorm):
         return self if sets is self.groups else ZeroSum(sets)
 
     def with_names(self, names: Sequence[str]) -> ZeroSum:
-        """Return the same norm with names and patterns of columns replaced by indices."""
+        """Return the same norm with names and patterns of columns replaced by indices.
+
+        names : the names of all columns, in order.
+        """
         groups = named_groups(self.groups, names, "ZeroSum")
         return self if groups is self.groups else ZeroSum(groups)
 
@@ -171,7 +174,7 @@ class ZeroSum(VectorNorm):
     def _sets(self, n_features: int) -> Membership:
         """Return the compositions, disjoint sets of columns; one set of all columns by default.
 
-        Columns in no composition are sets of their own, after the listed ones. n_features : the
+        Each column in no composition is a set of one, after the listed sets. n_features : the
         number of all columns.
         """
         if self.groups is None:
