@@ -198,6 +198,7 @@ def _products(block: Block, columns: NDArray[Any], chosen: Columns) -> NDArray[A
     products = np.empty((columns.shape[1], chosen.size), columns.dtype)
     is_packed = block.traits.bytes_an_entry < 4.0
     is_dense = is_packed or (block.stored() is not None and not block.traits.is_sparse)
+    # One product with a vector at a time, which reads the block in its format.
     if not is_dense or columns.shape[1] == 1:
         block = block.gather(chosen)
         for row, column in zip(products, columns.T, strict=True):

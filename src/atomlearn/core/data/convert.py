@@ -41,6 +41,11 @@ def as_design(X: object, *, check_finite: bool = True) -> Design:
     check_finite : bool, default=True
         Refuse NaN and infinity (one pass over the data, no copy). A Design is never checked.
 
+    Returns
+    -------
+    Design
+        X itself if it is a Design.
+
     Raises
     ------
     ValueError, TypeError

@@ -18,8 +18,8 @@ from atomlearn.core.interfaces import EPS, Array
 #: errors.
 ROUNDING = 1e-10
 #: Relative tolerance for rounded input, in two places: for the part of b outside of the range of Q;
-#: and for the ratio of diagonal entries of a Cholesky factor, below which Q is taken as singular and
-#: factored by its eigenvectors.
+#: and for the ratio of diagonal entries of a Cholesky factor, below which Q is taken as singular
+#: and factored by its eigenvectors.
 SINGLE = 1e-6
 
 

@@ -29,6 +29,11 @@ def part_of(
     columns : array of int, optional
         In increasing order, without repeats. None: all of them.
 
+    Returns
+    -------
+    Design
+        Of the selected rows and columns, without a copy of X.
+
     Notes
     -----
     If the design cannot select rows itself (``with_rows`` is None), scores of some rows take a pass

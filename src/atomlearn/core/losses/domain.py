@@ -41,7 +41,7 @@ def slopes_within(low: float, high: float, dual: Array, weight: Array) -> Array 
     """
     slope = per_unit_weight(dual, weight)
     edge = 1.0 + EDGE_TOLERANCE
-    # "Not all inside" instead of "any outside": comparisons with NaN are False, so NaN is outside.
+    # "Not all inside" instead of "any outside", because no comparison holds for NaN.
     if slope is None or not np.all((slope >= edge * low) & (slope <= edge * high)):
         return None
     return np.clip(slope, low, high, out=slope)

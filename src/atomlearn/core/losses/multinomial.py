@@ -153,8 +153,8 @@ class Multinomial(Loss):
     def conjugate(self, y: Array, dual: Array, weight: Array) -> float:
         """Return f*(u) = sum_i s_i sum_j P_ij log P_ij for P = Y + U / s, U = ``dual`` as a matrix.
 
-        s = ``weight``. The result is ``inf`` if a row of P is not a vector of probabilities. y : Y,
-        flattened.
+        y is Y, flattened row after row, and s = ``weight``. The result is ``inf`` if a row of P is
+        not a vector of probabilities.
         """
         share = per_unit_weight(dual, weight)
         if share is None:
@@ -168,7 +168,7 @@ class Multinomial(Loss):
         sums_to_zero = np.abs(U.sum(axis=1)) <= EDGE_TOLERANCE * self.n_classes * np.abs(U).sum(
             axis=1
         )
-        # "Not all inside" instead of "any outside": comparisons with NaN are False, so NaN is outside.
+        # "Not all inside" instead of "any outside", because no comparison holds for NaN.
         if not (np.all(-tolerances <= P) and np.all(sums_to_zero)):
             return float("inf")
         np.clip(P, 0.0, 1.0, out=P)

@@ -128,7 +128,7 @@ class NegativeBinomial(LogLink):
         theta = float(self.theta)
         if a is None:
             return float("inf")
-        # "Not all inside" instead of "any outside": comparisons with NaN are False, so NaN is outside.
+        # "Not all inside" instead of "any outside", because no comparison holds for NaN.
         edge = 1.0 + EDGE_TOLERANCE
         if not np.all((a >= -edge * y) & (a <= edge * theta)):
             return float("inf")

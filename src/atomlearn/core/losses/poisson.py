@@ -59,7 +59,7 @@ class Poisson(PowerVariance):
         It is m log m - m - y log y + y with m = y + a >= 0; None if some m < 0. Changes ``slope``.
         y : counts.
         """
-        # "Not all inside" instead of "any outside": comparisons with NaN are False, so NaN is outside.
+        # "Not all inside" instead of "any outside", because no comparison holds for NaN.
         if not np.all(slope >= -y * (1.0 + EDGE_TOLERANCE)):
             return None
         np.maximum(slope, -y, out=slope)

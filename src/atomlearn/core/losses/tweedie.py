@@ -75,7 +75,7 @@ class Tweedie(PowerVariance):
         A, B = self.exponents
         is_positive = y > 0.0
         # At y = 0 the loss is exp(A z) / A, which has no negative slopes.
-        # "Not all inside" instead of "any outside": comparisons with NaN are False, so NaN is outside.
+        # "Not all inside" instead of "any outside", because no comparison holds for NaN.
         if not (np.all(slope[~is_positive] >= 0.0) and np.isfinite(slope).all()):
             return None
         result = np.empty_like(slope)
@@ -164,7 +164,7 @@ class Gamma(PowerVariance):
         It is m log m - m + 1 + a log y with m = 1 - a >= 0; None if some a > 1. Changes ``slope``.
         y : targets > 0.
         """
-        # "Not all inside" instead of "any outside": comparisons with NaN are False, so NaN is outside.
+        # "Not all inside" instead of "any outside", because no comparison holds for NaN.
         if not np.all(slope <= 1.0 + EDGE_TOLERANCE):
             return None
         np.minimum(slope, 1.0, out=slope)

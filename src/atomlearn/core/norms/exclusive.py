@@ -47,8 +47,8 @@ class Exclusive(VectorNorm):
     ----------
     groups : list of index lists, mapping of names to lists, or label array
         Disjoint groups of columns; a column in no list, or with a negative label, is a
-        singleton group. Lists may contain column names or patterns ("chr7_*") if the columns of X have
-        names.
+        singleton group. Lists may contain column names or patterns ("chr7_*") if the columns of X
+        have names.
     k : int or list of int, default=1
         Columns of each group in an atom; one number, or one for each listed group.
 

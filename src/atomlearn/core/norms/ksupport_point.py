@@ -85,6 +85,7 @@ class Pattern:
 
     def gauge(self) -> float:
         """Return gauge(w), with gauge(w)^2 = sum over d_j > 0 of w_j^2 / d_j."""
+        # w_j = v_j / (1 + mu) if d_j = 1; the other entries add K level^2, K = ``budget``.
         largest = self.v[self.ones] / (1.0 + self.mu)
         return math.sqrt(float(largest @ largest) + self.budget * self.level**2)
 
