@@ -226,6 +226,11 @@ class CachedBlock(Block):
     does; the columns are the cache for features of [T] section 5.5. A block made by ``append``
     shares the cached arrays, so use only the latest one.
 
+    Parameters
+    ----------
+    inner : Block
+        The columns A.
+
     Examples
     --------
     >>> import numpy as np

@@ -24,6 +24,7 @@ def part_of(
     Parameters
     ----------
     design : Design
+        The data matrix X.
     rows : array of int, or boolean mask, optional
         In any order, repeats allowed. None: all of them.
     columns : array of int, optional
@@ -65,7 +66,9 @@ class RowSubset(Forwarding):
     Parameters
     ----------
     design : Design
+        The data matrix X.
     rows : array of int, or boolean mask of length n_samples
+        The rows to keep, in this order.
 
     Notes
     -----
@@ -164,6 +167,7 @@ class ColumnSubset(Derived):
     Parameters
     ----------
     design : Design
+        The data matrix X.
     columns : array of int64, increasing
         The columns to keep; column i of this design is ``columns[i]`` of the other.
 

@@ -26,6 +26,15 @@ class ShiftedScores(Scores):
     A ridge penalty adds tau * w to the gradient, which shifts only the scores of non-zero
     coefficients. ``top(count)`` requests count + len(columns) scores of the base, so it is exact.
 
+    Parameters
+    ----------
+    base : Scores
+        The scores z.
+    columns : (m,) int64, distinct
+        The columns with a shift.
+    shift : (m,) float64
+        The number subtracted from each of their scores.
+
     Examples
     --------
     >>> import numpy as np
@@ -103,6 +112,11 @@ class ShiftedScores(Scores):
 class ConcatenatedScores(Scores):
     """The scores of concatenated designs, X = [X_1, X_2, ...].
 
+    Parameters
+    ----------
+    parts : sequence of Scores
+        The scores of X_1, X_2, ...
+
     Examples
     --------
     >>> import numpy as np
@@ -147,8 +161,11 @@ class FoundScores(Scores):
     Parameters
     ----------
     columns : (f,) int64, increasing
+        The columns whose scores are known.
     values : (f,) float64
+        Their scores.
     bound : float
+        The magnitude from which all scores are known.
     n_columns : int
         Number of all columns of X.
 

@@ -27,6 +27,11 @@ class SparseDesign(Design):
     Data in CSR is converted to CSC once, when columns or several scores at a time are requested:
     each search for a column in CSR would take as long as a pass.
 
+    Parameters
+    ----------
+    X : CSC or CSR array or matrix, (n_samples, n_features)
+        float32 or float64; ``as_design`` converts other types and formats.
+
     Examples
     --------
     >>> import numpy as np

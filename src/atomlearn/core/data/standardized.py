@@ -37,8 +37,9 @@ class Affine(Derived):
     Parameters
     ----------
     design : Design
+        The data matrix X, with the columns x_j.
     means, scales, factors : (n_features,) float64
-        ``factors`` are 1 / scales, but 0 if a column is to vanish.
+        One number for each column. ``factors`` are 1 / scales, but 0 for columns that become 0.
     """
 
     def __init__(self, design: Design, means: Array, scales: Array, factors: Array) -> None:

@@ -176,6 +176,7 @@ class Counted(Forwarding):
     Parameters
     ----------
     design : Design
+        The data matrix X, to which all calls are passed on.
     source : Counted, optional
         The counted design to whose count passes are added; parts of a design share its count.
         None: a separate count.

@@ -105,8 +105,9 @@ class Offset(Around):
     Parameters
     ----------
     inner : Loss
+        f, the loss of predictions that include the offset.
     offset : (n_samples,) float64
-        One finite number a prediction.
+        One finite number for each prediction.
 
     Notes
     -----

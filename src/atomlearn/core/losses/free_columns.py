@@ -35,6 +35,7 @@ class FreeColumns(Around):
     Parameters
     ----------
     inner : Loss
+        f, the loss of predictions that include the unpenalized columns.
     columns : (n_samples, q) float64, or a sparse array
         Z. Columns may be collinear, also with the intercept. The columns of a sparse array must
         be orthogonal, as the intercepts of several tasks are (``of_tasks``).
@@ -107,7 +108,10 @@ class FreeColumns(Around):
 
     @property
     def curvature_bounds(self) -> tuple[float, float]:  # type: ignore[override]
-        """Bounds on f'': 0, since f~ is constant along the columns, and the inner upper bound."""
+        """Bounds on f'' of the loss with the free columns fitted: 0, and the inner upper bound.
+
+        The lower bound is 0, because the loss is constant along the unpenalized columns.
+        """
         return 0.0, self.inner.curvature_bounds[1]
 
     @property
@@ -151,7 +155,8 @@ class FreeColumns(Around):
         """Return the gradient u of f~ at z = ``prediction``, (n_samples,).
 
         It is the gradient of f at the optimal coefficients, with Q'u = 0 to rounding. ``weight``
-        are the sample weights. y : the targets.
+        are the sample weights. y : the targets. f~(z) = min_c f(z + Q c) is the loss f with the
+        unpenalized columns fitted.
         """
         _, z, dual = self._optimal(y, prediction, weight)
         if dual is not None:
@@ -164,7 +169,8 @@ class FreeColumns(Around):
     def conjugate(self, y: Array, dual: Array, weight: Array) -> float:
         """Return the conjugate f~*(u) at u = ``dual``: f*(u) if Q'u = 0 to rounding, else ``inf``.
 
-        ``weight`` are the sample weights.
+        ``weight`` are the sample weights. f~(z) = min_c f(z + Q c) is the loss f with the
+        unpenalized columns fitted.
         """
         if not self._is_balanced(dual):
             return float("inf")
@@ -177,7 +183,8 @@ class FreeColumns(Around):
 
         u is the gradient at ``prediction``, and ``factor`` is in [0, 1]. Inner losses that couple
         samples have a formula for this case, which needs the predictions with the free columns.
-        y : targets; ``weight`` : sample weights.
+        y : targets; ``weight`` : sample weights. f~(z) = min_c f(z + Q c) is the loss f with the
+        unpenalized columns fitted.
         """
         if self.inner.coupled == 1:
             return self.conjugate(y, factor * dual, weight)
@@ -187,7 +194,10 @@ class FreeColumns(Around):
         return self.inner.conjugate_along(y, total, dual, weight, factor)
 
     def _is_balanced(self, dual: Array) -> bool:
-        """Return whether Q'u is zero to rounding, for u = ``dual``, so that f~*(u) is finite."""
+        """Return whether Q'u is zero to rounding, for u = ``dual`` and the basis Q.
+
+        Q spans the unpenalized columns. Only then is the conjugate of the loss finite at u.
+        """
         allowed = 64 * EDGE_TOLERANCE * float(np.sqrt(dual @ dual))
         return bool(np.all(np.abs(self._Q.T @ dual) <= allowed))
 
@@ -198,7 +208,8 @@ class FreeColumns(Around):
         Hessian of f~ is H - H Q (Q'H Q)^+ Q'H. c has shape (n_samples,), and K has one column per
         basis vector in addition to those of f. If f'' vanishes at a sample, H is replaced by its
         upper bound, because a quadratic model without curvature gives steps that are far too long.
-        y : targets; ``weight`` : sample weights.
+        y : targets; ``weight`` : sample weights. f~(z) = min_c f(z + Q c) is the loss f with the
+        unpenalized columns fitted.
         """
         z = self.whole(y, prediction, weight)
         largest_curvature = self.inner.curvature_bounds[1]
@@ -229,7 +240,8 @@ class FreeColumns(Around):
 
         u is ``dual``, and c are the coefficients of an optimum. The bound assumes that their norm
         is at most ten times this sum: the norm of the coefficients at this ``prediction``, plus the
-        norm of ``prediction``. y : targets; ``weight`` : sample weights.
+        norm of ``prediction``. y : targets; ``weight`` : sample weights. Q is the basis of the
+        unpenalized columns.
         """
         c = self._optimal(y, prediction, weight)[0]
         sizes = float(np.linalg.norm(c)) + float(np.linalg.norm(prediction))
@@ -258,7 +270,8 @@ class FreeColumns(Around):
         """Return c = argmin_c f(z + Q c), z + Q c, and a dual point or None, at z = ``prediction``.
 
         The result for the last arguments is cached, because value, gradient and curvature need it
-        in turn. y : targets; ``weight`` : sample weights.
+        in turn. y : targets; ``weight`` : sample weights. Q is the basis of the unpenalized
+        columns.
         """
         best: Best = self.last.of(
             lambda: self._searched(y, prediction, weight), y, weight, prediction
@@ -277,7 +290,7 @@ class FreeColumns(Around):
         ``slope`` Q'f' below 0.9 of its size. ``damping`` is the share of the upper bound of the
         Hessian that ``_step`` adds. It grows after short steps and falls after full ones. The
         search ends at a slope of 0 up to rounding, or when no step descends. y : targets;
-        ``weight`` : sample weights.
+        ``weight`` : sample weights. Q is the basis of the unpenalized columns.
         """
         Q = self._Q
         inner = self.inner
@@ -347,7 +360,7 @@ class FreeColumns(Around):
         z is ``prediction``. A dual point is returned if the inner loss minimizes along Q in closed
         form (``Loss.along``). Otherwise c is the better of two: the cached minimizer (a warm
         start), if f has curvature there, and c = -Q'z, which removes the component of z along Q.
-        y : targets; ``weight`` : sample weights.
+        y : targets; ``weight`` : sample weights. Q is the basis of the unpenalized columns.
         """
         Q = self._Q
         # Start at the coefficients of the last call, which are near the new ones in a path.
@@ -400,7 +413,8 @@ class FreeColumns(Around):
         A row u_i is one entry, or the entries of a sample that the loss couples, and Q_i are its
         rows of Q. A row is multiplied by 1 - t'Q_i'u_i / ||u_i||, where t is a least-squares
         solution. If some factors exceed 1, all of u is then divided by the largest factor of a row
-        that is not tiny: the conjugate must stay finite.
+        that is not tiny: the conjugate must stay finite. Q is the basis of the unpenalized columns,
+        (n_samples, r).
         """
         Q = self._Q
         coupled = self.inner.coupled

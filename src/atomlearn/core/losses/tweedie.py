@@ -82,13 +82,13 @@ class Tweedie(PowerVariance):
         a = slope[~is_positive]
         result[~is_positive] = (xlogy(a, a) - a) / A
         a = slope[is_positive]
-        counts = y[is_positive]
+        amounts = y[is_positive]
         # With z = log y + d, the derivative is y^A (exp(A d) - exp(-B d)).
-        scale = counts**A
+        scale = amounts**A
         d = _distance(a / scale, A, B)
         with np.errstate(over="ignore"):
             difference = np.expm1(A * d) / A + np.expm1(-B * d) / B
-        result[is_positive] = a * np.log(counts) + a * d - scale * np.maximum(difference, 0.0)
+        result[is_positive] = a * np.log(amounts) + a * d - scale * np.maximum(difference, 0.0)
         return result
 
 

@@ -34,6 +34,7 @@ class Blocks(VectorNorm):
     Parameters
     ----------
     norms : list of Norm
+        The norm of each block of columns.
     columns : list of index lists
         The columns of each norm; each column in exactly one block.
 

@@ -39,7 +39,9 @@ class Scaled(Wrapper):
     Parameters
     ----------
     norm : Norm
+        The inner norm.
     factor : float > 0
+        The number by which it is multiplied.
 
     References
     ----------

@@ -54,7 +54,10 @@ def l1_point(v: Array, weights: Array | float, amount: float, form: Form) -> Pro
         return float((np.abs(z) / weights).max(initial=0.0))
 
     def exact(offset: float, slope: float) -> float:
-        """Return the root theta of offset + slope theta = sum_j c_j max(|v_j| - theta c_j, 0)."""
+        """Return the root theta of offset + slope theta = sum_j c_j max(|v_j| - theta c_j, 0).
+
+        c = ``weights``; the right side is the gauge of v after a soft threshold at theta c.
+        """
         # The entries with |v_j| > theta c_j are the first ones by |v_j| / c_j. Each number of
         # first entries gives a candidate for theta, and the largest candidate is the root.
         sizes = np.abs(v)
@@ -90,7 +93,7 @@ def three_forms(
     start = penalized(v, 0.0)
     if (form == "squared" and amount == 0.0) or (form == "constrained" and start.gauge <= amount):
         return start
-    # The gauge of v is 0, so that v is the point for every theta.
+    # The point is x(0) for every theta, and its gauge is 0.
     high = polar(v)
     if high == 0.0:
         return ProxPoint(
@@ -147,7 +150,7 @@ def _search(
         scale = point.gauge + offset + slope * theta
         if abs(excess) <= 2e-15 * scale or high - low <= 4e-16 * high:
             break
-        # Newton's step, or bisection if it leaves the bracket (low, high).
+        # Newton's step, with s a subgradient of the gauge; bisection if it leaves (low, high).
         s = (v - point.point) / theta if theta > 0 else v
         derivative = float(s @ point.jacobian().apply(s)) + slope
         proposal = theta + excess / derivative if derivative > 0 else np.inf

@@ -71,14 +71,18 @@ class Pattern:
 
     @property
     def budget(self) -> float:
-        """K = k - Q, the sum of d_j over the entries with 0 < d_j < 1."""
+        """K, the sum of d_j over the entries with 0 < d_j < 1.
+
+        It is k minus the number of entries with d_j = 1, since all d_j add up to k.
+        """
         return max(float(self.k - np.count_nonzero(self.ones)), 0.0)
 
     @property
     def level(self) -> float:
-        """1 / t = V / (K + mu m), with V the sum of |v_j| over the entries with 0 < d_j < 1.
+        """1 / t, with d_j = clip(t |v_j| - mu, 0, 1); it is |v_j - w_j| / mu where 0 < d_j < 1.
 
-        It is |v_j - w_j| / mu for these entries; 0 if there are none.
+        It equals V / (K + mu m), for the m entries with 0 < d_j < 1, V the sum of their |v_j|, and
+        K of their d_j; 0 if there are none.
         """
         total = float(np.abs(self.v[self.middle]).sum())
         return total / (self.budget + self.mu * self.count) if total else 0.0

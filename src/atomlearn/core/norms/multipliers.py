@@ -73,6 +73,7 @@ class ConstraintExcess(Excess):
         """Return an upper bound on E(t): its value with the last multipliers, plus rounding errors.
 
         It is finite only for t of at least the value that ``best`` returned with these multipliers.
+        E(t) is the conjugate term of the constraints, see the class.
         """
         total = float(self.b @ self.multipliers)
         # A bound on the rounding error of b'm.
@@ -83,13 +84,13 @@ class ConstraintExcess(Excess):
         return total
 
     def scaled(self, factor: float) -> ConstraintExcess:
-        """Return the term for the scores ``factor`` * z."""
+        """Return the conjugate term for the scores ``factor`` * z."""
         other = ConstraintExcess(factor * self.z, self.sides, self.A, self.b, self.equal)
         other.leading = self.leading
         return other
 
     def repriced(self, factor: float) -> ConstraintExcess:
-        """Return the term with all prices p_j multiplied by ``factor``."""
+        """Return the conjugate term with all weights p_j of the l1 norm times ``factor``."""
         sides = self.sides._replace(price=factor * self.sides.price)
         return ConstraintExcess(self.z, sides, self.A, self.b, self.equal)
 
@@ -124,7 +125,8 @@ class ConstraintExcess(Excess):
         """Choose multipliers that minimize cost * E(t) + constant t + (slope / 2) t^2, t >= start.
 
         Return the smallest t >= start at which these multipliers give a finite E(t). If ``slope``
-        is not 0, ``constant`` is taken as 0 and ``cost`` as 1.
+        is not 0, ``constant`` is taken as 0 and ``cost`` as 1. E(t) is the conjugate term of the
+        constraints, see the class.
         """
         if not slope:
             # A point with an infinite objective proves no gap, and any factor of t will do.
@@ -139,7 +141,8 @@ class ConstraintExcess(Excess):
         """Choose multipliers that minimize cost * E(t) + constant t over t >= start.
 
         stays : whether t = start is the only choice. Return the derivative of the minimum with
-        respect to start, or None if there is no minimum; then the multipliers are 0.
+        respect to start, or None if there is no minimum; then the multipliers are 0. E(t) is the
+        conjugate term of the constraints, see the class.
         """
         # The solver's tolerances are absolute, so the scores are scaled to a size of about 1.
         scale = power_of_two(self.z)
@@ -164,7 +167,7 @@ class ConstraintExcess(Excess):
         E is convex and piecewise linear. The next t minimizes the square plus the larger of two
         tangents of E, one on each side of the minimum. The search ends if E(t) is on a tangent.
         ``left`` and ``right`` are the points (t, E, derivative of E) of these tangents, on the left
-        and right of the minimum.
+        and right of the minimum. E(t) is the conjugate term of the constraints, see the class.
         """
         t = start
         left: tuple[float, float, float] | None = None
@@ -206,7 +209,7 @@ class ConstraintExcess(Excess):
                     return
 
     def _use(self, multipliers: Array) -> None:
-        """Set the multipliers, the reduced scores z - A'm, and a bound on their rounding; t = 0.
+        """Set the multipliers m, the reduced scores z - A'm, and a bound on their rounding; t = 0.
 
         multipliers : m, (n_rows,); negative ones of inequalities are set to 0.
         """
@@ -230,9 +233,10 @@ class ConstraintExcess(Excess):
         return upward, downward
 
     def _smallest_t(self) -> float:
-        """Return the smallest t that the multipliers allow: the maximum of |z - A'm|_j / p_j.
+        """Return the smallest t that the multipliers m allow: the maximum of |z - A'm|_j / p_j.
 
-        It is over all columns, on the sides of w_j that have no bound.
+        It is over all columns j, on the sides (signs) of w_j that have no bound. p_j are the
+        weights of the l1 norm.
         """
         sides = zip(self._sizes(), self.open, strict=True)
         return max(
@@ -242,8 +246,9 @@ class ConstraintExcess(Excess):
     def _first_columns(self, z: Array) -> Columns:
         """Return the columns of the first linear program: those most likely to bind.
 
-        z : (n_features,) scores. The columns have the largest |z_j| / p_j. About as many columns
-        bind as there are multipliers; any that are missing here are added by ``_violating``.
+        z : (n_features,) scores. The columns have the largest |z_j| / p_j, with p_j the weights of
+        the l1 norm. About as many columns bind as there are multipliers; any that are missing here
+        are added by ``_violating``.
         """
         if z.size <= SMALL:
             return np.arange(z.size)
@@ -253,6 +258,7 @@ class ConstraintExcess(Excess):
     def _violating(self, t: float, chosen: Columns) -> Columns:
         """Return columns outside of the program whose reduced score exceeds t p_j, the worst first.
 
+        The reduced scores are z - A'm for the multipliers m, and p_j the weights of the l1 norm.
         chosen : the columns in the program. At most 2 b.size + 50 columns are returned.
         """
         if chosen.size == self.z.size:
