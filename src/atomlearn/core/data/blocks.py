@@ -1,4 +1,4 @@
-"""Blocks: a few columns in memory, dense or sparse, products in float64; masters work on them."""
+"""Blocks: a few columns in memory, dense or sparse, whose weights are fitted; float64 products."""
 
 from __future__ import annotations
 

@@ -222,9 +222,9 @@ def _products(block: Block, columns: NDArray[Any], chosen: Columns) -> NDArray[A
 class CachedBlock(Block):
     """A block that caches its Gram matrix for one curvature and extends it by new columns.
 
-    The matrix is H = A'QA of [V] section 3.3, which grows and shrinks with the atoms, as its factor
-    does; the columns are the cache for features of [T] section 5.5. A block made by ``append``
-    shares the cached arrays, so use only the latest one.
+    The matrix is H = A'QA of [V] section 3.3. The matrix and its factor grow and shrink with the
+    columns in use. The columns are the feature cache of [T] section 5.5. A block made by ``append``
+    shares the cached arrays, so use only the latest block.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""CenteredBlock: columns with offsets subtracted; rows and multiples of any block."""
+"""CenteredBlock: columns with offsets subtracted; and some rows of any block."""
 
 from __future__ import annotations
 

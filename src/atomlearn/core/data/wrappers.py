@@ -170,8 +170,8 @@ class Counted(Forwarding):
 
     A pass is one reading of all columns. A pass over a RowSubset or another wrapper of a counted
     design counts as one pass, whatever the share of rows or columns. Products of blocks, which are
-    in memory, are not passes. Nor are readings before X is a design, such as its conversion and the
-    search for NaN.
+    in memory, are not passes. Readings of X before it is a design, such as its conversion and the
+    search for NaN, are not counted.
 
     Parameters
     ----------

@@ -16,7 +16,7 @@ from atomlearn.core.interfaces.loss import rounded
 class Around(Loss):
     """A loss f(z + t) that adds a term t to the predictions z of an inner loss f.
 
-    Its ``score`` and ``mean`` are those of the inner loss and expect predictions with the term.
+    ``score`` and ``mean`` come from the inner loss, and expect predictions that include the term.
     """
 
     inner: Loss

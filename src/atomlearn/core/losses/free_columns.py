@@ -162,8 +162,8 @@ class FreeColumns(Around):
         if dual is not None:
             return self._balanced(dual)
         dual = self.inner.gradient(y, z, weight)
-        # If a loss couples all samples, the factors may leave its domain; ``slack`` bounds the
-        # effect of the rounding that Q'u has instead.
+        # Rescaling may leave the domain of a loss that couples all samples. Then Q'u keeps its
+        # rounding error, whose effect ``slack`` bounds.
         return self._balanced(dual) if self.inner.coupled else dual
 
     def conjugate(self, y: Array, dual: Array, weight: Array) -> float:
@@ -435,7 +435,7 @@ class FreeColumns(Around):
             # If a column separates the classes, the rows of a group may be so small that their
             # factors would change sign.
             dual = (rows * np.maximum(factors, 0.0)[:, None]).reshape(-1)
-            # Rows that are nearly 0, as with separable classes, may grow within the domain.
+            # Tiny rows (of separable classes) may grow: they stay within the domain.
             large = sizes[:, 0] > 1e-6 * sizes.max()
             largest *= float(factors[large].max(initial=1.0))
         return dual / largest if largest > 1.0 else dual

@@ -35,8 +35,8 @@ class Quantile(Explained):
         max over a in [-q, 1 - q]^n of  sum_i s_i (a_i (z_i - y_i) - width/2 (a_i - c_i)^2),
 
     one after the other, with c the dual point of the last one. This is the method of multipliers,
-    which needs no width near 0. Each dual point is also feasible for the pinball loss, so the gap
-    that is proved is the gap of the pinball loss itself.
+    for which the width need not be near 0. Each dual point is also feasible for the pinball loss,
+    so the gap that is proved is the gap of the pinball loss itself.
 
     References
     ----------
@@ -131,8 +131,8 @@ class SmoothQuantile(ClippedSlopes):
     """f(z) = sum_i s_i max over a in [-q, 1 - q] of a (z_i - y_i) - width/2 a^2.
 
     It is quadratic for residuals between -q ``width`` and (1 - q) ``width``. Beyond them it is the
-    pinball loss minus a constant on each side. ``Quantile`` describes q and the use of
-    this loss.
+    pinball loss minus a constant on each side. ``Quantile`` describes q and the use
+    of this loss.
 
     References
     ----------

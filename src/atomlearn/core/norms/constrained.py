@@ -49,9 +49,9 @@ class Constrained(VectorNorm):
 
         min over m >= 0 of  h*(gauge°(z - A'm)) + b'm,
 
-    for the polar gauge° of the l1 norm. Any m gives a valid bound. The best one is found by a small
-    linear program over the columns with the largest scores, its polar is computed over all columns,
-    and a bound on rounding is added. If w = 0 violates a constraint, fits begin at the feasible
+    for the polar gauge° (dual norm) of the l1 norm. Any m gives a valid bound. The best m is found
+    by a small linear program over the columns with the largest scores. The polar of z - A'm is then
+    computed over all columns, and a bound on rounding is added. If w = 0 violates a constraint, fits begin at the feasible
     point of smallest gauge, and form="constrained" is refused.
 
     References

@@ -38,9 +38,10 @@ class ElasticNetNorm(VectorNorm):
     Parameters
     ----------
     k : number >= 1, optional
-        1 gives the l1 norm, the number of coordinates (or more) the l2 norm. Not only whole
-        numbers: a solution w of the elastic net, l1 plus squared l2 penalty, is one of this norm
-        with k = (||w||_1 / ||w||_2)^2. None: as in ``KSupport``.
+        1 gives the l1 norm, the number of coordinates (or more) the l2 norm. k need not be a whole
+        number: a solution w of the elastic net (l1 plus squared l2 penalty) is also a solution with
+        this norm, for k = (||w||_1 / ||w||_2)^2. None: cross-validated estimators choose k, and
+        other estimators and functions need a k.
 
     References
     ----------

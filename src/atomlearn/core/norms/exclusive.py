@@ -152,7 +152,7 @@ class Exclusive(VectorNorm):
         polar = self.polar(scaled)  # type: ignore[arg-type]
         if (polar <= amount) if form == "penalized" else (amount == 0.0):
             return ProxPoint(np.zeros_like(v), 0.0, lambda: ProxJacobian(np.zeros(v.size)))
-        # They bound the step of the squared form with the same point, or its inverse.
+        # ``least`` and ``largest`` bound the step of the squared form here, or its inverse.
         least = max(polar / amount - 1.0, TINY)
         largest = max(gauge / amount - 1.0, least)
         step, point = _root(scaled, groups, amount, form, least, largest)

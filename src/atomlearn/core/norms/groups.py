@@ -29,8 +29,8 @@ class Groups(RatedNorm):
     weights : None, "sqrt_size" or array-like
         One weight for each listed group, in the order of the lists, or in the sorted order of the
         labels. As in ``L1``, 0 leaves a group unpenalized and inf leaves it out. None: all ones.
-        "sqrt_size": the square root of the number of columns, which keeps large groups from being
-        cheaper for each column. Columns in no group have weight 1.
+        "sqrt_size": the square root of the number of columns, so that large groups are not cheaper
+        per column. Columns in no group have weight 1.
 
     References
     ----------

@@ -42,7 +42,7 @@ class L1(RatedNorm):
             h*(t) + sum_j u_j max(z_j - t p_j, 0) + sum_j (-l_j) max(-z_j - t p_j, 0),
 
     where the sums run over finite bounds, and t_0 is the maximum of |z_j| / p_j over the signs of
-    w_j without one (``BoxExcess``). The score of a coefficient at its bound may exceed its
+    w_j without a bound (``BoxExcess``). The score of a coefficient at its bound may exceed its
     weight.
 
     References
@@ -287,7 +287,7 @@ class Sides(NamedTuple):
 
         Bounds may be exceeded by a relative rounding error of 1e-9. w : (n_features,).
         """
-        # The bound is upper for w_j > 0, else lower.
+        # The bound that applies is upper for w_j > 0, else lower.
         slack = 1e-9 * np.where(w > 0, self.upper, -self.lower) if w.size else w
         slack = np.where(np.isfinite(slack), slack, 0.0)
         if (w > self.upper + slack).any() or (w < self.lower - slack).any():
@@ -313,7 +313,7 @@ class Sides(NamedTuple):
         """
         if not self.boxed.any():
             return None
-        # The bound on the side of w_j that the sign of z_j pushes to.
+        # The distance from 0 to the bound, in the direction of the sign of z_j.
         widths = np.where(z > 0, self.upper, -self.lower)
         ratios = self.ratios(z)
         bounded = np.isfinite(widths) & (widths > 0) & (z != 0)

@@ -13,7 +13,8 @@ class Parameters:
     """Constructor arguments kept as plain attributes of the same names, as in scikit-learn.
 
     ``sklearn.base.clone`` and nested names such as ``norm__k`` work; scikit-learn itself is not
-    imported. Two objects are equal if their types and all their parameters are.
+    imported. Two objects are equal if their types and all their parameters are
+    equal.
     """
 
     __hash__ = None  # type: ignore[assignment]  # parameters may change

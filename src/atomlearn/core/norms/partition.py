@@ -379,7 +379,7 @@ def _is_labels(groups: Any) -> bool:
         return groups.ndim == 1
     if not is_listing(groups) or isinstance(groups, Mapping) or sparse.issparse(groups):
         return False
-    # A list is one of labels if its items are numbers or strings, and not lists.
+    # The items of a list of labels are numbers or strings, not lists.
     items = list(groups)
     return bool(items) and all(
         isinstance(item, numbers.Number | np.generic | str) for item in items

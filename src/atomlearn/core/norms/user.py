@@ -262,7 +262,7 @@ class UserNorm(Parameters, Norm):
         for former in self._former:
             known = float(former.values @ z[former.columns])
             known = abs(known) if self.symmetric else known
-            # A difference within rounding does not count: it is relative to the lengths.
+            # A difference within rounding, relative to the lengths, is accepted.
             longest = max(l2_norm(former.values), l2_norm(atom.values))
             if known > max(value, 0.0) + BEATEN * l2_norm(z) * longest:
                 raise ValueError(
