@@ -38,7 +38,7 @@ class GrowingGram:
         basis: Array | None = None,
         dtype: type[np.floating[Any]] = np.float64,
     ) -> None:
-        """Start with no columns; ``extend_to`` adds them."""
+        """Store the arguments of the class, and start with no columns; ``extend_to`` adds them."""
         self.curvature = curvature
         self.centered = centered
         self.basis = basis

@@ -37,7 +37,10 @@ class Lifted(Derived):
 
     @property
     def searched(self) -> tuple[float, float]:
-        """The work of searches so far, and of searches without bounds: of X and of nested sets."""
+        """The work of searches for columns so far, and the work of searches without bounds.
+
+        Both add the work for X and for the nested sets of the lifted norm; see ``Design.searched``.
+        """
         done, possible = self.design.searched
         nested = self.expansion.nested
         if nested is None:

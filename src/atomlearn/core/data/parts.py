@@ -119,7 +119,9 @@ class SpreadRows(Derived):
     ) -> Sequence[Scores]:
         """Return the large scores X'v for each column v of V (n_rows, m), by one pass.
 
-        bounds, affine : as in ``Design.scores_above``.
+        A score is large if it is at least ``bounds`` (m,) for some vector. affine : means and
+        factors (n_features,) of transformed columns, (x_j - mean_j) factor_j, whose scores are then
+        returned.
         """
         return self.design.scores_above(self._spread(V), bounds, affine)
 

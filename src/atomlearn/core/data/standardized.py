@@ -76,8 +76,9 @@ class Affine(Derived):
     ) -> Sequence[Scores]:
         """Return the large scores of the transformed columns, found by the inner design.
 
-        The scores of each column v of V (n_samples, m) of at least ``bounds`` (m,) are known.
-        ``affine`` : another transformation of these columns, if any.
+        For each column v of V (n_samples, m), a score is large if it is at least ``bounds`` (m,)
+        for some vector. affine : means and factors (n_features,) of another transformation of these
+        columns, if any.
         """
         if affine is not None:
             return super().scores_above(V, bounds, affine)

@@ -86,8 +86,9 @@ class Concatenated(Design):
     ) -> Sequence[Scores]:
         """Return the large scores X'v for each column v of V (n_samples, m).
 
-        A column is included if its score reaches ``bounds`` (m,) for some vector.
-        ``affine`` : means and factors of transformed columns, as in ``Design.scores_above``.
+        A score is large if it is at least ``bounds`` (m,) for some vector. affine : means and
+        factors (n_features,) of transformed columns, (x_j - mean_j) factor_j, whose scores are then
+        returned.
         """
         columns = []
         values = []
@@ -234,7 +235,9 @@ class Counted(Forwarding):
     ) -> Sequence[Scores]:
         """Count the passes of the columns v of V (n_samples, m), and return the large scores X'v.
 
-        bounds, affine : as in ``Design.scores_above``.
+        A score is large if it is at least ``bounds`` (m,) for some vector. affine : means and
+        factors (n_features,) of transformed columns, (x_j - mean_j) factor_j, whose scores are then
+        returned.
         """
         self._read(V.shape[1])
         return self.inner.scores_above(V, bounds, affine)

@@ -117,6 +117,7 @@ def _negative_entropy(share: Array) -> Array:
     logarithm = np.maximum(share, TINY)
     np.log(logarithm, out=logarithm)
     result = share * logarithm
+    # The second term, (1 - a) log(1 - a), in the same array.
     np.minimum(share, np.nextafter(1.0, 0.0), out=logarithm)
     np.negative(logarithm, out=logarithm)
     np.log1p(logarithm, out=logarithm)

@@ -81,19 +81,26 @@ class VectorNorm(Parameters, Norm):
         return self._point(to_float64(w), value, form)
 
     def prox(self, w: NDArray[Any], step: float) -> NDArray[Any]:
-        """Return argmin_x 1/2 ||x - w||^2 + step * gauge(x), (n,), in the dtype of w."""
+        """Return argmin_x 1/2 ||x - w||^2 + step * gauge(x), (n,), in the dtype of w.
+
+        The gauge is this norm; step >= 0.
+        """
         return self._mapped(w, step, "penalized")
 
     def prox_squared(self, w: NDArray[Any], step: float) -> NDArray[Any]:
         """Return argmin_x 1/2 ||x - w||^2 + (step / 2) * gauge(x)^2, in the dtype of w.
 
         For ``KSupport`` this is [A] Algorithm 1 with step = 1 / beta. For ``Groups`` it is [T]
-        Algorithm 3, the Moreau projection S_tau(u, v), with step = s = 1 / tau.
+        Algorithm 3, the Moreau projection S_tau(u, v), with step = s = 1 / tau. The gauge is this
+        norm; step >= 0.
         """
         return self._mapped(w, step, "squared")
 
     def project(self, w: NDArray[Any], radius: float) -> NDArray[Any]:
-        """Return the point of { x : gauge(x) <= radius } nearest to w, in the dtype of w."""
+        """Return the point of { x : gauge(x) <= radius } nearest to w, in the dtype of w.
+
+        The gauge is this norm; radius >= 0.
+        """
         return self._mapped(w, radius, "constrained")
 
     def _mapped(self, w: NDArray[Any], amount: float, form: Form) -> NDArray[Any]:

@@ -51,8 +51,8 @@ class Constrained(VectorNorm):
 
     for the polar gauge° (dual norm) of the l1 norm. Any m gives a valid bound. The best m is found
     by a small linear program over the columns with the largest scores. The polar of z - A'm is then
-    computed over all columns, and a bound on rounding is added. If w = 0 violates a constraint, fits begin at the feasible
-    point of smallest gauge, and form="constrained" is refused.
+    computed over all columns, and a bound on rounding is added. If w = 0 violates a constraint,
+    fits begin at the feasible point of smallest gauge, and form="constrained" is refused.
 
     References
     ----------
@@ -92,6 +92,7 @@ class Constrained(VectorNorm):
         rows = self._rows(n_features)
         if rows is self.A:
             return self
+        # This raises an error if no coefficients satisfy the constraints.
         if not rows.allow_zero:
             rows.smallest_point()
         return Constrained(rows)
@@ -160,8 +161,10 @@ class Constrained(VectorNorm):
         w[columns] = weights
         if np.isfinite(rows.value(w)):
             return columns, weights
+        # If w = 0 is infeasible, these columns may have no feasible point: add those of a vertex.
         if not rows.allow_zero:
             columns = np.union1d(columns, np.flatnonzero(rows.smallest_point()))
+        # The proximal map with step 0 is the projection on the constraints.
         restricted = self.restrict(columns, n_features)
         return columns, restricted.prox_point(w[columns], 0.0, "penalized").point
 
@@ -177,6 +180,7 @@ class Constrained(VectorNorm):
         if not free.size:
             return columns, self
         numbers = rows.matrix[:, free]
+        # Refuse the first nonzero number of such a column, if there is one.
         for number, column in zip(*np.nonzero(numbers), strict=True):
             raise ValueError(
                 f"Constrained: unpenalized column {free[column]} is in constraint {number}; give "

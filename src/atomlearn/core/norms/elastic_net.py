@@ -22,7 +22,7 @@ from atomlearn.core.interfaces.numbers import positive
 from atomlearn.core.norms.base import VectorNorm
 from atomlearn.core.norms.forms import l1_point, soft_threshold
 from atomlearn.core.norms.groups import L2
-from atomlearn.core.norms.ksupport import given, sizes
+from atomlearn.core.norms.ksupport import given, k_grid
 from atomlearn.core.norms.vectors import l2_norm, to_float64
 
 
@@ -74,7 +74,7 @@ class ElasticNetNorm(VectorNorm):
         """
         if self.k is not None:
             return [self]
-        return [ElasticNetNorm(k) for k in sizes(min(n_samples, n_features))]
+        return [ElasticNetNorm(k) for k in k_grid(min(n_samples, n_features))]
 
     def value(self, w: Array) -> float:
         """Return max(||w||_2, ||w||_1 / sqrt k)."""

@@ -74,7 +74,7 @@ class KSupport(RatedNorm):
             return [self]
         groups = self._groups(n_features)
         size = n_features if groups is None else groups.n_groups
-        return [self.replaced(k=k) for k in sizes(min(n_samples, size))]
+        return [self.replaced(k=k) for k in k_grid(min(n_samples, size))]
 
     def value(self, w: Array) -> float:
         """Return gauge(w) = sqrt(min sum_g ||w_g||^2 / d_g) over 0 <= d <= 1, sum d <= k.
@@ -149,7 +149,7 @@ class KSupport(RatedNorm):
         return fair_share(w, k) / self.value(w)
 
 
-def sizes(largest: int) -> list[int]:
+def k_grid(largest: int) -> list[int]:
     """Return the grid 1, 2, 3, 5, 8, ..., ``largest``, from which cross-validation chooses k.
 
     It is geometric, with ratios of at most 1.6, and rounded to whole numbers.

@@ -271,17 +271,21 @@ class ConstraintExcess(Excess):
     def _program(
         self, z: Array, chosen: Columns, start: float, constant: float, cost: float, stays: bool
     ) -> tuple[Array, float, float] | None:
-        """Return multipliers, t and derivative of a linear program over the columns ``chosen``.
+        """Return multipliers m, t and a derivative, from a linear program over some columns.
 
-        It minimizes cost * E(t) + constant t over t >= start, or at t = start if t ``stays``. z :
-        (n_features,) scores. None if the program has no solution. The variables are t, the
-        multipliers m, and the excess s_j of each bounded side. For each usable side (sign +1 or -1)
-        of a chosen column there is a row
+        The program minimizes cost * E(t) + constant t over t >= start, or at t = start if t
+        ``stays``. E(t) is the conjugate term of the class. The derivative is that of the minimum
+        with respect to ``start``. The result is None if the program has no solution. chosen : the
+        columns.
+
+        A side is one sign (+1 or -1) of one w_j; it is open if w_j has no bound there, else it has
+        a width. The variables are t, the multipliers m, and an excess s_j >= 0 for each side with a
+        width, which costs the width. With z (n_features,) the scores, each side of a chosen column
+        has the row
 
             -t price_j - sign (A'm)_j - s_j <= -sign z_j,
 
-        where an open side, which has no bound, has no s_j. The derivative is the one of the minimum
-        with respect to ``start``.
+        without s_j if the side is open.
         """
         n_multipliers = self.b.size
         chosen_rows = self.A[:, chosen]
