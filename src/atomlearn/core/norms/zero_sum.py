@@ -162,7 +162,7 @@ class ZeroSum(VectorNorm):
         x = np.sign(v) * np.maximum(np.abs(v) - step, 0.0)
         listed = self._compositions(v.size)
         for members in listed:
-            x[members] = zero_sum_point(v[members], step)
+            x[members] = balanced(v[members], step)
         # The Jacobian projects the active entries of each composition on sum zero.
         factors = np.zeros((v.size, len(listed)))
         for column, members in enumerate(listed):
@@ -206,7 +206,7 @@ class ZeroSum(VectorNorm):
         return sets.members[sets.starts[sets.n_listed] :]
 
 
-def zero_sum_point(v: Array, step: float) -> Array:
+def balanced(v: Array, step: float) -> Array:
     """Return argmin 1/2 ||x - v||^2 + step * ||x||_1 over x (n,) of sum zero, in O(n log n).
 
     x is the soft thresholding of v - shift at ``step``. Its sum falls with the shift, and is linear
