@@ -119,7 +119,7 @@ class Concatenated(Design):
             yield self.designs[index], positions, columns[positions] - self._starts[index]
 
     def gather(self, columns: Columns) -> Block:
-        """Return these columns, gathered from the designs that own them, in the given order."""
+        """Return these columns in the given order, gathered from the designs that have them."""
         parts = list(self._by_design(columns))
         if not parts:
             return self.designs[0].gather(columns)

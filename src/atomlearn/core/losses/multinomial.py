@@ -93,9 +93,9 @@ class Multinomial(Loss):
     def value(self, y: Array, prediction: Array, weight: Array) -> float:
         """Return sum_i s_i log sum_j exp(Z_ij - <Y_i, Z_i>), the loss at Z = ``prediction``.
 
-        s = ``weight`` are the weights of rows, each repeated n_classes times. The largest exponent
-        of a row is subtracted before the exponentials, so that nothing overflows. The result is
-        never negative, and exact near 0. y : Y, flattened row after row.
+        y is Y, flattened row after row. s = ``weight`` are the weights of rows, each repeated
+        n_classes times. The largest exponent of a row is subtracted before the exponentials, so
+        that nothing overflows. The result is never negative, and exact near 0.
         """
         Y = self.rows(y)
         Z = self.rows(prediction)

@@ -70,10 +70,10 @@ class ConstraintExcess(Excess):
         return self._polar
 
     def at(self, t: float) -> float:
-        """Return an upper bound on E(t): its value with the last multipliers, plus rounding errors.
+        """Return an upper bound on E(t), the conjugate term of the constraints (see the class).
 
-        It is finite only for t of at least the value that ``best`` returned with these multipliers.
-        E(t) is the conjugate term of the constraints, see the class.
+        It is the value with the last multipliers, plus rounding errors. It is valid for t of at
+        least the number that ``best`` returned with these multipliers.
         """
         total = float(self.b @ self.multipliers)
         # A bound on the rounding error of b'm.
