@@ -1,1 +1,1 @@
-"""Designs: the data matrix X wherever it lives, asked for scores z = X'v and for columns."""
+"""Designs: the data matrix X in any storage, which gives scores z = X'v and columns."""

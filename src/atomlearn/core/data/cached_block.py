@@ -16,8 +16,8 @@ from atomlearn.core.data.limits import LIMITS
 from atomlearn.core.interfaces import Array, Block, Columns, Deadline, Design, Scores
 from atomlearn.core.interfaces.forwarding import forward
 
-#: Maximum number of columns of a Gram matrix that are kept although no request contains them, in
-#: addition to as many as are requested.
+#: A Gram matrix keeps columns that the present request does not contain, because they may be
+#: requested again: at most this number, plus the number of requested columns.
 FORGOTTEN = 1000
 
 
@@ -38,19 +38,25 @@ class GrowingGram:
         basis: Array | None = None,
         dtype: type[np.floating[Any]] = np.float64,
     ) -> None:
+        """Store the arguments of the class, and start with no columns; ``extend_to`` adds them."""
         self.curvature = curvature
         self.centered = centered
         self.basis = basis
         self.dtype = dtype
         self.size = 0
+        #: An array with spare rows and columns, of which the first ``size`` are H.
         self._buffer: NDArray[Any] = np.zeros((0, 0), dtype)
         self._means: Array = np.zeros(0)
+        #: The factor of some columns of H, and the coupling, ridge and price it was made for.
         self._factor = ActiveFactor()
         self._factored: tuple[float, float, Array] = (0.0, 0.0, np.zeros(0))
 
     @classmethod
     def known(cls, curvature: Array, matrix: Array) -> GrowingGram:
-        """Return the object whose H = ``matrix`` is known, for columns that are not centered."""
+        """Return the object whose H = ``matrix`` (m, m) is known, for columns not centered.
+
+        curvature : (n_samples,), the diagonal of C.
+        """
         gram = cls(curvature, False)
         gram._buffer, gram.size, gram._means = matrix, matrix.shape[0], np.zeros(matrix.shape[0])
         return gram
@@ -61,9 +67,10 @@ class GrowingGram:
         return self._buffer[: self.size, : self.size]
 
     def factor(self, coupling: float, ridge: float, price: Array) -> ActiveFactor:
-        """Return the cached factor of H + coupling p p' + ridge I, emptied if that has changed.
+        """Return the cached Cholesky factor of H + coupling p p' + ridge I, for some columns of H.
 
-        price : p, (m,), which may have grown.
+        coupling, ridge : numbers; price : p (m,), to which entries may have been appended since the
+        last call. If anything else has changed, the factor is emptied first.
         """
         old_coupling, old_ridge, old_price = self._factored
         is_unchanged = (old_coupling, old_ridge) == (coupling, ridge)
@@ -73,19 +80,23 @@ class GrowingGram:
         return self._factor
 
     def extend_to(self, block: Block, columns: Columns | None = None) -> None:
-        """Extend H to ``columns`` of ``block`` (default all), whose first ``size`` are known.
+        """Extend H to the columns of ``block``, or to ``columns`` of it.
 
-        Columns are copied in small batches, to limit memory.
+        The first ``size`` of these columns must be those that H already has. Columns are copied in
+        small batches, to limit memory.
         """
         start = self.size
         total = block.shape[1] if columns is None else columns.size
         if start == total:
             return
         self._means = np.append(self._means, np.zeros(total - start))
+        # Enlarge the array; the first one has no spare columns.
         if self._buffer.shape[0] < total:
-            buffer = self._room(total) if start else np.empty((total, total), self.dtype)
+            buffer = self._spare_array(total) if start else np.empty((total, total), self.dtype)
             buffer[:start, :start] = self.matrix
             self._buffer = buffer
+        # Packed columns (less than 4 bytes an entry) take the slower way, as they cannot be
+        # multiplied in place.
         packed = block.traits.bytes_an_entry < 4.0
         if start == 0 and self.basis is None and columns is None and not packed:
             if self.centered:
@@ -93,6 +104,7 @@ class GrowingGram:
             self._buffer[:total, :total] = self._full_gram(block, self._means)
             self.size = total
             return
+        # Batches of new columns, each of at most ``most_dense`` entries.
         chosen = np.arange(total) if columns is None else columns
         width = max(1, LIMITS.most_dense // (self.dtype().itemsize * block.shape[0]))
         while self.size < total:
@@ -101,7 +113,10 @@ class GrowingGram:
             self._extend(block, chosen[:end])
 
     def _extend(self, block: Block, chosen: Columns) -> None:
-        """Compute and store the rows and columns of H for the new columns ``chosen[size:]``."""
+        """Compute and store the rows and columns of H for new columns of ``block``.
+
+        chosen : the column numbers of H, of which the first ``size`` are known.
+        """
         start = self.size
         end = chosen.size
         columns = np.array(block.gather(chosen[start:]).dense(), dtype=np.float64, order="F")
@@ -111,8 +126,10 @@ class GrowingGram:
             self._means[start:end] = means
         if self.basis is not None:
             columns = without(columns, self.basis, self.curvature)
+        # C times the new columns, times all columns so far.
         columns *= self.curvature[:, None]
         products = _products(block, columns.astype(self.dtype, copy=False), chosen)
+        # Rounding must not make the matrix asymmetric.
         corner = products[:, start:]
         products[:, start:] = 0.5 * (corner + corner.T)
         self._buffer[start:end, :end] = products
@@ -120,18 +137,19 @@ class GrowingGram:
         self.size = end
 
     def take(self, positions: Columns) -> GrowingGram:
-        """Return the Gram matrix of a subset of the known columns.
+        """Return the Gram matrix of the known columns at ``positions``.
 
         The factor is kept if all its columns are in the subset.
         """
         subset = GrowingGram(self.curvature, self.centered, self.basis, self.dtype)
         subset.size = positions.size
         # Extra capacity, since more columns usually follow, avoids the next copy.
-        subset._buffer = self._room(positions.size)
+        subset._buffer = self._spare_array(positions.size)
         subset.matrix[:] = self._buffer[np.ix_(positions, positions)]
         subset._means = self._means[positions]
         active = self._factor.active
         (coupling, ridge, price) = self._factored
+        # The position of each known column in the subset, -1 for columns left out.
         position_of = np.full(self.size, -1)
         position_of[positions] = np.arange(positions.size)
         # Columns added after the factorization have no price yet, and must come last.
@@ -141,13 +159,16 @@ class GrowingGram:
             subset._factored = coupling, ridge, price[priced]
         return subset
 
-    def _room(self, size: int) -> NDArray[Any]:
-        """Return an empty square array with spare rows and columns for a matrix of this size."""
+    def _spare_array(self, size: int) -> NDArray[Any]:
+        """Return an empty square array for ``size`` rows and columns, with spare ones."""
         capacity = size + size // 2 + 8
         return np.empty((capacity, capacity), self.dtype)
 
     def _full_gram(self, block: Block, means: Array) -> Array:
-        """Return H of all columns, computed by a single product of the block."""
+        """Return H of all columns of ``block``, computed by a single product.
+
+        means : the weighted column means, which are subtracted if the matrix is ``centered``.
+        """
         if not self.centered:
             return block.gram(self.curvature)
         if isinstance(block, DenseBlock):
@@ -156,9 +177,10 @@ class GrowingGram:
 
 
 def without(columns: Array, basis: Array, curvature: Array) -> Array:
-    """Return A - Q (Q'CQ)^+ Q'CA in place: the residual of A = ``columns`` on Q = ``basis``.
+    """Return A - Q (Q'CQ)^+ Q'CA: the residual of A = ``columns`` on Q = ``basis``, in place.
 
-    C is the diagonal matrix of ``curvature``. The projection is applied twice for accuracy.
+    C is the diagonal matrix of ``curvature`` (n_samples,). The projection is applied twice for
+    accuracy.
     """
     weighted = curvature[:, None] * basis
     share = np.linalg.pinv(basis.T @ weighted, rcond=1e-13, hermitian=True) @ weighted.T
@@ -168,10 +190,15 @@ def without(columns: Array, basis: Array, curvature: Array) -> Array:
 
 
 def _products(block: Block, columns: NDArray[Any], chosen: Columns) -> NDArray[Any]:
-    """Return B'A for dense B = ``columns`` and A the columns ``chosen`` of the block."""
+    """Return B'A for dense B = ``columns``, with A the columns ``chosen`` of the block.
+
+    The result has one row for each column of B. Dense blocks are multiplied in pieces by several
+    threads, others column by column.
+    """
     products = np.empty((columns.shape[1], chosen.size), columns.dtype)
     is_packed = block.traits.bytes_an_entry < 4.0
     is_dense = is_packed or (block.stored() is not None and not block.traits.is_sparse)
+    # One product with a vector at a time, which reads the block in its format.
     if not is_dense or columns.shape[1] == 1:
         block = block.gather(chosen)
         for row, column in zip(products, columns.T, strict=True):
@@ -180,7 +207,7 @@ def _products(block: Block, columns: NDArray[Any], chosen: Columns) -> NDArray[A
     pieces = LIMITS.pieces(chosen.size, block.shape[0], 4 * LIMITS.piece_entries)
 
     def work(piece: int) -> None:
-        """Compute the products with the columns of one piece."""
+        """Compute the products of B with the columns of one piece, by number."""
         # Packed or float32 columns are converted in batches that stay in a processor's cache.
         numbers = chosen[pieces[piece]]
         dense = np.empty((block.shape[0], numbers.size), columns.dtype, order="F")
@@ -195,9 +222,14 @@ def _products(block: Block, columns: NDArray[Any], chosen: Columns) -> NDArray[A
 class CachedBlock(Block):
     """A block that caches its Gram matrix for one curvature and extends it by new columns.
 
-    The matrix is H = A'QA of [V] section 3.3, which grows and shrinks with the atoms, as its factor
-    does; the columns are the cache for features of [T] section 5.5. A block made by ``append``
-    shares the cached arrays, so use only the latest one.
+    The matrix is H = A'QA of [V] section 3.3. The matrix and its factor grow and shrink with the
+    columns in use. The columns are the feature cache of [T] section 5.5. A block made by ``append``
+    shares the cached arrays, so use only the latest block.
+
+    Parameters
+    ----------
+    inner : Block
+        The columns A.
 
     Examples
     --------
@@ -211,8 +243,11 @@ class CachedBlock(Block):
     """
 
     def __init__(self, inner: Block) -> None:
+        """Wrap ``inner`` with an empty cache; a CachedBlock is unwrapped first."""
         self.inner: Block = inner.inner if isinstance(inner, CachedBlock) else inner
+        #: The Gram matrix of all columns, if it was requested.
         self._growing: GrowingGram | None = None
+        #: The columns requested from ``growing_part`` so far, and their Gram matrix.
         self._part: tuple[Columns, GrowingGram] | None = None
         #: The Hessian that ``newton_qp`` keeps between calls.
         self.hessian = _kernels.KeptHessian()
@@ -225,26 +260,30 @@ class CachedBlock(Block):
 
     @classmethod
     def with_gram(cls, block: Block, curvature: Array, gram: Array) -> CachedBlock:
-        """Return the block with the known Gram matrix A' diag(curvature) A in its cache."""
+        """Return the block with A' diag(curvature) A = ``gram`` (m, m) in its cache."""
         cached = cls(block)
         cached._growing = GrowingGram.known(curvature, gram)
         return cached
 
     def knows_gram(self, curvature: Array) -> bool:
-        """Return whether A'CA of all columns is cached for this array object ``curvature``."""
+        """Return whether A'CA of all columns is cached for C = diag(curvature).
+
+        ``curvature`` must be the same array object, not only an equal one, which is faster to
+        check.
+        """
         cache = self._growing
         return cache is not None and cache.curvature is curvature and cache.size == self.shape[1]
 
     def predict(self, weights: Array) -> Array:
-        """Return A w for the columns A of the block."""
+        """Return A w, (n_samples,), for w = ``weights`` and the columns A of the block."""
         return self.inner.predict(weights)
 
     def scores(self, v: Array) -> Scores:
-        """Return A'v for the columns A of the block."""
+        """Return A'v for v (n_samples,) and the columns A of the block."""
         return self.inner.scores(v)
 
     def _squares(self, weights: Array) -> Array:
-        """Return sum_i w_i x_ij^2 of each column j, for w = ``weights``."""
+        """Return sum_i w_i x_ij^2 of each column j, for w = ``weights`` (n_samples,)."""
         return self.inner.squared_norms(weights)
 
     def dense(self) -> Array:
@@ -252,18 +291,22 @@ class CachedBlock(Block):
         return self.inner.dense()
 
     def gather(self, columns: Columns) -> CachedBlock:
-        """Return these columns, with the cached Gram matrix if it contains all of them."""
+        """Return these columns, with their cached Gram matrix if it contains all of them."""
         subset = CachedBlock(self.inner.gather(columns))
         if self._growing is not None and (columns < self._growing.size).all():
             subset._growing = self._growing.take(columns)
         return subset
 
     def append(self, other: Block) -> CachedBlock:
-        """Return the columns of this block, followed by those of ``other``."""
+        """Return the columns of this block, followed by those of ``other``; the cache is kept."""
         return self.grown(self.inner.append(CachedBlock.of(other).inner))
 
     def grown(self, block: Block) -> CachedBlock:
-        """Return ``block``, whose first columns are those of this one, with its cached arrays."""
+        """Return ``block`` with the cached arrays of this one.
+
+        The first columns of ``block`` must be those of this block. The kept Hessian moves to the
+        new block, since only one of them may change it.
+        """
         longer = CachedBlock(block)
         longer._growing = self._growing
         longer._part = self._part
@@ -280,16 +323,19 @@ class CachedBlock(Block):
     ) -> tuple[Columns, GrowingGram]:
         """Return the columns requested so far, new ones last, and their Gram matrix.
 
-        The columns are not copied, as several paths may share one array. The arguments are those
-        of ``GrowingGram``; if they change, the cache is cleared. Of columns requested long ago the
-        matrix keeps about as many as are requested now.
+        columns : the columns requested now. curvature, basis, centered, dtype : as in
+        ``GrowingGram``; if one of them changes, the cache is cleared. The columns are not copied,
+        as several paths may share one array. Of columns that are not requested now, the matrix
+        keeps a limited number.
         """
+        # An empty matrix, which replaces the cached one if an argument has changed.
         new = GrowingGram(curvature, centered, basis, dtype)
         known, gram = self._part or (columns[:0], new)
         same = gram.curvature is curvature and gram.basis is basis
         if not same or (gram.centered, gram.dtype) != (centered, dtype):
             known = columns[:0]
             gram = new
+        # Drop columns that are not requested if there are too many of them.
         kept = np.flatnonzero(np.isin(known, columns))
         if known.size - kept.size > FORGOTTEN + columns.size:
             known = known[kept]
@@ -302,10 +348,12 @@ class CachedBlock(Block):
     def growing_gram(
         self, curvature: Array, centered: bool, basis: Array | None = None
     ) -> GrowingGram:
-        """Return the Gram matrix of all columns; see ``GrowingGram`` for the arguments.
+        """Return the Gram matrix of all columns; ``centered`` and ``basis`` as in ``GrowingGram``.
 
-        It is cached for one array object ``curvature`` and extended by appended columns.
+        It is cached for one array object ``curvature`` (n_samples,), and extended by appended
+        columns.
         """
+        # Start again if an argument has changed, or columns were dropped.
         growing = self._growing
         if (
             growing is None
@@ -320,7 +368,10 @@ class CachedBlock(Block):
         return growing
 
     def gram(self, curvature: Array, positions: Columns | None = None) -> Array:
-        """Return A' diag(curvature) A, from the cache if it is cached."""
+        """Return A_S' diag(curvature) A_S, S = ``positions`` (None: all columns).
+
+        It is read from the cache if the cache has all columns for this curvature.
+        """
         cache = self._growing
         if cache is None or cache.centered or cache.basis is not None or cache.size < self.shape[1]:
             return self.inner.gram(curvature, positions)
@@ -341,6 +392,9 @@ def distinct_columns(block: Block) -> tuple[Block, Columns]:
 
 @distinct_columns.register
 def _distinct_cached(block: CachedBlock) -> tuple[Block, Columns]:
-    """Return the distinct columns of a cached block, with its cache if all are distinct."""
+    """Return the distinct columns of a cached block, and the index in them of each column.
+
+    The block itself, with its cache, is returned if all columns are distinct.
+    """
     base, positions = distinct_columns(block.inner)
     return (block if base is block.inner else base), positions

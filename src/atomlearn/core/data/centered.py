@@ -1,4 +1,4 @@
-"""CenteredBlock: columns with offsets subtracted; rows and multiples of any block."""
+"""CenteredBlock: columns with offsets subtracted; and some rows of any block."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ from atomlearn.core.interfaces.scores import ArrayScores
 
 
 class CenteredBlock(Block):
-    """A - 1 o': sparse columns with the offset o_j subtracted from each row, never made dense.
+    """A - 1 o': sparse columns with the offset o_j subtracted from column j, never made dense.
 
-    Digits cancel in ``gram`` and ``squared_norms`` only where a column's offset is large against
-    its spread, which columns that are mostly zeros cannot have.
+    inner : the block A; offsets : o (n_columns,). Digits cancel in ``gram`` and ``squared_norms``
+    only if the offset of a column is much larger than its standard deviation. This is impossible
+    for the mean of a column that is mostly zeros.
 
     Examples
     --------
@@ -27,6 +28,7 @@ class CenteredBlock(Block):
     """
 
     def __init__(self, inner: Block, offsets: Array) -> None:
+        """Store the block and the offset of each of its columns."""
         self._inner = inner
         self._offsets = np.asarray(offsets, dtype=np.float64)
         self.shape = self._inner.shape
@@ -37,41 +39,44 @@ class CenteredBlock(Block):
         return np.asfortranarray(self._inner.dense() - self._offsets)
 
     def predict(self, weights: Array) -> Array:
-        """Return A w for the columns A of the block."""
+        """Return (A - 1 o') w = A w - o'w, (n_samples,), for w = ``weights``."""
         return self._inner.predict(weights) - self._offsets @ weights
 
     def scores(self, v: Array) -> Scores:
-        """Return (A - 1 o')'v = A'v - o sum(v)."""
+        """Return (A - 1 o')'v = A'v - o sum(v), for v (n_samples,)."""
         return ArrayScores(self._inner.scores(v).full() - self._offsets * float(v.sum()))
 
     def gram(self, curvature: Array, positions: Columns | None = None) -> Array:
-        """Return A'CA - o b' - b o' for c = ``curvature``, C = diag(c), b = A'c - (sum c / 2) o."""
-        pull = self._pull(curvature)
+        """Return (A - 1 o')'C(A - 1 o') = A'CA - o b' - b o' with C = diag(c), c = ``curvature``.
+
+        b = A'c - (sum(c) / 2) o. With S = ``positions``, only these columns are used.
+        """
+        cross_terms = self._cross_terms(curvature)
         offsets = self._offsets
         if positions is not None:
-            pull = pull[positions]
+            cross_terms = cross_terms[positions]
             offsets = offsets[positions]
         result = self._inner.gram(curvature, positions)
-        result -= np.outer(offsets, pull) + np.outer(pull, offsets)
+        result -= np.outer(offsets, cross_terms) + np.outer(cross_terms, offsets)
         return result
 
     def _squares(self, weights: Array) -> Array:
-        """Return sum_i w_i (a_ij - o_j)^2 of each column j, w = ``weights``, at least 0."""
+        """Return sum_i w_i (a_ij - o_j)^2 of each column j, at least 0, for w = ``weights``."""
         squares = self._inner.squared_norms(weights)
-        squares -= 2.0 * self._offsets * self._pull(weights)
+        squares -= 2.0 * self._offsets * self._cross_terms(weights)
         return np.maximum(squares, 0.0)
 
-    def _pull(self, curvature: Array) -> Array:
-        """Return b = A'c - (sum(c) / 2) o, c = ``curvature``, as in ``gram``."""
+    def _cross_terms(self, curvature: Array) -> Array:
+        """Return b = A'c - (sum(c) / 2) o of ``gram``, (n_columns,), for c = ``curvature``."""
         half = 0.5 * float(curvature.sum())
         return self._inner.scores(curvature).full() - half * self._offsets
 
     def gather(self, columns: Columns) -> CenteredBlock:
-        """Return the block of these columns."""
+        """Return the block of the columns with these numbers."""
         return CenteredBlock(self._inner.gather(columns), self._offsets[columns])
 
     def append(self, other: Block) -> CenteredBlock:
-        """Return the columns of both blocks, each with its offset; offsets of others are 0."""
+        """Return the columns of both blocks, each with its offset; 0 for other kinds of blocks."""
         inner = other
         offsets = np.zeros(other.shape[1])
         if isinstance(other, CenteredBlock):
@@ -81,7 +86,10 @@ class CenteredBlock(Block):
 
 
 def chosen_rows(block: Block, rows: Rows) -> Block:
-    """Return the block restricted to these rows, by the method of the block if it has one."""
+    """Return the block restricted to ``rows``, in their order.
+
+    A block that has a method for it uses it; others are sparse or dense arrays.
+    """
     chosen = block.with_rows(rows)
     if chosen is not None:
         return chosen

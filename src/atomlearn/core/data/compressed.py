@@ -19,15 +19,16 @@ is_sparse: Callable[[object], bool] = sp.issparse
 
 
 def checked_parts(X: Any) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
-    """Return data, indices and indptr of a CSC or CSR array; raise ValueError if they are invalid.
+    """Return data, indices and indptr of X, a CSC or CSR array; raise ValueError if invalid.
 
-    No index is followed before it has been checked.
+    Indices are int32 or int64, and no index is followed before it has been checked.
     """
     parts = [np.asarray(part) for part in (X.data, X.indices, X.indptr)]
     try:
         for name, part in zip(("indices", "indptr"), parts[1:], strict=True):
             if part.dtype.kind not in "iu":
                 raise ValueError(f"{name} must be whole numbers, got {part.dtype}")
+        # Indices are int32 if they are already, else int64.
         narrow = parts[1].dtype == np.int32 and parts[1].size < 2**31
         data, indices, indptr = (
             parts[0],
@@ -47,6 +48,7 @@ def checked_parts(X: Any) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
             f"{X.format.upper()} array of shape {tuple(X.shape)} is broken: {error}; rebuild it "
             "from (row, column, value) triplets with scipy.sparse.coo_array"
         ) from error
+    # The arrays may be longer than the number of entries.
     stored = int(indptr[-1])
     data = in_place_or_copied(data[:stored])
     indices = in_place_or_copied(indices[:stored])
@@ -56,13 +58,16 @@ def checked_parts(X: Any) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
 def in_place_or_copied(array: NDArray[Any]) -> NDArray[Any]:
     """Return an array that kernels can read: itself if contiguous and aligned, else a copy.
 
-    Arrays out of network buffers and records may be at any address.
+    Arrays from network buffers or records may begin at any address.
     """
     return np.require(array, requirements=["C", "A"])
 
 
 def scaled_columns(X: Any, factors: Array) -> Any:
-    """Return a CSC or CSR array with column j multiplied by factors[j], in the same format."""
+    """Return X, a CSC or CSR array, with column j multiplied by factors[j], in the same format.
+
+    factors : (n_features,).
+    """
     of_columns = X.format == "csc"
     factors_of_entries = np.repeat(factors, np.diff(X.indptr)) if of_columns else factors[X.indices]
     scaled = X.copy()
@@ -71,9 +76,10 @@ def scaled_columns(X: Any, factors: Array) -> Any:
 
 
 def weighted_squares(vectors: sp.csr_array, weights: Array) -> Array:
-    """Return sum_i w_i x_i x_i' for sparse rows x_i, dense; vectors of weight 0 are skipped.
+    """Return sum_i w_i x_i x_i' for the rows x_i of ``vectors``, a dense (m, m) array.
 
-    Mostly empty rows are multiplied entry by entry; others by BLAS, in pieces of bounded size.
+    weights : w, of any sign; rows of weight 0 are skipped. Mostly empty rows are multiplied entry
+    by entry; others by BLAS, in pieces of bounded size.
     """
     count, size = vectors.shape
     if not size:
@@ -81,6 +87,7 @@ def weighted_squares(vectors: sp.csr_array, weights: Array) -> Array:
     if vectors.nnz < LIMITS.dense_from * count * size:
         parts = vectors.data, vectors.indices, vectors.indptr
         return _kernels.weighted_squares_csr(*parts, weights, size)
+    # Rows of weight 0 are left out if they are more than a quarter.
     keep = np.flatnonzero(weights)
     if 4 * keep.size <= 3 * weights.size:
         vectors = vectors[keep]
@@ -91,6 +98,7 @@ def weighted_squares(vectors: sp.csr_array, weights: Array) -> Array:
     for part in LIMITS.pieces(count, size):
         piece = vectors[part].toarray()
         piece *= roots[part, None]
+        # A product with itself cannot be negative: rows of negative weight are subtracted.
         negative = weights[part] < 0
         if negative.any():
             result -= piece[negative].T @ piece[negative]
@@ -102,7 +110,11 @@ def weighted_squares(vectors: sp.csr_array, weights: Array) -> Array:
 def take_compressed(
     data: NDArray[Any], indices: NDArray[Any], indptr: NDArray[Any], columns: Columns
 ) -> tuple[Array, NDArray[Any], NDArray[Any]]:
-    """Return float64 data, row indices and column pointers of these columns, in their order."""
+    """Return the columns with these numbers of a CSC array, in their order.
+
+    data, indices, indptr : of the array. The results are the same three of the columns, with
+    float64 data.
+    """
     starts = indptr[columns].astype(np.int64)
     lengths = indptr[columns + 1].astype(np.int64) - starts
     positions = ranges(starts, lengths)

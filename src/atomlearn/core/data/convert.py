@@ -19,7 +19,10 @@ from atomlearn.core.interfaces.numbers import unmasked
 
 
 def _kind_of(X: object) -> Kind | None:
-    """Return the kind of the catalogue that recognizes X, or None."""
+    """Return the kind of data in the catalogue that recognizes X; None if there is none.
+
+    Kinds are files, databases and collections, which are opened; arrays and tables have none.
+    """
     return next((kind for kind in DESIGNS if kind.recognizes(X)), None)
 
 
@@ -32,16 +35,21 @@ def as_design(X: object, *, check_finite: bool = True) -> Design:
         any object with ``__arrow_c_stream__``, the PyCapsule interface of Arrow);
         the path of a column store, a PLINK .bed or an .h5ad; an AnnData object; a dask.array or
         dask.dataframe; a tensor of an array library, or a sparse tensor of PyTorch, which becomes
-        ``OnDevice`` where NumPy cannot read it in place
+        ``OnDevice`` if NumPy cannot read it in place
         Integers, booleans and half precision are converted once, to float32 if that is exact,
         else to float64. Sparse formats other than CSC and CSR are converted to CSC.
     check_finite : bool, default=True
         Refuse NaN and infinity (one pass over the data, no copy). A Design is never checked.
 
+    Returns
+    -------
+    Design
+        X itself if it is a Design.
+
     Raises
     ------
     ValueError, TypeError
-        Where X has the wrong number of dimensions, no rows or columns, entries that are not
+        If X has the wrong number of dimensions, no rows or columns, entries that are not
         finite real numbers, or a broken sparse structure; the message gives the remedy. Entries of
         Dask collections are checked in the first pass over them.
 
@@ -52,6 +60,7 @@ def as_design(X: object, *, check_finite: bool = True) -> Design:
     >>> as_design([[1, 2], [3, 4]]).scores(np.array([1.0, 1.0])).full()
     array([4., 6.])
     """
+    # A kind of the catalogue may return another kind, such as an open file.
     while not isinstance(X, Design):
         kind = _kind_of(X)
         if kind is None:
@@ -61,7 +70,10 @@ def as_design(X: object, *, check_finite: bool = True) -> Design:
 
 
 def held_design(X: object, *, check_finite: bool = True) -> DenseDesign | SparseDesign:
-    """Return an array, a table or a SciPy sparse array as a design; see ``as_design``."""
+    """Return X, an array, a table or a SciPy sparse array in memory, as a design.
+
+    check_finite : whether to refuse NaN and infinity. See ``as_design`` for the errors.
+    """
     if is_sparse(X):
         return _sparse_design(X, check_finite)
     array = frame_to_array(X) if is_table(X) else _numeric_array(X)
@@ -73,13 +85,14 @@ def held_design(X: object, *, check_finite: bool = True) -> DenseDesign | Sparse
 
 
 def readable(X: Any) -> Any:
-    """Return X unchanged; raise if NumPy would read numbers that are not meant.
+    """Return X unchanged; raise ValueError or TypeError if NumPy would misread its entries.
 
-    These are masked entries, dates (as days), and the real parts of complex numbers.
+    Such entries are masked ones, dates (read as days), and complex numbers (read as real parts).
     """
     unmasked("X", X)
     X = as_table(X)
     types: Any = getattr(X, "dtypes" if is_table(X) else "dtype", None)
+    # Kinds of complex numbers, dates and time differences.
     unmeant = any(getattr(dtype, "kind", "f") in "cmM" for dtype in np.atleast_1d(types))
     if is_table(X) and (unmeant or library_of(X) != "pandas"):
         frame_to_array(X[:0])  # Without rows it checks only the types.
@@ -89,7 +102,7 @@ def readable(X: Any) -> Any:
 
 
 def is_opened(X: object) -> bool:
-    """Return whether X is a design, or becomes one by being opened: not an array or a table."""
+    """Return whether X is a design or is opened to become one: not an array or a table."""
     if isinstance(X, Design):
         return True
     kind = _kind_of(X)
@@ -97,9 +110,9 @@ def is_opened(X: object) -> bool:
 
 
 def feature_names(X: object) -> list[str] | None:
-    """Return the column names of a table or file as strings, None if X has none.
+    """Return the column names of a design, table or file as strings, None if X has none.
 
-    As in scikit-learn, names of a table count only if all of them are strings.
+    As in scikit-learn, names of a table are used only if all of them are strings.
     """
     if isinstance(X, Design):
         return X.names
@@ -111,7 +124,10 @@ def feature_names(X: object) -> list[str] | None:
 
 
 def check_shape(shape: tuple[int, ...], X: object) -> None:
-    """Raise ValueError unless X has two dimensions and neither of them is 0."""
+    """Raise ValueError unless ``shape`` has two dimensions and neither of them is 0.
+
+    X : the data of this shape, whose type the message names.
+    """
     kind = type(X).__name__
     if len(shape) == 1:
         raise ValueError(
@@ -132,7 +148,10 @@ def check_shape(shape: tuple[int, ...], X: object) -> None:
 
 
 def _numeric_array(X: object) -> NDArray[Any]:
-    """Return an array-like X as float32 or float64; copy only if the dtype requires it."""
+    """Return an array-like X as float32 or float64; copy it only if the dtype requires it.
+
+    Raises ValueError or TypeError if X is not a rectangular array of numbers.
+    """
     unmasked("X", X)
     try:
         array = np.asarray(X)
@@ -142,6 +161,7 @@ def _numeric_array(X: object) -> NDArray[Any]:
             "give all rows the same length"
         ) from error
     check_kind(array.dtype)
+    # Convert other types, then byte orders and addresses that kernels cannot read.
     if array.dtype not in (np.float32, np.float64):
         return array.astype(narrowest([array.dtype]))
     if not array.dtype.isnative or not array.flags.aligned:
@@ -150,7 +170,7 @@ def _numeric_array(X: object) -> NDArray[Any]:
 
 
 def check_kind(dtype: np.dtype[Any]) -> None:
-    """Raise TypeError unless the dtype is of real numbers."""
+    """Raise ValueError if ``dtype`` is complex, and TypeError if it is not of numbers at all."""
     if dtype.kind == "c":
         raise ValueError(
             f"Complex data not supported: X has dtype {dtype}; pass X.real, or real and imaginary "
@@ -164,7 +184,10 @@ def check_kind(dtype: np.dtype[Any]) -> None:
 
 
 def _sparse_design(X: Any, check_finite: bool) -> SparseDesign:
-    """Return a sparse X as a design of float32 or float64, after checks."""
+    """Return a SciPy sparse X as a design of float32 or float64, after checks.
+
+    check_finite : whether to refuse NaN and infinity.
+    """
     check_shape(X.shape, X)
     check_kind(X.dtype)
     X = as_compressed(X)
@@ -178,11 +201,10 @@ def _sparse_design(X: Any, check_finite: bool) -> SparseDesign:
 
 
 def as_compressed(X: Any) -> Any:
-    """Return a sparse array of any format in CSR or CSC, and a table of Arrow as pyarrow's.
+    """Return a sparse X of any format in CSR or CSC, and a table of Arrow as pyarrow's.
 
-    Other objects are returned unchanged. Triplets are checked before SciPy follows them; CSR and
-    CSC of float32 and float64, which need no conversion, are checked where a design is made of
-    them.
+    Other objects are returned unchanged. Triplets are checked before SciPy follows their indices.
+    CSR and CSC of float32 and float64 need no conversion; they are checked when a design is made.
     """
     if not is_sparse(X):
         return as_table(X)
@@ -202,7 +224,10 @@ def as_compressed(X: Any) -> Any:
 
 
 def refuse_entry(value: Any, row: int, column: int, names: list[str] | None) -> None:
-    """Raise ValueError for a non-finite entry; the message has its position and the remedy."""
+    """Raise ValueError for a non-finite entry of X, with its position and the remedy.
+
+    value : the entry; row, column : its position; names : the names of all columns, or None.
+    """
     shown = "NaN" if np.isnan(value) else "infinity"
     name = "" if names is None else f", {names[column]!r}"
     raise ValueError(
@@ -212,15 +237,19 @@ def refuse_entry(value: Any, row: int, column: int, names: list[str] | None) -> 
 
 
 def is_finite(design: Design) -> bool:
-    """Return whether all entries are finite, by one pass; False if sums of finite ones overflow."""
+    """Return whether all entries of the design are finite, by one pass.
+
+    The column sums are finite only if all entries are. The result is also False if sums of finite
+    entries overflow.
+    """
     return bool(np.isfinite(design.scores(np.ones(design.shape[0])).full()).all())
 
 
 def refuse_not_finite(design: Design, X: object = None, first: tuple[int, int] = (0, 0)) -> None:
     """Raise ValueError with row and column of a NaN or infinite entry: one pass without a copy.
 
-    ``X`` : the source of the design, which may name the columns; ``first`` : the number of the
-    first row of this piece.
+    design : a piece of the data; X : the source of the piece, which may name the columns;
+    first : the row and the column of X where the piece begins.
     """
     # A sum is finite only if all its terms are.
     sums = design.scores(np.ones(design.shape[0])).full()
@@ -233,7 +262,10 @@ def refuse_not_finite(design: Design, X: object = None, first: tuple[int, int] =
 
 
 def existing_columns(columns: Columns, n_features: int) -> Columns:
-    """Return column numbers as int64, in any order; raise IndexError if one does not exist."""
+    """Return the numbers ``columns`` as int64, in any order.
+
+    Raises IndexError if one of them is not in [0, n_features).
+    """
     columns = np.asarray(columns, dtype=np.int64)
     if columns.size and not 0 <= columns.min() <= columns.max() < n_features:
         raise IndexError(
@@ -244,7 +276,7 @@ def existing_columns(columns: Columns, n_features: int) -> Columns:
 
 
 def one_weight_each(weights: Array, n_features: int) -> Array:
-    """Return weights as float64 (n_features,); raise ValueError for another shape."""
+    """Return ``weights`` as float64 (n_features,); raise ValueError for another shape."""
     weights = np.asarray(weights, dtype=np.float64)
     if weights.shape != (n_features,):
         raise ValueError(f"weights must have shape ({n_features},), got {weights.shape}")

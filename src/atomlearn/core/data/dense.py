@@ -40,6 +40,7 @@ class DenseDesign(Design):
     """
 
     def __init__(self, X: NDArray[Any], rows: NDArray[np.int64] | None = None) -> None:
+        """Check the array, and copy it only if kernels cannot read it in place."""
         if not isinstance(X, np.ndarray) or X.ndim != 2:
             raise ValueError(
                 f"DenseDesign needs a 2-d NumPy array, got {type(X).__name__} of shape "
@@ -52,6 +53,7 @@ class DenseDesign(Design):
             )
         # Convert to a plain ndarray: subclasses (memmap, matrix) index differently.
         self._X: NDArray[Any] = X.view(np.ndarray)
+        # Neither rows nor columns are contiguous.
         if X.itemsize not in X.strides and 1 not in X.shape:
             self._X = np.ascontiguousarray(self._X)
         self._rows = None if rows is None else np.ascontiguousarray(rows, dtype=np.int64)
@@ -65,29 +67,33 @@ class DenseDesign(Design):
         return self._X
 
     def stored(self) -> Any:
-        """Return X itself, read-only use, where BLAS can read all of it in place; else None."""
+        """Return X for read-only use, if BLAS can read all of it in place; else None."""
         return self._X if self._rows is None else None
 
     def scores(self, v: Array) -> Scores:
-        """Return the scores X'v of all columns."""
+        """Return the scores z = X'v of all columns, for v (n_samples,)."""
         return ArrayScores(_kernels.scores_dense(self._X, v, self._rows))
 
     traits = Traits(reads_at_once=True)
 
     def scores_many(self, V: Array) -> Sequence[Scores]:
-        """Return the scores X'v for each column v of V."""
+        """Return the scores X'v for each column v of V (n_samples, m), by one pass."""
         return [ArrayScores(z) for z in _kernels.many_dense(self._X, V, self._rows)]
 
     def gather(self, columns: Columns) -> DenseBlock:
-        """Return these columns as a block."""
+        """Return the columns with these numbers as a block: a copy."""
         return DenseBlock(_kernels.gather_dense(self._X, columns, self._rows, self._X.dtype))
 
     def predict(self, weights: Array) -> Array:
-        """Return X w for a dense w: one pass."""
+        """Return X w, (n_samples,), for a dense w = ``weights``: one pass."""
         return _kernels.predict_dense(self._X, weights, self._rows)
 
     def product(self, W: Array, columns: Columns | None = None) -> Array:
-        """Return X W by BLAS, a bounded number of rows at a time."""
+        """Return X W (n_samples, t), or X_S W for S = ``columns``.
+
+        It is computed by BLAS, a bounded number of rows at a time, so that a float32 X is never
+        converted as a whole.
+        """
         X = self.stored()
         if X is None or columns is not None:
             return super().product(W, columns)
@@ -95,9 +101,9 @@ class DenseDesign(Design):
         return np.concatenate([part.astype(np.float64, copy=False) @ W for part in parts])
 
     def squared_norms(self, curvature: Array | None = None) -> Array:
-        """Return sum_i c_i x_ij^2 for every column: one pass."""
+        """Return sum_i c_i x_ij^2 of each column j, c = ``curvature`` (None: ones): one pass."""
         return _kernels.scores_dense(self._X, curvature, self._rows, squared=True)
 
     def with_rows(self, rows: NDArray[np.int64]) -> DenseDesign:
-        """Return the design of these rows, without copying X."""
+        """Return the design of these ``rows`` of this one, without copying X."""
         return DenseDesign(self._X, rows if self._rows is None else self._rows[rows])

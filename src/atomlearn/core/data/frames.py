@@ -15,9 +15,10 @@ from atomlearn.core.interfaces.numbers import all_text
 
 
 def as_table(X: Any) -> Any:
-    """Return a table that has only Arrow's PyCapsule interface as a pyarrow or polars table.
+    """Return X as a pyarrow or polars table if it has only Arrow's PyCapsule interface.
 
-    The new table shares its memory. Other objects are returned unchanged.
+    The new table shares its memory. Other objects are returned unchanged. Raises ImportError if
+    neither library is installed.
     """
     if not is_arrow(X):
         return X
@@ -33,7 +34,10 @@ def as_table(X: Any) -> Any:
 
 
 def as_frame(X: Any) -> Any:
-    """Return a table as a narwhals data frame; raise if it is lazy or one-dimensional."""
+    """Return X, a table of any library, as a narwhals data frame.
+
+    Raises TypeError if it is lazy, and ValueError if it is one-dimensional.
+    """
     import narwhals.stable.v2 as nw
     from narwhals.exceptions import DuplicateError
 
@@ -41,7 +45,7 @@ def as_frame(X: Any) -> Any:
     name = f"{library_of(X)} {type(X).__name__}"
     try:
         frame = nw.from_native(X, allow_series=True, pass_through=True)
-    except DuplicateError:  # Columns are then named by their numbers.
+    except DuplicateError:  # Two columns have one name: name the columns by their numbers.
         numbers = [*map(str, range(X.shape[1]))]
         rename = X.rename_columns if library_of(X) == "pyarrow" else partial(X.set_axis, axis=1)
         return nw.from_native(rename(numbers))
@@ -55,7 +59,7 @@ def as_frame(X: Any) -> Any:
 def table_names(X: object) -> list[str] | None:
     """Return the column names of a table as strings, None if X has none.
 
-    As in scikit-learn, names count only if all of them are strings.
+    As in scikit-learn, names are used only if all of them are strings.
     """
     X = as_table(X)
     names = getattr(X, "column_names" if library_of(X) == "pyarrow" else "columns", None)
@@ -71,7 +75,10 @@ def narrowest(types: Iterable[np.dtype[Any]]) -> np.dtype[Any]:
 
 
 def number_types(frame: Any) -> list[np.dtype[Any] | None]:
-    """Return the NumPy dtype of each column of a narwhals frame, None for non-numeric columns."""
+    """Return the NumPy dtype of each column of a narwhals frame; None for other columns.
+
+    Columns of numbers and booleans have one; those of text, dates or categories do not.
+    """
     import narwhals.stable.v2 as nw
 
     type_of: dict[Any, np.dtype[Any] | None] = {}
@@ -88,28 +95,31 @@ def number_types(frame: Any) -> list[np.dtype[Any] | None]:
 
 
 def holds_numbers(X: Any) -> bool:
-    """Return whether all columns of a table are numbers or booleans, not dates or strings."""
+    """Return whether all columns of a table X are numbers or booleans, not dates or strings."""
     if library_of(X) == "pandas":
-        # Complex columns are refused like complex arrays.
+        # Complex columns pass here ("c"), and are refused later, like complex arrays.
         return all(kind.kind in "biufc" for kind in set(np.ravel(X.dtypes)))
     return all(kind is not None for kind in number_types(as_frame(X)))
 
 
 def frame_to_array(X: Any) -> NDArray[Any]:
-    """Return the table as a float32 or float64 array, with NaN for missing entries.
+    """Return the table X as a float32 or float64 array, with NaN for missing entries.
 
-    A pandas table of one float type is viewed, not copied; others become one Fortran array.
+    A pandas table of one float type is viewed, not copied; others become one Fortran array. Raises
+    TypeError if a column is not numeric.
     """
     import narwhals.stable.v2 as nw
 
     frame = as_frame(X)
     types = number_types(frame)
-    each = zip(frame.schema.items(), types, strict=True)
+    # The name and type of each column, and its NumPy type.
+    columns_and_types = zip(frame.schema.items(), types, strict=True)
     name = f"{library_of(X) or 'Arrow'} {type(X).__name__}"
-    _refuse(name, [column for column, type_ in each if type_ is None])
+    _refuse(name, [column for column, type_ in columns_and_types if type_ is None])
     number_kinds = [kind for kind in types if kind is not None]
     dtype = narrowest(number_kinds)
     if library_of(X) == "pandas":
+        # pandas gives a view if all columns have this type.
         is_view = set(X.dtypes) == {dtype}
         return np.asarray(X.to_numpy() if is_view else X.to_numpy(dtype=dtype, na_value=np.nan))
     if not number_kinds:
@@ -119,7 +129,10 @@ def frame_to_array(X: Any) -> NDArray[Any]:
 
 
 def _refuse(name: str, bad: list[tuple[Any, Any]]) -> None:
-    """Raise TypeError if columns are not numeric; ``bad`` has their names and types."""
+    """Raise TypeError if there are columns that are not numeric.
+
+    name : of the table, for the message. bad : the names and types of these columns.
+    """
     if not bad:
         return
     listed = ", ".join(f"{column!r} ({kind})" for column, kind in bad[:5])

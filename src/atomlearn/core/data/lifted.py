@@ -18,10 +18,13 @@ from atomlearn.core.interfaces.scores import ArrayScores
 class Lifted(Derived):
     """X L for a design X and an expansion L: one pass over X for the scores of all its columns.
 
-    ``design`` is X, ``expansion`` is L.
+    A lifted norm is a simpler norm over more columns, such as a copy of a feature for each group
+    that has it. L maps the coefficients of these columns to those of the features. ``design`` is X
+    (n_samples, n_features), ``expansion`` is L (n_features, n_columns).
     """
 
     def __init__(self, design: Design, expansion: Expansion) -> None:
+        """Store X and L; raise ValueError if their numbers of features differ."""
         if expansion.shape[0] != design.shape[1]:
             raise ValueError(
                 f"Lifted: the expansion is of {expansion.shape[0]} features, but the design has "
@@ -34,7 +37,10 @@ class Lifted(Derived):
 
     @property
     def searched(self) -> tuple[float, float]:
-        """Return the work of searches of X, plus the work of searches of the nested sets."""
+        """The work of searches for columns so far, and the work of searches without bounds.
+
+        Both add the work for X and for the nested sets of the lifted norm; see ``Design.searched``.
+        """
         done, possible = self.design.searched
         nested = self.expansion.nested
         if nested is None:
@@ -42,15 +48,18 @@ class Lifted(Derived):
         return done + nested.work.columns, possible + nested.work.possible
 
     def scores(self, v: Array) -> Scores:
-        """Return the scores (X L)'v of all columns of X L."""
+        """Return the scores (X L)'v = L'(X'v) of all columns of X L, for v (n_samples,)."""
         return self.expansion.scores(self.design.scores(v))
 
     def scores_many(self, V: Array) -> Sequence[Scores]:
-        """Return the scores (X L)'v for each column v of V."""
+        """Return the scores (X L)'v for each column v of V (n_samples, m)."""
         return [self.expansion.scores(z) for z in self.design.scores_many(V)]
 
     def gather(self, columns: Columns) -> Block:
-        """Return the columns of X L."""
+        """Return the columns of X L with these numbers, as a block.
+
+        If each column of L has one entry of 1, features are stored once and repeated.
+        """
         touched = self.expansion.touched(columns)
         block = self.design.gather(touched.features)
         if self.expansion.repeats:
@@ -61,7 +70,10 @@ class Lifted(Derived):
         return DenseBlock(np.asfortranarray(block.dense() @ local.toarray()))
 
     def taken_off(self, columns: Columns) -> Array:
-        """Return bounds on the offsets that are subtracted from the scores of columns of X L."""
+        """Return bounds on the offsets that are subtracted from the scores of columns of X L.
+
+        They have shape (len(columns),); scores lose digits in proportion to them.
+        """
         touched = self.expansion.touched(columns)
         shifts = self.design.taken_off(touched.features)
         if self.expansion.repeats:
@@ -71,11 +83,14 @@ class Lifted(Derived):
         return np.asarray(abs(touched.matrix(columns.size)).T @ (shifts + np.sqrt(squares)))
 
     def squared_norms(self, curvature: Array | None = None) -> Array:
-        """Return sum_i c_i (X L)_ij^2, or an upper bound if a column of L has several entries."""
+        """Return sum_i c_i (X L)_ij^2 of each column j, for c = ``curvature`` (None: ones).
+
+        It is an upper bound if a column of L has several entries.
+        """
         return self.expansion.squared_norms(self.design.squared_norms(curvature))
 
     def predict(self, weights: Array) -> Array:
-        """Return X L u for u = ``weights``."""
+        """Return X L u, (n_samples,), for u = ``weights``, one for each column of X L."""
         support = np.flatnonzero(weights)
         features, values = self.expansion.apply(support, weights[support])
         dense = np.zeros(self.design.shape[1])
@@ -84,10 +99,10 @@ class Lifted(Derived):
 
 
 class RepeatedBlock(Block):
-    """Column i is feature number ``features[positions[i]]``, held in ``base``.
+    """A block in which features repeat: column i is a copy of column ``positions[i]`` of ``base``.
 
-    Overlapping groups repeat a feature as often as groups in use hold it; products, Gram matrices
-    and memory are those of the q features.
+    Overlapping groups repeat a feature for each group that has it. Products, Gram matrices and
+    memory grow only with the q distinct features.
 
     Attributes
     ----------
@@ -96,10 +111,11 @@ class RepeatedBlock(Block):
     features : (q,) int64
         Their numbers in X, distinct.
     positions : (m,) int64
-        In 0..q-1.
+        The position in ``base`` of the feature of each of the m columns, in 0..q-1.
     """
 
     def __init__(self, base: Block, features: Columns, positions: Columns) -> None:
+        """Store the features, with a cached Gram matrix, and the feature of each column."""
         self.base: CachedBlock = CachedBlock.of(base)
         self.features = features
         self.positions = positions
@@ -108,16 +124,19 @@ class RepeatedBlock(Block):
         self.traits = replace(self.traits, n_distinct=self.base.shape[1])
 
     def predict(self, weights: Array) -> Array:
-        """Return A w: the weights of all copies of a feature are added first."""
+        """Return A w, (n_samples,), for w = ``weights`` and the columns A of the block.
+
+        The weights of all copies of a feature are added first.
+        """
         sums = np.bincount(self.positions, weights=weights, minlength=self.features.size)
         return self.base.predict(sums.astype(np.float64, copy=False))
 
     def scores(self, v: Array) -> Scores:
-        """Return A'v for the columns A of the block."""
+        """Return A'v for v (n_samples,) and the columns A of the block."""
         return ArrayScores(self.base.scores(v).full()[self.positions])
 
     def _squares(self, weights: Array) -> Array:
-        """Return sum_i w_i x_ij^2 of each column j, for w = ``weights``."""
+        """Return sum_i w_i x_ij^2 of each column j, for w = ``weights`` (n_samples,)."""
         return self.base.squared_norms(weights)[self.positions]
 
     def dense(self) -> Array:
@@ -125,13 +144,16 @@ class RepeatedBlock(Block):
         return np.asfortranarray(self.base.dense()[:, self.positions])
 
     def gram(self, curvature: Array, positions: Columns | None = None) -> Array:
-        """Return A_S' diag(c) A_S, computed once for each distinct feature."""
+        """Return A_S' diag(curvature) A_S, S = ``positions`` (None: all columns).
+
+        It is computed once for each pair of distinct features.
+        """
         chosen = self.positions if positions is None else self.positions[positions]
         distinct, inverse = np.unique(chosen, return_inverse=True)
         return self.base.gram(curvature, distinct)[np.ix_(inverse.ravel(), inverse.ravel())]
 
     def gather(self, columns: Columns) -> RepeatedBlock:
-        """Return these columns; features without a column are dropped."""
+        """Return the columns at these positions; features without a column are dropped."""
         chosen = self.positions[columns]
         distinct, inverse = np.unique(chosen, return_inverse=True)
         if distinct.size == self.features.size:
@@ -139,7 +161,10 @@ class RepeatedBlock(Block):
         return RepeatedBlock(self.base.gather(distinct), self.features[distinct], inverse.ravel())
 
     def append(self, other: Block) -> RepeatedBlock:
-        """Return the columns of both blocks; a feature that both have is stored once."""
+        """Return the columns of both blocks; a feature that both have is stored once.
+
+        Raises TypeError unless ``other`` is a RepeatedBlock.
+        """
         if not isinstance(other, RepeatedBlock):
             raise TypeError(
                 f"a block of repeated features takes one of its own kind, got "
@@ -147,12 +172,14 @@ class RepeatedBlock(Block):
             )
         if not self.positions.size:
             return other
+        # The position here of each feature of the other block, if it is present.
         order = np.argsort(self.features, kind="stable")
         positions = np.searchsorted(self.features, other.features, sorter=order)
         positions = order[np.minimum(positions, order.size - 1)] if order.size else positions
         is_present = np.zeros(other.features.size, dtype=bool)
         if order.size:
             is_present = self.features[positions] == other.features
+        # Features that are not present are appended, and get the next positions.
         new = np.flatnonzero(~is_present)
         target = np.where(is_present, positions, self.features.size - 1 + np.cumsum(~is_present))
         base = self.base.append(other.base.gather(new)) if new.size else self.base
@@ -164,17 +191,21 @@ class RepeatedBlock(Block):
 
 
 @distinct_columns.register
-def _features(block: RepeatedBlock) -> tuple[Block, Columns]:
-    """Return the distinct features, and the position among them of each column."""
+def _distinct_repeated(block: RepeatedBlock) -> tuple[Block, Columns]:
+    """Return the distinct features of a block, and the position among them of each column."""
     return block.base, block.positions
 
 
 @affine_block.register
-def _repeated(block: RepeatedBlock, means: Array, factors: Array) -> Block:
-    """Return the block with columns (x_j - means_j) factors_j; copies of a feature stay shared."""
-    # The mean and factor of each feature, from one of its copies; all copies must have the same.
-    of_features = np.zeros((2, block.features.size))
-    of_features[:, block.positions] = means, factors
-    if not np.array_equal(of_features[:, block.positions], (means, factors)):
-        return affine_block.dispatch(Block)(block, means, factors)  # copies of a feature differ
-    return RepeatedBlock(affine_block(block.base, *of_features), block.features, block.positions)
+def _affine_repeated(block: RepeatedBlock, means: Array, factors: Array) -> Block:
+    """Return the block with columns (x_j - means_j) factors_j; copies of a feature stay shared.
+
+    means, factors : (n_columns,). If copies of a feature have different ones, the block is made
+    dense.
+    """
+    # Two rows: the mean and the factor of each feature, taken from one of its copies.
+    by_feature = np.zeros((2, block.features.size))
+    by_feature[:, block.positions] = means, factors
+    if not np.array_equal(by_feature[:, block.positions], (means, factors)):
+        return affine_block.dispatch(Block)(block, means, factors)
+    return RepeatedBlock(affine_block(block.base, *by_feature), block.features, block.positions)

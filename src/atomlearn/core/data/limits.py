@@ -9,13 +9,13 @@ from dataclasses import dataclass
 class DataLimits:
     """Sizes and densities that decide between two algorithms with the same result.
 
-    None of them changes an answer beyond rounding; they were found by timing both algorithms (the
-    scripts of ``benchmarks/micro``) on processors with 1 to 2 MB of cache a core;
+    None of them changes a result beyond rounding. They were found by timing both algorithms (the
+    scripts of ``benchmarks/micro``) on processors with 1 to 2 MB of cache a core.
     ``benchmarks/sensitivity.py`` varies each of them.
     """
 
     #: Share of nonzero entries from which BLAS is faster than sparse products, also for sums of
-    #: squares of sparse vectors (at 0.1 four times slower, at 0.2 as fast).
+    #: squares of sparse vectors (BLAS is four times slower at 0.1, and as fast at 0.2).
     dense_from: float = 0.15
     #: Share of nonzero entries from which products of two columns are searched by BLAS, in dense
     #: pieces.
@@ -32,16 +32,16 @@ class DataLimits:
     most_columns: int = 2**31 - 1
 
     def pieces(self, count: int, size: int, most: int | None = None) -> list[slice]:
-        """Return slices of range(count), of which each holds a bounded number of entries.
+        """Return slices of range(count), each of which covers a bounded number of entries.
 
-        size : entries of each of the ``count`` rows or columns; most : that number, if it is
-        not ``piece_entries``.
+        count : the number of rows or columns; size : the entries of each of them. most : the bound,
+        by default ``piece_entries``.
         """
         width = max(1, (most or self.piece_entries) // max(size, 1))
         return [slice(start, min(start + width, count)) for start in range(0, count, width)]
 
     def check_columns(self, n_features: int) -> None:
-        """Raise ValueError if explicit data has too many columns, before any array is allocated."""
+        """Raise ValueError if n_features exceeds the limit, before any array is allocated."""
         if n_features > self.most_columns:
             raise ValueError(
                 f"X has {n_features:,} columns, and at most {self.most_columns:,} are taken, as "

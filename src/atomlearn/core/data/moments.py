@@ -14,12 +14,12 @@ from atomlearn.core.data.dense import DenseDesign
 from atomlearn.core.data.sparse import SparseDesign
 from atomlearn.core.interfaces import EPS, Array
 
-#: Asymmetry and negative eigenvalues up to this share of the largest entry count as rounding
+#: Asymmetry and negative eigenvalues up to this share of the largest entry are taken as rounding
 #: errors.
 ROUNDING = 1e-10
-#: Relative tolerance for rounded input: for the part of b outside of the range of Q, and for the
-#: ratio of diagonal entries of a Cholesky factor, below which Q counts as singular and is factored
-#: by its eigenvectors.
+#: Relative tolerance for rounded input, in two places: for the part of b outside of the range of Q;
+#: and for the ratio of diagonal entries of a Cholesky factor, below which Q is taken as singular
+#: and factored by its eigenvectors.
 SINGLE = 1e-6
 
 
@@ -27,16 +27,16 @@ def from_moments(gram: Any, correlation: ArrayLike) -> tuple[DenseDesign | Spars
     """Return a design R and a target t whose mean squared loss is 1/2 w'Qw - b'w + c for every w.
 
     With the m rows of R, Q = R'R / m and b = R't / m. The constant c = 1/2 b'Q^+ b is a part of the
-    objective. With Q = X'X / n and b = X'y / n it is the least squares problem of X and y without
-    the rows, for the same alpha: for summary statistics, and for X with many rows.
+    objective. With Q = X'X / n and b = X'y / n, R and t give the same least squares problem as X
+    and y, for the same alpha. This serves summary statistics, and X with many rows.
 
     Parameters
     ----------
     gram : array (n_features, n_features), sparse array, or list of square arrays
         Q, symmetric and positive semidefinite. A list holds the diagonal blocks of a
         block-diagonal Q, in the order of the columns, such as the correlations of genotypes within
-        LD blocks; of a sparse Q the blocks are found. Blocks are factored one by one, and only
-        their entries are kept.
+        LD blocks. The blocks of a sparse Q are found from its pattern. Blocks are factored one by
+        one, and only their entries are kept.
     correlation : array (n_features,)
         b, in the range of Q.
 
@@ -48,19 +48,19 @@ def from_moments(gram: Any, correlation: ArrayLike) -> tuple[DenseDesign | Spars
     Raises
     ------
     ValueError
-        Where Q is not symmetric or has a negative eigenvalue, or where b has a part outside of the
-        range of Q: then the quadratic has no lower bound, and no design says the same.
+        If Q is not symmetric or has a negative eigenvalue, or if b has a part outside of the range
+        of Q. Then the quadratic has no lower bound, and no design is equivalent to it.
 
     Notes
     -----
-    R has no intercept: pass ``fit_intercept=False`` and take the moments of centered columns and
-    targets. If b is of other samples than Q (an LD reference panel), shrink Q first:
-    (1 - s) Q + s I has all b in its range.
+    R has no intercept: pass ``fit_intercept=False`` and compute Q and b from centered columns and
+    targets. If Q comes from other samples than b (an LD reference panel), shrink Q first: every b
+    is in the range of (1 - s) Q + s I.
 
     The optimal value of the quadratic without c is ``result.objective - 0.5 * np.mean(target**2)``.
-    Gaps hold for R and t as they are; R'R / m is Q up to rounding, a few eps ||Q||, and up to
-    negative eigenvalues of at most 1e-10 of the largest, which are set to zero. A relative gap is
-    one of the objective with c.
+    Duality gaps hold for R and t. R'R / m is Q up to rounding, a few eps ||Q||, and up to negative
+    eigenvalues of at most 1e-10 of the largest, which are set to zero. A relative gap is relative
+    to the objective with c.
 
     Examples
     --------
@@ -73,6 +73,7 @@ def from_moments(gram: Any, correlation: ArrayLike) -> tuple[DenseDesign | Spars
     >>> bool(np.allclose(whole.coef, moments.coef))
     True
     """
+    # The diagonal blocks of Q, and the columns of X that they belong to.
     blocks, order = _blocks(gram)
     n_features = sum(block.shape[0] for block in blocks)
     b = np.asarray(correlation, dtype=np.float64)
@@ -83,6 +84,7 @@ def from_moments(gram: Any, correlation: ArrayLike) -> tuple[DenseDesign | Spars
         )
     _finite("correlation", b)
     largest = float(np.abs(b).max(initial=0.0))
+    # R and t of each block, with R'R = Q and R't = b.
     factors = []
     targets = []
     start = 0
@@ -92,6 +94,7 @@ def from_moments(gram: Any, correlation: ArrayLike) -> tuple[DenseDesign | Spars
         factors.append(factor)
         targets.append(target)
         start += block.shape[0]
+    # The mean of a loss divides by m: both are multiplied by sqrt(m).
     t = np.concatenate(targets)
     scale = math.sqrt(t.size)
     t *= scale
@@ -102,14 +105,18 @@ def from_moments(gram: Any, correlation: ArrayLike) -> tuple[DenseDesign | Spars
 
 
 def _name(number: int, count: int) -> str:
-    """Return the name of a block in errors."""
+    """Return the name of block ``number`` of ``count`` blocks of Q, for errors."""
     return "gram" if count == 1 else f"block {number} of gram"
 
 
 def _blocks(gram: Any) -> tuple[list[Array], NDArray[np.int64]]:
-    """Return the diagonal blocks of ``gram``, and the columns of all blocks, concatenated."""
+    """Return the diagonal blocks of ``gram``, and the columns of all blocks, concatenated.
+
+    gram : as in ``from_moments``. Raises ValueError for a block that is not square.
+    """
     if sp.issparse(gram):
         return _components(gram)
+    # A list of matrices is a list of blocks; any other list is the rows of one matrix.
     listed = isinstance(gram, list | tuple) and any(np.ndim(block) == 2 for block in gram)
     arrays = [np.asarray(block, dtype=np.float64) for block in (gram if listed else [gram])]
     for number, block in enumerate(arrays):
@@ -123,7 +130,10 @@ def _blocks(gram: Any) -> tuple[list[Array], NDArray[np.int64]]:
 
 
 def _components(gram: Any) -> tuple[list[Array], NDArray[np.int64]]:
-    """Return the diagonal blocks of a sparse Q: the connected components of its pattern."""
+    """Return the diagonal blocks of a sparse Q, and the columns of all blocks, concatenated.
+
+    The blocks are the connected components of the pattern of Q = ``gram``.
+    """
     matrix = sp.csr_array(gram)
     if matrix.shape[0] != matrix.shape[1] or not matrix.shape[0]:
         raise ValueError(f"from_moments: gram must be square, got shape {matrix.shape}")
@@ -138,13 +148,15 @@ def _components(gram: Any) -> tuple[list[Array], NDArray[np.int64]]:
 def _factored(Q: Array, b: Array, largest: float, name: str) -> tuple[Array, Array]:
     """Return R, t with R'R = Q and R't = b; R is triangular if Q is positive definite.
 
-    ``largest`` : the largest |b_j| over all blocks; ``name`` : that of the block, for errors.
+    Q : one block; b : its entries. ``largest`` : the largest |b_j| over all blocks, by which
+    rounding in b is judged. ``name`` : the name of the block, for errors.
     """
     _finite(name, Q)
     size = float(np.abs(Q).max())
     if float(np.abs(Q - Q.T).max()) > ROUNDING * size:
         raise ValueError(f"from_moments: {name} is not symmetric; pass (Q + Q.T) / 2")
     symmetric = 0.5 * (Q + Q.T)
+    # Cholesky's factor, if Q is safely positive definite; else the eigenvectors of Q.
     try:
         R = scipy.linalg.cholesky(symmetric, lower=False, check_finite=False)
         diagonal = np.diag(R)
@@ -152,6 +164,7 @@ def _factored(Q: Array, b: Array, largest: float, name: str) -> tuple[Array, Arr
             return R, scipy.linalg.solve_triangular(R, b, trans="T", check_finite=False)
     except scipy.linalg.LinAlgError:
         pass
+    # A negative eigenvalue beyond rounding is refused, and smaller ones are dropped.
     values, vectors = scipy.linalg.eigh(symmetric, check_finite=False)
     if float(values[0]) < -ROUNDING * max(size, float(values[-1])) * Q.shape[0]:
         raise ValueError(
@@ -159,10 +172,11 @@ def _factored(Q: Array, b: Array, largest: float, name: str) -> tuple[Array, Arr
             "semidefinite; shrink it, (1 - s) * Q + s * np.eye(len(Q))"
         )
     is_positive = values > 4.0 * b.size * EPS * float(values[-1])
-    # If Q = 0, the design is one row of zeros.
+    # R = diag(roots) V' for the eigenvectors V; if Q = 0, the design is one row of zeros.
     roots = np.sqrt(values[is_positive])
     R = roots[:, None] * vectors[:, is_positive].T if is_positive.any() else np.zeros((1, b.size))
     t = (vectors[:, is_positive].T @ b) / roots if is_positive.any() else np.zeros(1)
+    # The part of b outside of the range of Q.
     outside = float(np.abs(R.T @ t - b).max())
     if outside > SINGLE * largest:
         raise ValueError(

@@ -24,16 +24,21 @@ def part_of(
     Parameters
     ----------
     design : Design
+        The data matrix X.
     rows : array of int, or boolean mask, optional
         In any order, repeats allowed. None: all of them.
     columns : array of int, optional
         In increasing order, without repeats. None: all of them.
 
+    Returns
+    -------
+    Design
+        Of the selected rows and columns, without a copy of X.
+
     Notes
     -----
-    This is the one way to select, of rows as of columns. Where the design has no faster way
-    (``with_rows`` says so by None), scores of some rows take a pass over all with v = 0 at the
-    others; scores of some columns are taken out of all.
+    If the design cannot select rows itself (``with_rows`` is None), scores of some rows take a pass
+    over all rows, with v = 0 at the others. Scores of some columns are selected from those of all.
 
     Examples
     --------
@@ -51,7 +56,7 @@ def part_of(
 
 
 def dense_part(design: Design, columns: Columns) -> Array:
-    """Return some columns as an array in double precision, (n_samples, n_columns)."""
+    """Return some columns of the design as a float64 array, (n_samples, len(columns))."""
     return np.asarray(design.gather(columns).dense(), dtype=np.float64)
 
 
@@ -61,12 +66,14 @@ class RowSubset(Forwarding):
     Parameters
     ----------
     design : Design
+        The data matrix X.
     rows : array of int, or boolean mask of length n_samples
+        The rows to keep, in this order.
 
     Notes
     -----
-    Designs that have ``with_rows`` read X through the row numbers; for others v is spread over all
-    rows and a full pass is made.
+    Designs that have ``with_rows`` read X through the row numbers. For others, v is padded with
+    zeros for the other rows, and a full pass is made.
 
     Examples
     --------
@@ -78,6 +85,7 @@ class RowSubset(Forwarding):
     """
 
     def __init__(self, design: Design, rows: ArrayLike) -> None:
+        """Select ``rows`` by the view of the design, or by padded vectors if it has none."""
         self.design = design
         self.rows = check_rows(rows, design.shape[0])
         view = design.with_rows(self.rows)
@@ -93,22 +101,28 @@ class SpreadRows(Derived):
     """A row subset of a design without ``with_rows``: v is padded with zeros for other rows."""
 
     def __init__(self, design: Design, rows: Rows) -> None:
+        """Store the design and the numbers ``rows``, which have been checked."""
         super().__init__(design)
         self.rows = rows
         self.shape = self.rows.shape[0], self.design.shape[1]
 
     def scores(self, v: Array) -> Scores:
-        """Return the scores X'v of all columns."""
+        """Return the scores z = X'v of all columns, for v at the rows of this design."""
         return self.design.scores(self._spread(v))
 
     def scores_many(self, V: Array) -> Sequence[Scores]:
-        """Return the scores X'v for each column v of V."""
+        """Return the scores X'v for each column v of V (n_rows, m)."""
         return self.design.scores_many(self._spread(V))
 
     def scores_above(
         self, V: Array, bounds: Array, affine: tuple[Array, Array] | None = None
     ) -> Sequence[Scores]:
-        """Return the large scores of these vectors, found by one pass over the data."""
+        """Return the large scores X'v for each column v of V (n_rows, m), by one pass.
+
+        A score is large if it is at least ``bounds`` (m,) for some vector. affine : means and
+        factors (n_features,) of transformed columns, (x_j - mean_j) factor_j, whose scores are then
+        returned.
+        """
         return self.design.scores_above(self._spread(V), bounds, affine)
 
     def gather(self, columns: Columns) -> Block:
@@ -120,23 +134,29 @@ class SpreadRows(Derived):
         return reduce(lambda block, more: block.append(more), blocks)
 
     def product(self, W: Array, columns: Columns | None = None) -> Array:
-        """Return the product of these columns and W."""
+        """Return X W at the rows of this design, or X_S W for S = ``columns``, (n_rows, t)."""
         return self.design.product(W, columns)[self.rows]
 
     def taken_off(self, columns: Columns) -> Array:
-        """Return the offsets that are subtracted from the scores of these columns."""
+        """Return the offsets that are subtracted from the scores of ``columns``, (len(columns),).
+
+        They are those of the whole design, by which digits are lost.
+        """
         return self.design.taken_off(columns)
 
     def predict(self, weights: Array) -> Array:
-        """Return X w, (n_samples,), for w = ``weights``."""
+        """Return X w at the rows of this design, (n_rows,), for w = ``weights``."""
         return self.design.predict(weights)[self.rows]
 
     def _squares(self, weights: Array) -> Array:
-        """Return sum_i w_i x_ij^2 of each column j, for w = ``weights``."""
+        """Return sum_i w_i x_ij^2 of each column j, for w = ``weights`` (n_rows,)."""
         return self.design.squared_norms(self._spread(weights))
 
     def _spread(self, v: Array) -> Array:
-        """Return v over all rows of X: the sum for repeated rows, 0 for rows not selected."""
+        """Return v (n_rows,) or (n_rows, m) over all rows of X, with 0 for rows not selected.
+
+        A row that is selected repeatedly gets the sum of its entries.
+        """
         # If a row is repeated, its values are added, as in X'v.
         padded = np.zeros((self.design.shape[0], *v.shape[1:]))
         np.add.at(padded, self.rows, v)
@@ -149,6 +169,7 @@ class ColumnSubset(Derived):
     Parameters
     ----------
     design : Design
+        The data matrix X.
     columns : array of int64, increasing
         The columns to keep; column i of this design is ``columns[i]`` of the other.
 
@@ -163,6 +184,7 @@ class ColumnSubset(Derived):
     """
 
     def __init__(self, design: Design, columns: ArrayLike) -> None:
+        """Store the design and the numbers ``columns``, after a check."""
         super().__init__(design)
         self.columns = check_columns(columns, design.shape[1])
         self.shape = self.design.shape[0], self.columns.size
@@ -175,23 +197,23 @@ class ColumnSubset(Derived):
 
     @property
     def listable(self) -> bool:
-        """Whether arrays with one entry for each column fit into memory."""
+        """Whether arrays with one entry for each column of this design fit into memory."""
         return self.design.listable or self.shape[1] <= self._walked_columns
 
     def scores(self, v: Array) -> Scores:
-        """Return the scores X'v of all columns."""
+        """Return the scores z = X'v of the columns of this design, for v (n_samples,)."""
         return self._scores_of_columns(self.design.scores(v))
 
     def scores_many(self, V: Array) -> Sequence[Scores]:
-        """Return the scores X'v for each column v of V."""
+        """Return the scores X'v for each column v of V (n_samples, m)."""
         return [self._scores_of_columns(z) for z in self.design.scores_many(V)]
 
     def _scores_of_columns(self, z: Scores) -> Scores:
-        """Return the scores of the columns of this design, from those of all columns."""
+        """Return the scores of the columns of this design, from z, those of all columns."""
         return ArrayScores(np.ascontiguousarray(z.at(self.columns)))
 
     def gather(self, columns: Columns) -> Block:
-        """Return these columns as a block."""
+        """Return the columns with these numbers in this design as a block."""
         return self.design.gather(self.columns[columns])
 
     def taken_off(self, columns: Columns) -> Array:
@@ -199,7 +221,7 @@ class ColumnSubset(Derived):
         return self.design.taken_off(self.columns[columns])
 
     def predict(self, weights: Array) -> Array:
-        """Return X w, (n_samples,), for w = ``weights``."""
+        """Return X w, (n_samples,), for w = ``weights``, one for each column of this design."""
         if not self.design.listable:
             return super().predict(weights)
         dense = np.zeros(self.design.shape[1])
@@ -207,19 +229,22 @@ class ColumnSubset(Derived):
         return self.design.predict(dense)
 
     def squared_norms(self, curvature: Array | None = None) -> Array:
-        """Return sum_i c_i x_ij^2 of each column j, for c = ``curvature``."""
+        """Return sum_i c_i x_ij^2 of each column j, for c = ``curvature`` (None: ones)."""
         if not self.design.listable:
             return super().squared_norms(curvature)
         return self.design.squared_norms(curvature)[self.columns]
 
     def with_rows(self, rows: Rows) -> ColumnSubset | None:
-        """Return the same columns of some rows; None if the design cannot select rows."""
+        """Return the same columns of these ``rows``; None if the design cannot select rows."""
         view = self.design.with_rows(rows)
         return None if view is None else ColumnSubset(view, self.columns)
 
 
 def check_rows(rows: ArrayLike, n_samples: int) -> Rows:
-    """Return row numbers as int64 from numbers or a boolean mask; raise if they are invalid."""
+    """Return ``rows``, numbers or a boolean mask (n_samples,), as int64 numbers.
+
+    Raises ValueError if they are invalid or none are left.
+    """
     numbers = np.asarray(rows)
     if numbers.dtype == np.bool_ and numbers.shape == (n_samples,):
         numbers = np.flatnonzero(numbers)
@@ -230,7 +255,10 @@ def check_rows(rows: ArrayLike, n_samples: int) -> Rows:
 
 
 def check_columns(columns: ArrayLike, n_features: int) -> Columns:
-    """Return increasing column numbers as int64; raise if they are invalid."""
+    """Return the increasing column numbers ``columns`` as int64.
+
+    Raises ValueError if they do not increase, or are not in [0, n_features).
+    """
     remedy = "np.flatnonzero(mask) of a mask"
     numbers = _numbers("column", np.asarray(columns), n_features, remedy)
     if (numbers[1:] <= numbers[:-1]).any():
@@ -239,7 +267,10 @@ def check_columns(columns: ArrayLike, n_features: int) -> Columns:
 
 
 def _numbers(kind: str, numbers: NDArray[Any], limit: int, remedy: str) -> NDArray[np.int64]:
-    """Return row or column numbers in [0, limit) as int64; errors name ``kind`` and ``remedy``."""
+    """Return row or column numbers in [0, limit) as int64; raise ValueError for others.
+
+    kind : "row" or "column", and remedy : the end of a message; both are for errors.
+    """
     if numbers.ndim != 1 or numbers.dtype.kind not in "iu":
         raise ValueError(
             f"{kind}s must be a 1-d array of {kind} numbers, {remedy}; got {numbers.dtype} of "

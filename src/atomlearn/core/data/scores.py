@@ -12,7 +12,10 @@ from atomlearn.core.interfaces.scores import norms_by_label
 
 
 def largest(columns: Columns, values: Array, count: int) -> tuple[Columns, Array]:
-    """Return the ``count`` candidates of largest |value|, largest first, ties by smaller column."""
+    """Return the ``count`` candidates of largest |value|, largest first.
+
+    columns, values : the candidates, (m,). Ties are broken by the smaller column.
+    """
     order = np.lexsort((columns, -np.abs(values)))[: max(count, 0)]
     return columns[order], values[order]
 
@@ -20,8 +23,17 @@ def largest(columns: Columns, values: Array, count: int) -> tuple[Columns, Array
 class ShiftedScores(Scores):
     """z_j - shift_j at a few distinct ``columns``, z_j elsewhere, without storing all of z.
 
-    Used for the term tau * w of the gradient, which touches the non-zero coordinates only.
-    ``top(count)`` asks the base for count + len(columns), so it is exact.
+    A ridge penalty adds tau * w to the gradient, which shifts only the scores of non-zero
+    coefficients. ``top(count)`` requests count + len(columns) scores of the base, so it is exact.
+
+    Parameters
+    ----------
+    base : Scores
+        The scores z.
+    columns : (m,) int64, distinct
+        The columns with a shift.
+    shift : (m,) float64
+        The number subtracted from each of their scores.
 
     Examples
     --------
@@ -34,6 +46,7 @@ class ShiftedScores(Scores):
     """
 
     def __init__(self, base: Scores, columns: Columns, shift: Array) -> None:
+        """Store the scores z, ``base``, and the shift of each of the ``columns``."""
         columns = np.asarray(columns, dtype=np.int64)
         shift = np.asarray(shift, dtype=np.float64)
         if columns.ndim != 1 or columns.shape != shift.shape:
@@ -41,6 +54,7 @@ class ShiftedScores(Scores):
                 f"ShiftedScores needs one shift a column, got columns of shape {columns.shape} "
                 f"and shift of shape {shift.shape}"
             )
+        # Columns are kept sorted, so that they can be searched.
         order = np.argsort(columns, kind="stable")
         self._base = base
         self._columns: Columns = columns[order]
@@ -50,47 +64,58 @@ class ShiftedScores(Scores):
         self.n_columns = self._base.n_columns
 
     def top(self, count: int) -> tuple[Columns, Array]:
-        """Return the largest |z - shift| among all shifted columns and the largest others."""
+        """Return the columns and values of the ``count`` largest |z_j - shift_j|.
+
+        They are among the shifted columns and the largest scores of the base.
+        """
         count = max(0, min(int(count), self.n_columns))
         columns, values = self._base.top(min(count + self._columns.size, self.n_columns))
-        untouched = ~np.isin(columns, self._columns)
+        is_unshifted = ~np.isin(columns, self._columns)
         shifted = self._base.at(self._columns) - self._shift
         return largest(
-            np.concatenate([columns[untouched], self._columns]),
-            np.concatenate([values[untouched], shifted]),
+            np.concatenate([columns[is_unshifted], self._columns]),
+            np.concatenate([values[is_unshifted], shifted]),
             count,
         )
 
     def at(self, columns: Columns) -> Array:
-        """Return the scores of these columns."""
+        """Return z_j - shift_j of these columns, (len(columns),)."""
         values = np.array(self._base.at(columns), dtype=np.float64)
         if self._columns.size:
-            is_stored = np.isin(columns, self._columns)
-            positions = np.searchsorted(self._columns, columns[is_stored])
-            values[is_stored] -= self._shift[positions]
+            is_shifted = np.isin(columns, self._columns)
+            positions = np.searchsorted(self._columns, columns[is_shifted])
+            values[is_shifted] -= self._shift[positions]
         return values
 
     def full(self) -> Array:
-        """Return the scores of all columns."""
+        """Return z_j - shift_j of all columns, (n_columns,)."""
         z = np.array(self._base.full(), dtype=np.float64)
         z[self._columns] -= self._shift
         return z
 
     def group_norms(self, labels: NDArray[np.int64], n_groups: int) -> Array:
-        """Return the l2 norm of z - shift over each group."""
+        """Return the l2 norm of z - shift over each group, (n_groups,).
+
+        labels : (n_columns,), the group of each column.
+        """
         norms = np.array(self._base.group_norms(labels, n_groups), dtype=np.float64)
-        has_stored = np.zeros(n_groups, dtype=bool)
-        has_stored[labels[self._columns]] = True
-        # The sums of groups with stored columns are recomputed, because correcting them would
+        has_shift = np.zeros(n_groups, dtype=bool)
+        has_shift[labels[self._columns]] = True
+        # The norms of groups with shifted columns are recomputed, because correcting them would
         # cancel digits.
-        members = np.flatnonzero(has_stored[labels])
+        members = np.flatnonzero(has_shift[labels])
         values = self.at(members)
-        norms[has_stored] = norms_by_label(values, labels[members], n_groups)[has_stored]
+        norms[has_shift] = norms_by_label(values, labels[members], n_groups)[has_shift]
         return norms
 
 
 class ConcatenatedScores(Scores):
     """The scores of concatenated designs, X = [X_1, X_2, ...].
+
+    Parameters
+    ----------
+    parts : sequence of Scores
+        The scores of X_1, X_2, ...
 
     Examples
     --------
@@ -102,12 +127,16 @@ class ConcatenatedScores(Scores):
     """
 
     def __init__(self, parts: Sequence[Scores]) -> None:
+        """Store ``parts``, the scores of each design, and the column where each begins."""
         self._parts = list(parts)
         self._starts: Columns = np.cumsum([0] + [part.n_columns for part in parts], dtype=np.int64)
         self.n_columns = int(self._starts[-1])
 
     def top(self, count: int) -> tuple[Columns, Array]:
-        """Return the largest scores among the largest of each part."""
+        """Return the columns and values of the ``count`` largest |z_j|.
+
+        They are among the largest scores of each part.
+        """
         tops = [part.top(count) for part in self._parts]
         columns = [top[0] + start for top, start in zip(tops, self._starts[:-1], strict=True)]
         return largest(np.concatenate(columns), np.concatenate([top[1] for top in tops]), count)
@@ -122,7 +151,7 @@ class ConcatenatedScores(Scores):
         return values
 
     def full(self) -> Array:
-        """Return the scores of all columns."""
+        """Return the scores of all columns, (n_columns,)."""
         return np.concatenate([part.full() for part in self._parts])
 
 
@@ -132,8 +161,11 @@ class FoundScores(Scores):
     Parameters
     ----------
     columns : (f,) int64, increasing
+        The columns whose scores are known.
     values : (f,) float64
+        Their scores.
     bound : float
+        The magnitude from which all scores are known.
     n_columns : int
         Number of all columns of X.
 
@@ -146,6 +178,7 @@ class FoundScores(Scores):
     """
 
     def __init__(self, columns: Columns, values: Array, bound: float, n_columns: int) -> None:
+        """Store the known scores, and the order of their magnitudes; see the class."""
         self._columns = columns
         self._values = values
         self._bound = bound
@@ -153,23 +186,34 @@ class FoundScores(Scores):
         self._order: Columns = np.argsort(-np.abs(values), kind="stable")
 
     def _unknown(self, columns: str) -> LookupError:
-        """Return the error for scores that were not kept."""
+        """Return the error for scores that were not kept.
+
+        columns : the requested scores in words, for the message.
+        """
         return LookupError(
             f"only scores of magnitude {self._bound:.3g} and more were kept, not {columns}; ask "
             "the design for scores_many"
         )
 
     def top(self, count: int) -> tuple[Columns, Array]:
-        """Return the largest scores; raise LookupError if they were not kept."""
+        """Return the columns and values of the ``count`` largest |z_j|.
+
+        Raises LookupError if some of them were not kept.
+        """
         positions = self._order[: min(int(count), self.n_columns)]
         values = self._values[positions]
+        # The result is unknown if too few scores were kept, or one is below the bound: other
+        # columns may have larger ones.
         is_short = positions.size < min(count, self.n_columns)
         if is_short or (values.size and abs(values[-1]) < self._bound):
             raise self._unknown(f"the {count} largest")
         return self._columns[positions], values
 
     def above(self, bound: float) -> tuple[Columns, Array]:
-        """Return the scores of at least this magnitude; raise LookupError if some were not kept."""
+        """Return the columns and scores with |z_j| >= bound, largest first.
+
+        Raises LookupError if some of them were not kept.
+        """
         if bound < self._bound:
             raise self._unknown(f"all from {bound:.3g} on")
         positions = self._order
@@ -181,6 +225,7 @@ class FoundScores(Scores):
     def at(self, columns: Columns) -> Array:
         """Return the scores of these columns; raise LookupError if one was not kept."""
         positions = np.searchsorted(self._columns, columns)
+        # A column beyond the last known one has no position.
         clipped = np.minimum(positions, self._columns.size - 1)
         if columns.size and (not self._columns.size or (self._columns[clipped] != columns).any()):
             raise self._unknown("those of each column")

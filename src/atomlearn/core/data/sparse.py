@@ -24,8 +24,13 @@ class SparseDesign(Design):
     reading foreign memory. Unsorted indices are sorted, and duplicate entries summed, in a copy
     that is made only if there are any.
 
-    Data in CSR is copied by columns, once, when columns or several scores at a time are requested:
-    each search for a column would take as long as a pass.
+    Data in CSR is converted to CSC once, when columns or several scores at a time are requested:
+    each search for a column in CSR would take as long as a pass.
+
+    Parameters
+    ----------
+    X : CSC or CSR array or matrix, (n_samples, n_features)
+        float32 or float64; ``as_design`` converts other types and formats.
 
     Examples
     --------
@@ -40,6 +45,7 @@ class SparseDesign(Design):
     traits = Traits(is_sparse=True, reads_at_once=True)
 
     def __init__(self, X: Any) -> None:
+        """Check the structure of X, and copy it only if it has unsorted or duplicate indices."""
         kind = X.format if is_sparse(X) else type(X).__name__
         if kind not in ("csc", "csr"):
             raise ValueError(
@@ -52,7 +58,8 @@ class SparseDesign(Design):
                 "as_design(X) converts it once"
             )
         self._by_columns = X.format == "csc"
-        self._turned: SparseDesign | None = None
+        #: X in CSC format if X is in CSR, made when it is first needed.
+        self._csc: SparseDesign | None = None
         self.shape = (int(X.shape[0]), int(X.shape[1]))
         self.dtype = X.dtype
         LIMITS.check_columns(self.shape[1])
@@ -60,6 +67,7 @@ class SparseDesign(Design):
         self._data = data
         self._indices = indices
         self._indptr = indptr
+        # SciPy finds out whether indices are sorted and distinct.
         view = self.stored()
         if not view.has_canonical_format:
             merged = view.copy()
@@ -84,22 +92,25 @@ class SparseDesign(Design):
 
     @property
     def _parts(self) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
-        """Return data, row indices and column pointers."""
+        """The entries, their row (or column) indices, and the pointers of the compressed format."""
         return self._data, self._indices, self._indptr
 
     def scores(self, v: Array) -> Scores:
-        """Return the scores X'v of all columns."""
+        """Return the scores z = X'v of all columns, for v (n_samples,)."""
         return ArrayScores(self._transposed(v))
 
     def _transposed(self, v: Array, squared: bool = False) -> Array:
-        """Return X'v, or (X * X)'v if ``squared``; from CSC if the design has it."""
-        columns = self if self._by_columns else self._turned
+        """Return X'v, or (X * X)'v if ``squared``, (n_features,), for v (n_samples,).
+
+        It reads the CSC format if the design has it, which takes fewer writes.
+        """
+        columns = self if self._by_columns else self._csc
         if columns is not None:
             return _kernels.sparse_dots(*columns._parts, v, squared)
         return _kernels.sparse_sums(*self._parts, v, self.shape[1], squared)
 
     def scores_many(self, V: Array) -> Sequence[Scores]:
-        """Return the scores X'v for each column v of V."""
+        """Return the scores X'v for each column v of V (n_samples, m), from the CSC format."""
         # Reading X by rows would scatter the sums of many vectors over the whole result.
         return [ArrayScores(z) for z in _kernels.many_csc(*self._columns()._parts, V)]
 
@@ -107,22 +118,25 @@ class SparseDesign(Design):
         """Return X in CSC format; an X in CSR format is converted once and kept."""
         if self._by_columns:
             return self
-        if self._turned is None:
-            self._turned = SparseDesign(self.stored().tocsc())
-        return self._turned
+        if self._csc is None:
+            self._csc = SparseDesign(self.stored().tocsc())
+        return self._csc
 
     def predict(self, weights: Array) -> Array:
-        """Return X w for a dense w: one pass."""
+        """Return X w, (n_samples,), for a dense w = ``weights``: one pass."""
         if self._by_columns:
             return _kernels.sparse_sums(*self._parts, weights, self.shape[0])
         return _kernels.sparse_dots(*self._parts, weights)
 
     def _squares(self, weights: Array) -> Array:
-        """Return sum_i w_i x_ij^2 of each column j, for w = ``weights``."""
+        """Return sum_i w_i x_ij^2 of each column j, for w = ``weights`` (n_samples,)."""
         return self._transposed(weights, squared=True)
 
     def gather(self, columns: Columns) -> Block:
-        """Return the columns as a dense block if X is dense enough, else as a sparse one."""
+        """Return the columns with these numbers as a block.
+
+        It is a dense block if X is dense enough, else a sparse one, whatever the columns.
+        """
         parts = take_compressed(*self._columns()._parts, columns)
         return block_of_entries(parts, self.shape[0], self._full)
 
@@ -130,11 +144,15 @@ class SparseDesign(Design):
 def block_of_entries(
     parts: tuple[Array, NDArray[Any], NDArray[Any]], n_samples: int, full: bool
 ) -> Block:
-    """Return gathered columns as a block: dense if the density ``full`` of X is high enough."""
+    """Return gathered columns as a dense block if ``full``, else as a sparse one.
+
+    parts : entries, row indices and column pointers; n_samples : the number of rows. full : whether
+    X is so dense that all its blocks are dense.
+    """
     block = SparseBlock(*parts, n_samples)
     return DenseBlock(block.dense()) if full else block
 
 
 def identity(size: int) -> SparseDesign:
-    """Return X = I: the design whose predictions are the coefficients themselves."""
+    """Return X = I of a given size: its predictions are the coefficients themselves."""
     return SparseDesign(sp.eye_array(size, format="csc"))

@@ -22,7 +22,10 @@ from atomlearn.core.interfaces.scores import affine_scores
 
 @singledispatch
 def affine_block(block: Block, means: Array, factors: Array) -> Block:
-    """Return the columns (x_j - means_j) factors_j: a dense copy, unless the block kind does it."""
+    """Return the block of the columns (x_j - means_j) factors_j; means, factors : (n_columns,).
+
+    It is a dense copy, unless the kind of block has a better method.
+    """
     array = block.dense() - means
     array *= factors
     return DenseBlock(array)
@@ -34,11 +37,13 @@ class Affine(Derived):
     Parameters
     ----------
     design : Design
+        The data matrix X, with the columns x_j.
     means, scales, factors : (n_features,) float64
-        ``factors`` are 1 / scales, but 0 if a column is to vanish.
+        One number for each column. ``factors`` are 1 / scales, but 0 for columns that become 0.
     """
 
     def __init__(self, design: Design, means: Array, scales: Array, factors: Array) -> None:
+        """Store the design, and the means, scales and factors of its columns."""
         super().__init__(design)
         self.means = means
         self.scales = scales
@@ -52,26 +57,38 @@ class Affine(Derived):
         return self.design.names
 
     def scores(self, v: Array) -> Scores:
-        """Return the scores X'v of all columns."""
+        """Return the scores of the transformed columns for v (n_samples,), in one pass over X."""
         return self._affine([self.design.scores(v)], v[:, None])[0]
 
     def scores_many(self, V: Array) -> Sequence[Scores]:
-        """Return the scores X'v for each column v of V."""
+        """Return the scores of the transformed columns for each column v of V (n_samples, m)."""
         return self._affine(self.design.scores_many(V), V)
 
     def _affine(self, scores: Sequence[Scores], V: Array) -> Sequence[Scores]:
+        """Return the scores (z - means sum(v)) factors of the transformed columns.
+
+        scores : z = X'v for each column v of V (n_samples, m).
+        """
         return affine_scores(scores, V, (self.means, self.factors))
 
     def scores_above(
         self, V: Array, bounds: Array, affine: tuple[Array, Array] | None = None
     ) -> Sequence[Scores]:
-        """Return the large scores of the transformed columns, found by the inner design."""
+        """Return the large scores of the transformed columns, found by the inner design.
+
+        For each column v of V (n_samples, m), a score is large if it is at least ``bounds`` (m,)
+        for some vector. affine : means and factors (n_features,) of another transformation of these
+        columns, if any.
+        """
         if affine is not None:
             return super().scores_above(V, bounds, affine)
         return self.design.scores_above(V, bounds, (self.means, self.factors))
 
     def gather(self, columns: Columns) -> Block:
-        """Return the columns (x_j - means_j) factors_j; sparse ones keep their means separate."""
+        """Return the transformed columns with these indices as a block.
+
+        Sparse columns stay sparse, with their means stored separately.
+        """
         block = self.design.gather(columns)
         means = self.means[columns]
         factors = self.factors[columns]
@@ -82,24 +99,35 @@ class Affine(Derived):
         return CenteredBlock(scaled, means * factors) if self._centered else scaled
 
     def taken_off(self, columns: Columns) -> Array:
-        """Return the magnitudes (|m_j| + inner offset) |f_j| that are subtracted from scores."""
+        """Return the magnitudes that are subtracted from the scores of ``columns`` after summation.
+
+        They are (|mean_j| + offset_j of the inner design) |factor_j|; scores lose digits in
+        proportion.
+        """
         magnitudes = np.abs(self.means[columns]) + np.abs(self.design.taken_off(columns))
         return magnitudes * np.abs(self.factors[columns])
 
     def predict(self, weights: Array) -> Array:
-        """Return X (f * w) - m'(f * w), with means m and factors f."""
+        """Return X (f * w) - m'(f * w) for w = ``weights``, with means m and factors f."""
         weights = weights * self.factors
         return self.design.predict(weights) - self.means @ weights
 
     def product(self, W: Array, columns: Columns | None = None) -> Array:
-        """Return the product of these columns and W."""
+        """Return the product of the transformed columns with W, (n_samples, t).
+
+        W : (n_features, t), or (len(columns), t) for some ``columns``.
+        """
         if columns is not None:
             return super().product(W, columns)
         scaled = W * self.factors[:, None]
         return self.design.product(scaled) - self.means @ scaled
 
     def _squares(self, weights: Array) -> Array:
-        """Return sum_i w_i ((x_ij - means_j) factors_j)^2 of each column j, for w = ``weights``."""
+        """Return sum_i w_i ((x_ij - means_j) factors_j)^2 of each column j, for w = ``weights``.
+
+        It is sum_i w_i (deviation_j^2 + (mean_j - means_j)^2) factors_j^2, with the weighted mean
+        and deviation of the column, which does not cancel digits.
+        """
         if not weights.any():
             return np.zeros(self.shape[1])
         means, deviations = column_moments(self.design, weights)
@@ -108,7 +136,7 @@ class Affine(Derived):
         return np.asarray(weights.sum() * (deviations**2 + distances**2))
 
     def with_rows(self, rows: Rows) -> Affine:
-        """Return the design of these rows, standardized by the moments of all rows."""
+        """Return the design of these ``rows``, transformed by the same means and factors."""
         return Affine(RowSubset(self.design, rows), self.means, self.scales, self.factors)
 
 
@@ -118,25 +146,27 @@ class Standardized(Affine):
     Parameters
     ----------
     design : Design
-        Anything that gives all its scores and squared norms (every explicit design does).
+        A design that gives all its scores and squared norms, as every explicit design does.
     center, scale : bool, default=True
-        Take off the means; divide by the population standard deviations.
+        Whether to subtract the means, and whether to divide by the population standard deviations.
     weight : array, shape (n_samples,), optional
         Sample weights of means and deviations.
 
     Attributes
     ----------
     means, scales : (n_features,) float64
-        Zeros and ones where not asked for. A column that is constant where weight > 0 has scale
-        1, and is exactly zero after centering. Coefficients w of the standardized columns belong
-        to w / scales of the original ones, and the intercept drops by means @ (w / scales).
+        Zeros without ``center``, ones without ``scale``. A column that is constant where
+        weight > 0 has scale 1, and is exactly zero after centering. Coefficients w of the
+        standardized columns become w / scales for the original columns, and means @ (w / scales)
+        is subtracted from the intercept.
     factors : (n_features,) float64
         The factors of columns after centering: 1 / scale, 0 for constant ones.
 
     Notes
     -----
     Construction takes two passes. Means and deviations keep their digits also for columns that
-    are far from zero: such columns are examined one by one. Entries below 1e-154 count as zero.
+    are far from zero: such columns are computed again, one by one. Entries below 1e-154 are
+    taken as zero, because their squares underflow.
 
     Examples
     --------
@@ -158,8 +188,9 @@ class Standardized(Affine):
         scale: bool = True,
         weight: ArrayLike | None = None,
     ) -> None:
+        """Compute means and deviations by two passes; the parameters are those of the class."""
         n_features = design.shape[1]
-        # Called first, because it raises an error for designs with too many columns to list.
+        # This comes first, because it raises an error for designs with too many columns to list.
         moments = column_moments(design, weight) if center or scale else None
         means = np.zeros(n_features)
         scales = np.ones(n_features)
@@ -175,9 +206,10 @@ class Standardized(Affine):
 
 
 def centered(design: Design, weight: ArrayLike | None = None) -> Standardized | None:
-    """Return the design with centered columns; None if that makes sparse or implicit columns dense.
+    """Return the design with centered columns; None for sparse or implicit columns.
 
-    Centered columns of sparse data are dense once gathered.
+    weight : (n_samples,), the weights of the means. Centering sparse columns would make them dense
+    once gathered.
     """
     if design.traits.is_sparse or not design.listable:
         return None
@@ -185,9 +217,11 @@ def centered(design: Design, weight: ArrayLike | None = None) -> Standardized | 
 
 
 def column_moments(design: Design, weight: ArrayLike | None = None) -> tuple[Array, Array]:
-    """Return the means and population standard deviations of all columns: two passes.
+    """Return the means and population standard deviations of all columns of the design.
 
-    A column that is constant where weight > 0 has that very value as mean and deviation 0.
+    weight : (n_samples,); None: all ones. Both results have shape (n_features,). It takes two
+    passes, and columns whose variance would lose digits are gathered. A column that is constant
+    where weight > 0 has exactly its value as mean, and deviation 0.
     """
     if not design.listable:
         raise TypeError(
@@ -199,6 +233,7 @@ def column_moments(design: Design, weight: ArrayLike | None = None) -> tuple[Arr
     with np.errstate(over="ignore", invalid="ignore"):
         squares = design.squared_norms(weights)
         variance = squares - means * means
+        # Most digits have cancelled, or something is not finite: compute from the columns instead.
         doubtful = ~(variance > LIMITS.cancelled * squares) & ((squares != 0) | (means != 0))
         deviations = np.sqrt(np.maximum(variance, 0.0))
     keep = np.flatnonzero(weights)
@@ -208,7 +243,10 @@ def column_moments(design: Design, weight: ArrayLike | None = None) -> tuple[Arr
 
 
 def moments_of(design: Design, columns: Columns) -> tuple[Array, Array]:
-    """Return means and population standard deviations of some columns, gathered in pieces."""
+    """Return means and population standard deviations of some columns of the design.
+
+    Both have shape (len(columns),). Columns are gathered in pieces.
+    """
     means = np.empty(columns.size)
     deviations = np.empty(columns.size)
     weights = np.full(design.shape[0], 1.0 / design.shape[0])
@@ -219,10 +257,11 @@ def moments_of(design: Design, columns: Columns) -> tuple[Array, Array]:
 
 
 def scales_of_inputs(design: Design) -> tuple[Array, str]:
-    """Return the divisors of the columns whose products will be taken, and a name for them.
+    """Return divisors (n_features,) for columns whose products are taken, and their name.
 
-    Standard deviations; for sparse columns the largest magnitudes, because the smaller the share
-    of non-zeros, the more their deviations would blow up the few rows where two columns meet.
+    They are the standard deviations of the columns of the design. For sparse columns they are the
+    largest magnitudes: standard deviations of columns with few non-zeros are small, so that
+    dividing by them would enlarge the few rows where two columns are both non-zero.
     """
     if design.traits.is_sparse:
         scales = largest_magnitudes(design)
@@ -234,7 +273,7 @@ def scales_of_inputs(design: Design) -> tuple[Array, str]:
 
 
 def largest_magnitudes(design: Design) -> Array:
-    """Return max_i |x_ij| of every column, float64."""
+    """Return max_i |x_ij| of every column j of the design, float64 (n_features,)."""
     stored = design.stored()
     if design.traits.is_sparse and stored is not None:
         return np.asarray(abs(stored).max(axis=0).toarray().ravel(), dtype=np.float64)
@@ -245,7 +284,10 @@ def largest_magnitudes(design: Design) -> Array:
 
 
 def scaled_design(design: Design, factors: Array) -> Design:
-    """Return X diag(factors): with scaled values if X is sparse, else on the fly."""
+    """Return X diag(factors), for the X of the design and factors (n_features,).
+
+    Values of a sparse X are multiplied in a copy; other columns are scaled on the fly.
+    """
     stored = design.stored()
     if design.traits.is_sparse and stored is not None:
         return SparseDesign(scaled_columns(stored, factors))
@@ -253,19 +295,23 @@ def scaled_design(design: Design, factors: Array) -> Design:
 
 
 def _dense_pieces(design: Design, columns: Columns) -> Iterator[tuple[Columns, Array]]:
-    """Yield columns in pieces, with the dense array of each piece."""
+    """Yield pieces of the numbers ``columns``, each with its dense array of the design."""
     for part in LIMITS.pieces(columns.size, design.shape[0]):
         yield columns[part], design.gather(columns[part]).dense()
 
 
 def _exact_moments(array: Array, weights: Array) -> tuple[Array, Array]:
-    """Return means and standard deviations of dense columns, without cancellation or overflow."""
+    """Return means and standard deviations of dense columns, without cancellation or overflow.
+
+    array : (n_samples, m); weights : (n_samples,), of sum 1.
+    """
     low = array.min(axis=0)
     high = array.max(axis=0)
     # Differences from the smallest entry are exact, unlike those from a mean far from zero.
     height = array - low
     mean_height = weights @ height
     deviation = height - mean_height
+    # Deviations are divided by their largest magnitude before they are squared.
     largest = np.abs(deviation).max(axis=0)
     unit = np.where(largest > 0, largest, 1.0)
     deviations = unit * np.sqrt(weights @ np.square(deviation / unit))

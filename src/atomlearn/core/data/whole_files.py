@@ -20,6 +20,7 @@ def whole_file(path: Path) -> Iterator[BinaryIO]:
 
     The replacement is atomic: readers see the old file or the new one, never a partial one. Two
     processes that write the same file use different temporary files; the last one to finish wins.
+    If the block fails, the temporary file is deleted.
     """
     temporary = _temporary(path)
     try:
@@ -43,10 +44,11 @@ def write_whole(path: Path, content: bytes | memoryview) -> None:
 def write_together(folder: Path, files: Mapping[str, str], before: Iterable[str] = ()) -> None:
     """Replace the files of an earlier run by the files of a new run, as one transaction.
 
-    files : maps file names to texts. before : names of the earlier files; those that are not in
-    ``files`` are deleted. All new files are written to a temporary folder before the first of them
-    is moved, so that a full disk changes nothing. The first name in ``files`` is deleted last and
-    is moved first, so that a process that is killed midway never leaves files of two runs.
+    folder : where the files are. files : maps file names to texts. before : names of the earlier
+    files; those that are not in ``files`` are deleted. All new files are written to a temporary
+    folder before the first of them is moved, so that a full disk changes nothing. The first name in
+    ``files`` is the last old file to be deleted and the first new one to be moved. So a process
+    that is killed midway never leaves files of two runs.
     """
     waiting = _temporary(folder / _WAITING)
     first = next(iter(files))
@@ -56,6 +58,7 @@ def write_together(folder: Path, files: Mapping[str, str], before: Iterable[str]
         for name, text in files.items():
             write_whole(waiting / name, _encoded(text))
         with _exclusive_lock(folder):
+            # All earlier files go before the first new one is moved in.
             for name in {*before, *files} - {first}:
                 (folder / name).unlink(missing_ok=True)
             sync_folder(folder)
@@ -67,8 +70,12 @@ def write_together(folder: Path, files: Mapping[str, str], before: Iterable[str]
 
 
 def clear_left(path: Path) -> None:
-    """Delete the temporary files and folders of ``path`` whose processes no longer run."""
+    """Delete the temporary files and folders of ``path`` whose processes no longer run.
+
+    Processes that were killed leave such files.
+    """
     for entry in path.parent.glob(f"{glob.escape(path.name)}.*.new"):
+        # The name is NAME.NUMBER.new, with the number of the process that wrote it.
         number = entry.name.split(".")[-2]
         if number.isdecimal() and not _runs(int(number)):
             if entry.is_dir() and not entry.is_symlink():
@@ -83,11 +90,14 @@ def _temporary(path: Path) -> Path:
 
 
 def _runs(number: int) -> bool:
-    """Return whether a process with this number runs; True if the system does not say."""
+    """Return whether a process with this number runs.
+
+    The answer is True if the system does not say, so that no file in use is deleted.
+    """
     if os.name == "nt":  # On Windows, the call of os.kill below would end the process.
         return True
     try:
-        os.kill(number, 0)
+        os.kill(number, 0)  # signal 0 only checks that the process exists
     except (ProcessLookupError, OverflowError):
         return False
     except OSError:

@@ -19,8 +19,8 @@ from atomlearn.core.interfaces.forwarding import Forwarding
 class Concatenated(Design):
     """Designs with the same rows, concatenated: X = [X_1, X_2, ...].
 
-    The best columns are the best of each part's best: [T] Algorithm 5, the incremental search over
-    pieces of the columns, with a cache of the B best. Parts may be files (``designs.OnDisk``).
+    The best columns are found among the best columns of each part, as in [T] Algorithm 5, the
+    incremental search over pieces of the columns. Parts may be files (``designs.OnDisk``).
 
     Parameters
     ----------
@@ -42,6 +42,7 @@ class Concatenated(Design):
     """
 
     def __init__(self, designs: Sequence[Design]) -> None:
+        """Store the designs; raise ValueError unless all have the same number of rows."""
         self.designs = list(designs)
         if not self.designs:
             raise ValueError("Concatenated needs at least one design, got none")
@@ -72,95 +73,114 @@ class Concatenated(Design):
         return all(design.listable for design in self.designs)
 
     def scores(self, v: Array) -> Scores:
-        """Return the scores X'v of all columns."""
+        """Return the scores z = X'v of all columns, for v (n_samples,)."""
         return ConcatenatedScores([design.scores(v) for design in self.designs])
 
     def scores_many(self, V: Array) -> Sequence[Scores]:
-        """Return the scores X'v for each column v of V."""
+        """Return the scores X'v for each column v of V (n_samples, m)."""
         parts = [design.scores_many(V) for design in self.designs]
         return [ConcatenatedScores(scores) for scores in zip(*parts, strict=True)]
 
     def scores_above(
         self, V: Array, bounds: Array, affine: tuple[Array, Array] | None = None
     ) -> Sequence[Scores]:
-        """Return the large scores; a column is included if its score is large for some vector."""
+        """Return the large scores X'v for each column v of V (n_samples, m).
+
+        A score is large if it is at least ``bounds`` (m,) for some vector. affine : means and
+        factors (n_features,) of transformed columns, (x_j - mean_j) factor_j, whose scores are then
+        returned.
+        """
         columns = []
         values = []
+        # Each design finds its large scores; a and b bound its columns. A column that is large for
+        # one vector needs a score for all vectors.
         for design, (a, b) in zip(self.designs, pairwise(self._starts.tolist()), strict=True):
             above = design.scores_above(V, bounds, affine and (affine[0][a:b], affine[1][a:b]))
+            # The columns of the large scores of each vector, then of any vector.
             large = [z.above(bound)[0] for z, bound in zip(above, bounds.tolist(), strict=True)]
             distinct = np.unique(np.concatenate(large))
             columns.append(distinct + a)
             values.append([z.at(distinct) for z in above])
         numbers = np.concatenate(columns)
         size = self.shape[1]
+        # For each vector: its bound, and its scores in each design.
         of_each = zip(bounds.tolist(), *values, strict=True)
         return [FoundScores(numbers, np.concatenate(z), bound, size) for bound, *z in of_each]
 
-    def _owned(self, columns: Columns) -> Iterator[tuple[Design, Columns, Columns]]:
-        """Yield each design that owns some columns, their positions, and their indices in it."""
-        owner = np.searchsorted(self._starts, columns, side="right") - 1
-        for index in np.unique(owner):
-            positions = np.flatnonzero(owner == index)
+    def _by_design(self, columns: Columns) -> Iterator[tuple[Design, Columns, Columns]]:
+        """Yield each design that has some of ``columns``, for methods that work design by design.
+
+        With each design come the positions of its columns in ``columns``, and their numbers in the
+        design.
+        """
+        design_numbers = np.searchsorted(self._starts, columns, side="right") - 1
+        for index in np.unique(design_numbers):
+            positions = np.flatnonzero(design_numbers == index)
             yield self.designs[index], positions, columns[positions] - self._starts[index]
 
     def gather(self, columns: Columns) -> Block:
-        """Return these columns, gathered from the designs that own them, in the given order."""
-        parts = list(self._owned(columns))
+        """Return these columns in the given order, gathered from the designs that have them."""
+        parts = list(self._by_design(columns))
         if not parts:
             return self.designs[0].gather(columns)
-        block, *others = [design.gather(own_columns) for design, _, own_columns in parts]
+        block, *others = [design.gather(local_columns) for design, _, local_columns in parts]
         for part in others:
             block = block.append(part)
+        # The columns are now in the order of the designs: restore the requested order.
         return block.gather(np.argsort(np.concatenate([positions for _, positions, _ in parts])))
 
     def taken_off(self, columns: Columns) -> Array:
-        """Return the offsets that are subtracted from the scores of these columns."""
+        """Return the offsets that are subtracted from the scores of ``columns``, (len(columns),).
+
+        Scores lose digits in proportion to them.
+        """
         offsets = np.zeros(columns.size)
-        for design, positions, own_columns in self._owned(columns):
-            offsets[positions] = design.taken_off(own_columns)
+        for design, positions, local_columns in self._by_design(columns):
+            offsets[positions] = design.taken_off(local_columns)
         return offsets
 
     def product(self, W: Array, columns: Columns | None = None) -> Array:
-        """Return the product of these columns and W."""
+        """Return X W, or X_S W for S = ``columns``, as a sum over the designs, (n_samples, t)."""
         total = np.zeros((self.shape[0], W.shape[1]))
         if columns is None:
             for design, part in zip(self.designs, np.split(W, self._starts[1:-1]), strict=True):
                 total += design.product(part)
             return total
-        for design, positions, own_columns in self._owned(columns):
-            total += design.product(W[positions], own_columns)
+        for design, positions, local_columns in self._by_design(columns):
+            total += design.product(W[positions], local_columns)
         return total
 
     def predict(self, weights: Array) -> Array:
-        """Return X w, (n_samples,), for w = ``weights``."""
+        """Return X w, (n_samples,), for w = ``weights`` (n_features,)."""
         total = np.zeros(self.shape[0])
         for design, part in zip(self.designs, np.split(weights, self._starts[1:-1]), strict=True):
             total += design.predict(part)
         return total
 
     def squared_norms(self, curvature: Array | None = None) -> Array:
-        """Return sum_i c_i x_ij^2 of each column j, for c = ``curvature``."""
+        """Return sum_i c_i x_ij^2 of each column j, for c = ``curvature`` (None: ones)."""
         return np.concatenate([design.squared_norms(curvature) for design in self.designs])
 
     def with_rows(self, rows: Rows) -> Concatenated:
-        """Return the design of these rows of this one."""
+        """Return the design of these ``rows`` of this one."""
         return Concatenated([RowSubset(design, rows) for design in self.designs])
 
 
 class Counted(Forwarding):
     """A design that counts passes: one for each scores, dense predict and squared_norms.
 
-    A pass over a RowSubset or another wrapper of a counted design counts as one pass, whatever
-    the share of rows or columns. Spans of matrix designs hold factors in memory, as blocks do:
-    their products are no passes. What happens before X is a design, such as its conversion and the
-    search for NaN, is not counted.
+    A pass is one reading of all columns. A pass over a RowSubset or another wrapper of a counted
+    design counts as one pass, whatever the share of rows or columns. Products of blocks, which are
+    in memory, are not passes. Readings of X before it is a design, such as its conversion and the
+    search for NaN, are not counted.
 
     Parameters
     ----------
     design : Design
+        The data matrix X, to which all calls are passed on.
     source : Counted, optional
-        Where to count: parts of a counted design count into it.
+        The counted design to whose count passes are added; parts of a design share its count.
+        None: a separate count.
 
     Examples
     --------
@@ -174,6 +194,7 @@ class Counted(Forwarding):
     """
 
     def __init__(self, design: Design, source: Counted | None = None) -> None:
+        """Wrap ``design``; passes are counted in ``source``, or here if it is None."""
         super().__init__(design)
         self._source: Counted = self if source is None else source._source
         self._passes = 0.0
@@ -185,7 +206,7 @@ class Counted(Forwarding):
 
     @property
     def passes(self) -> float:
-        """Passes over the data so far."""
+        """Number of passes over the data so far, in this and all wrappers that share its count."""
         return self._source._passes
 
     def around(self, design: Design) -> Counted:
@@ -193,42 +214,56 @@ class Counted(Forwarding):
         return Counted(design, self)
 
     def _read(self, vectors: int) -> None:
-        """Count one pass for these vectors, or one for each if the design reads them one by one."""
+        """Add the passes that scores of a number of ``vectors`` take.
+
+        It is one pass if the design reads its data once for all of them, else one for each.
+        """
         self._source._passes += min(vectors, 1) if self.inner.traits.reads_at_once else vectors
 
     def scores(self, v: Array) -> Scores:
-        """Return the scores X'v of all columns."""
+        """Count one pass, and return the scores z = X'v of all columns."""
         self._source._passes += 1.0
         return self.inner.scores(v)
 
     def scores_many(self, V: Array) -> Sequence[Scores]:
-        """Return the scores X'v for each column v of V."""
+        """Count the passes of the columns v of V (n_samples, m), and return the scores X'v."""
         self._read(V.shape[1])
         return self.inner.scores_many(V)
 
     def scores_above(
         self, V: Array, bounds: Array, affine: tuple[Array, Array] | None = None
     ) -> Sequence[Scores]:
-        """Count the passes that the scores of these vectors take, and return them."""
+        """Count the passes of the columns v of V (n_samples, m), and return the large scores X'v.
+
+        A score is large if it is at least ``bounds`` (m,) for some vector. affine : means and
+        factors (n_features,) of transformed columns, (x_j - mean_j) factor_j, whose scores are then
+        returned.
+        """
         self._read(V.shape[1])
         return self.inner.scores_above(V, bounds, affine)
 
     def predict(self, weights: Array) -> Array:
-        """Return X w, (n_samples,), for w = ``weights``."""
+        """Count one pass, and return X w, (n_samples,), for w = ``weights``."""
         self._source._passes += 1.0
         return self.inner.predict(weights)
 
     def product(self, W: Array, columns: Columns | None = None) -> Array:
-        """Return the product of these columns and W."""
+        """Return X W, (n_samples, t), or X_S W for S = ``columns``.
+
+        Passes are counted only for all columns, because some columns are gathered.
+        """
         if columns is None:
             self._read(W.shape[1])
         return self.inner.product(W, columns)
 
     def squared_norms(self, curvature: Array | None = None) -> Array:
-        """Return sum_i c_i x_ij^2 of each column j, for c = ``curvature``."""
+        """Count one pass, and return sum_i c_i x_ij^2 of each column j.
+
+        c = ``curvature`` (n_samples,), None: ones.
+        """
         self._source._passes += 1.0
         return self.inner.squared_norms(curvature)
 
     def with_rows(self, rows: Rows) -> Counted:
-        """Return the design of these rows, whose passes are added to the count of this one."""
+        """Return the design of these ``rows``, whose passes are added to this count."""
         return self.around(RowSubset(self.inner, rows))

@@ -16,37 +16,49 @@ from atomlearn.core.interfaces.loss import rounded
 class Around(Loss):
     """A loss f(z + t) that adds a term t to the predictions z of an inner loss f.
 
-    Its ``score`` and ``mean`` are those of the inner loss and expect predictions with the term.
+    ``score`` and ``mean`` come from the inner loss, and expect predictions that include the term.
     """
 
     inner: Loss
 
     @abstractmethod
     def whole(self, y: Array, prediction: Array, weight: Array) -> Array:
-        """Return the predictions with the term that this loss adds, (n_samples,)."""
+        """Return z + t, (n_samples,): z = ``prediction`` plus the term t that this loss adds.
+
+        t may depend on the targets ``y`` and on the sample weights ``weight``.
+        """
 
     @abstractmethod
     def part(self, rows: Rows | slice) -> Loss:
-        """Return the loss restricted to these samples, and the term as well."""
+        """Return the loss restricted to the samples ``rows``, with its term restricted, too."""
 
     @abstractmethod
     def around(self, inner: Loss) -> Self:
-        """Return the same term around another inner loss."""
+        """Return a loss with the same term and another inner loss ``inner``."""
 
     def check_target(self, y: object) -> Array:
-        """Return the targets as the inner loss checks them."""
+        """Return the targets as float64, after the checks of the inner loss."""
         return self.inner.check_target(y)
 
     def value(self, y: Array, prediction: Array, weight: Array) -> float:
-        """Return f(z + t)."""
+        """Return f(z + t) at z = ``prediction``, with f the inner loss and t the added term.
+
+        y : targets; ``weight`` : sample weights.
+        """
         return self.inner.value(y, self.whole(y, prediction, weight), weight)
 
     def curvature(self, y: Array, prediction: Array, weight: Array) -> Array:
-        """Return f''(z + t)."""
+        """Return f''(z + t) at z = ``prediction``, (n_samples,), including the sample weights.
+
+        y : targets; ``weight`` : sample weights.
+        """
         return self.inner.curvature(y, self.whole(y, prediction, weight), weight)
 
     def smoothed(self, width: float) -> Loss | None:
-        """Return this loss around a smooth approximation of the inner loss; None if not needed."""
+        """Return this loss around a smooth approximation of the inner loss; None if f is smooth.
+
+        width : the width of the smoothing, as in ``Loss.smoothed``.
+        """
         smooth = self.inner.smoothed(width)
         return None if smooth is None else self.around(smooth)
 
@@ -56,19 +68,29 @@ forward(Around, "inner", "mean", "log_probabilities", "score")
 
 
 def bare_loss(loss: Loss) -> Loss:
-    """Return the loss without the offset and the free columns around it: it scores predictions."""
+    """Return the innermost loss, without the offset and the free columns around it.
+
+    It interprets predictions (mean, score), to which these terms have been added already.
+    """
     while isinstance(loss, Around):
         loss = loss.inner
     return loss
 
 
 def loss_of_rows(loss: Loss, rows: Rows | slice) -> Loss:
-    """Return the loss restricted to these samples, with its offsets and free columns."""
+    """Return ``loss`` restricted to the samples ``rows``, with its offsets and free columns.
+
+    A loss without such terms depends on no particular samples, and is returned unchanged.
+    """
     return loss.part(rows) if isinstance(loss, Around) else loss
 
 
 def mean_loss(loss: Loss, y: Array, prediction: Array, weight: Array) -> float:
-    """Return the mean loss at held-out predictions, which cross-validation minimizes."""
+    """Return the weighted mean loss at held-out predictions, which cross-validation minimizes.
+
+    ``prediction`` and ``weight`` have one number per prediction; a loss of several classes has
+    several predictions per row.
+    """
     # With coupled predictions the weight of a row is repeated for each prediction of the row.
     bare = bare_loss(loss)
     return bare.value(y, prediction, weight) * max(bare.coupled, 1) / float(weight.sum())
@@ -83,8 +105,9 @@ class Offset(Around):
     Parameters
     ----------
     inner : Loss
+        f, the loss of predictions that include the offset.
     offset : (n_samples,) float64
-        One finite number a prediction.
+        One finite number for each prediction.
 
     Notes
     -----
@@ -106,60 +129,93 @@ class Offset(Around):
     """
 
     def __init__(self, inner: Loss, offset: Array) -> None:
+        """Store the inner loss and the offset, (n_samples,)."""
         self.inner = inner
         self.offset = offset
 
     def part(self, rows: Rows | slice) -> Loss:
-        """Return the loss of these samples, with their offsets."""
+        """Return the loss of the samples ``rows``, with their offsets."""
         return Offset(loss_of_rows(self.inner, rows), self.offset[rows])
 
     def around(self, inner: Loss) -> Offset:
-        """Return the same offset around another loss."""
+        """Return the loss ``inner`` with the same offset."""
         return Offset(inner, self.offset)
 
     def whole(self, y: Array, prediction: Array, weight: Array) -> Array:
-        """Return z + o."""
+        """Return z + o, the predictions with the offset, (n_samples,).
+
+        z is ``prediction``; the targets and weights have no effect.
+        """
         return prediction + self.offset
 
     def slack(self, y: Array, prediction: Array, dual: Array, weight: Array) -> float:
-        """Return a bound on the rounding error that the offset adds to the duality gap."""
+        """Return a bound on the rounding error that the offset adds to the duality gap.
+
+        The error is of the product <u, o>, u = ``dual``; the bound of the inner loss at z + o is
+        added. z is ``prediction``. y : targets; ``weight`` : sample weights.
+        """
         shifted = prediction + self.offset
         return rounded(dual, self.offset, weight) + self.inner.slack(y, shifted, dual, weight)
 
     def gradient(self, y: Array, prediction: Array, weight: Array) -> Array:
-        """Return f'(z + o)."""
+        """Return the gradient f'(z + o) of the inner loss, (n_samples,), at z = ``prediction``.
+
+        y : targets; ``weight`` : sample weights.
+        """
         return self.inner.gradient(y, prediction + self.offset, weight)
 
     def conjugate(self, y: Array, dual: Array, weight: Array) -> float:
-        """Return f*(u) - <u, o>."""
+        """Return f*(u) - <u, o> for u = ``dual``, with f* the conjugate of the inner loss.
+
+        y : targets; ``weight`` : sample weights.
+        """
         return self.inner.conjugate(y, dual, weight) - float(dual @ self.offset)
 
     def conjugate_along(
         self, y: Array, prediction: Array, dual: Array, weight: Array, factor: float
     ) -> float:
-        """Return the inner loss's conjugate along u at z + o, minus <factor u, o>."""
+        """Return f*(factor u) - <factor u, o>, or an upper bound, for u = ``dual``.
+
+        u is the gradient at ``prediction`` z, and f* the conjugate of the inner loss, at z + o.
+        ``factor`` is in [0, 1]. y : targets; ``weight`` : sample weights.
+        """
         shifted = prediction + self.offset
         along = self.inner.conjugate_along(y, shifted, dual, weight, factor)
         return along - factor * float(dual @ self.offset)
 
     def coupling(self, y: Array, prediction: Array, weight: Array) -> tuple[Array, Any]:
-        """Return c and K of f at z + o."""
+        """Return c (n_samples,) and K of the inner loss at z + o, z = ``prediction``.
+
+        The Hessian there is diag(c) - K K'. y : targets; ``weight`` : sample weights.
+        """
         return self.inner.coupling(y, prediction + self.offset, weight)
 
     def along(
         self, y: Array, prediction: Array, weight: Array, basis: Array
     ) -> tuple[Array, Array | None] | None:
-        """Return the result of the inner loss at z + o."""
+        """Return argmin_c f(z + o + Q c), Q = ``basis``, and a dual point, from the inner loss.
+
+        None if the inner loss has no formula; z = ``prediction``. y : targets; ``weight`` : sample
+        weights.
+        """
         return self.inner.along(y, prediction + self.offset, weight, basis)
 
     def best_shift(self, y: Array, linear: Array, weight: Array, start: float) -> float:
-        """Return a b near argmin_b f(linear + o + b) if the inner loss has a formula for it."""
+        """Return a b near argmin_b f(linear + o + b), if the inner loss has a formula for b.
+
+        Otherwise ``start`` is returned. linear : the predictions without b. y : targets;
+        ``weight`` : sample weights.
+        """
         return self.inner.best_shift(y, linear + self.offset, weight, start)
 
 
 @dataclass(frozen=True, slots=True)
 class Joined:
-    """The horizontally stacked matrix [first, others] as an operator that has only products."""
+    """The horizontally stacked matrix [first, others] as an operator that has only products.
+
+    first : a matrix or operator (n, k); others : a dense array (n, m). ``transposed`` : whether the
+    operator is the transpose of that matrix.
+    """
 
     first: Any
     others: Array
@@ -167,17 +223,22 @@ class Joined:
 
     @property
     def T(self) -> Joined:
-        """The transpose."""
+        """The transpose, an operator of the same kind."""
         return Joined(self.first, self.others, not self.transposed)
 
     @property
     def shape(self) -> tuple[int, int]:
-        """(number of rows, number of columns)."""
+        """(number of rows, number of columns), of the transpose if ``transposed``."""
         rows = self.others.shape[0]
         columns = self.first.shape[1] + self.others.shape[1]
         return (columns, rows) if self.transposed else (rows, columns)
 
     def __matmul__(self, other: Array) -> Array:
+        """Return the product with a vector or matrix ``other``.
+
+        The first rows of ``other`` belong to ``first``, the rest to ``others``; of the transpose,
+        the products with both parts are stacked.
+        """
         if self.transposed:
             return np.concatenate([self.first.T @ other, self.others.T @ other])
         count = self.first.shape[1]

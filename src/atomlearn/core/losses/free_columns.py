@@ -19,7 +19,8 @@ from atomlearn.core.losses.domain import EDGE_TOLERANCE
 COLLINEAR = 1e-9
 
 
-#: c = argmin_c f(z + Q c), the predictions z + Q c, and an optimal dual point if one is known.
+#: c = argmin_c f(z + Q c), the predictions z + Q c, and an optimal dual point, or None if only c is
+#: known.
 Best = tuple[Array, Array, Array | None]
 
 
@@ -28,12 +29,13 @@ class FreeColumns(Around):
 
     z = X w are the predictions of the penalized columns; g (q,) are the coefficients of the
     unpenalized columns Z, and b is the intercept. Solvers see only f~, a convex loss of z. Its
-    gradient v satisfies Z'v = 0 (and sum v = 0 with an intercept), so that the dual point is
-    feasible for the unpenalized columns and the duality gap is that of the whole problem.
+    gradient v satisfies Z'v = 0, and sum v = 0 with an intercept. So the dual point is feasible for
+    the unpenalized columns, and the duality gap holds for the whole problem.
 
     Parameters
     ----------
     inner : Loss
+        f, the loss of predictions that include the unpenalized columns.
     columns : (n_samples, q) float64, or a sparse array
         Z. Columns may be collinear, also with the intercept. The columns of a sparse array must
         be orthogonal, as the intercepts of several tasks are (``of_tasks``).
@@ -46,9 +48,9 @@ class FreeColumns(Around):
     is computed by Newton's method with a line search, in O(n r^2) per step for r basis vectors,
     and in one step for the squared loss. The conjugate of f~ is f*(u) if Q'u = 0 and infinite
     otherwise, since f~ is constant along Q. If Newton's method ends with a small Q'u != 0, the
-    entries of u are multiplied by factors near 1 and at most 1 that make Q'u = 0; u then stays in
-    the domain of f*, which is convex and contains 0. The remaining rounding error of Q'u is added
-    to the gap (``slack``).
+    entries of u are multiplied by factors near 1 and at most 1 that make Q'u = 0. So u stays in the
+    domain of f*, which is convex and contains 0. The remaining rounding error of Q'u is added to
+    the gap (``slack``).
 
     References
     ----------
@@ -73,34 +75,43 @@ class FreeColumns(Around):
     coupled = 0
 
     def __init__(self, inner: Loss, columns: Any, intercept: bool) -> None:
+        """Compute an orthonormal basis Q of the columns, and B with Q = [1, Z] B.
+
+        The parameters are those of the class.
+        """
         self._begin(inner)
         self.columns = columns
         self.intercept = intercept
-        tied = bare_loss(inner).coupled > 1 and not intercept
+        # A loss of several classes couples the predictions of a row.
+        shift_invariant = bare_loss(inner).coupled > 1 and not intercept
         if self.is_sparse:
-            self._Q, self._back = _of_tasks(columns, tied)
+            self._Q, self._back = _of_tasks(columns, shift_invariant)
             return
         self._Q, self._back = _basis(columns, intercept)
-        if tied:
-            # The loss does not change if all predictions of a row move by the same amount, so
-            # that component of the columns is removed.
+        if shift_invariant:
+            # The loss does not change if all predictions of a row move by the same amount. That
+            # component of the columns is removed: the mean over the entries of each row.
             rows = columns.reshape(-1, bare_loss(inner).coupled, columns.shape[1])
-            level = (rows - rows.mean(axis=1, keepdims=True)).reshape(columns.shape)
-            self._Q, _ = _basis(level, intercept)
-            self._back = np.linalg.lstsq(level, self._Q, rcond=COLLINEAR)[0]
+            centered = (rows - rows.mean(axis=1, keepdims=True)).reshape(columns.shape)
+            self._Q, _ = _basis(centered, intercept)
+            self._back = np.linalg.lstsq(centered, self._Q, rcond=COLLINEAR)[0]
 
     @classmethod
     def of_tasks(cls, inner: Loss, n_rows: int, n_tasks: int) -> FreeColumns:
         """Return ``inner`` profiled over one intercept per task.
 
-        Predictions are the matrix (n_rows, n_tasks), flattened row after row.
+        A task is one of the ``n_tasks`` targets or classes of each row. Predictions are the matrix
+        (n_rows, n_tasks), flattened row after row.
         """
         indicators = sparse.kron(np.ones((n_rows, 1)), sparse.eye_array(n_tasks), format="csc")
         return cls(inner, indicators, intercept=False)
 
     @property
     def curvature_bounds(self) -> tuple[float, float]:  # type: ignore[override]
-        """Bounds on f'': 0, since f~ is constant along the columns, and the inner upper bound."""
+        """Bounds on f'' of the loss with the free columns fitted: 0, and the inner upper bound.
+
+        The lower bound is 0, because the loss is constant along the unpenalized columns.
+        """
         return 0.0, self.inner.curvature_bounds[1]
 
     @property
@@ -115,39 +126,52 @@ class FreeColumns(Around):
 
     @property
     def basis(self) -> Array:
-        """Q, orthonormal columns, (n_samples, r)."""
+        """Q, whose orthonormal columns span the unpenalized ones, (n_samples, r)."""
         return _dense(self._Q)
 
     def _begin(self, inner: Loss) -> None:
-        """Set the inner loss and clear the cached minimizer."""
+        """Set the inner loss, and clear the cached minimizer, which belongs to another loss."""
         self.inner = inner
         self.last = LastAnswer()
 
     def part(self, rows: Rows | slice) -> Loss:
-        """Return the loss of these samples, with separate coefficients."""
+        """Return the loss of the samples ``rows`` only.
+
+        Its unpenalized columns are restricted to these samples, and their coefficients are fitted
+        again.
+        """
         n = self.columns.shape[0]
         if isinstance(rows, slice) and rows.indices(n) == (0, n, 1):
             return self
         return FreeColumns(loss_of_rows(self.inner, rows), self.columns[rows], self.intercept)
 
     def around(self, inner: Loss) -> FreeColumns:
-        """Return the same columns around another loss."""
+        """Return a copy with the same columns and the loss ``inner``, and an empty cache."""
         other = copy(self)
         other._begin(inner)
         return other
 
     def gradient(self, y: Array, prediction: Array, weight: Array) -> Array:
-        """Return the gradient u of f at the optimal coefficients, with Q'u = 0 to rounding."""
+        """Return the gradient u of f~ at z = ``prediction``, (n_samples,).
+
+        It is the gradient of f at the optimal coefficients, with Q'u = 0 to rounding. ``weight``
+        are the sample weights. y : the targets. f~(z) = min_c f(z + Q c) is the loss f with the
+        unpenalized columns fitted.
+        """
         _, z, dual = self._optimal(y, prediction, weight)
         if dual is not None:
             return self._balanced(dual)
         dual = self.inner.gradient(y, z, weight)
-        # If a loss couples all samples, the factors may leave its domain; ``slack`` bounds the
-        # effect of the rounding that Q'u has instead.
+        # Rescaling may leave the domain of a loss that couples all samples. Then Q'u keeps its
+        # rounding error, whose effect ``slack`` bounds.
         return self._balanced(dual) if self.inner.coupled else dual
 
     def conjugate(self, y: Array, dual: Array, weight: Array) -> float:
-        """Return f*(u) where Q'u is zero to rounding, else ``inf``."""
+        """Return the conjugate f~*(u) at u = ``dual``: f*(u) if Q'u = 0 to rounding, else ``inf``.
+
+        ``weight`` are the sample weights. f~(z) = min_c f(z + Q c) is the loss f with the
+        unpenalized columns fitted.
+        """
         if not self._is_balanced(dual):
             return float("inf")
         return self.inner.conjugate(y, dual, weight)
@@ -155,7 +179,13 @@ class FreeColumns(Around):
     def conjugate_along(
         self, y: Array, prediction: Array, dual: Array, weight: Array, factor: float
     ) -> float:
-        """Return the inner loss's conjugate along ``dual``, or ``inf`` if Q'u is not zero."""
+        """Return f~*(factor u), or an upper bound on it, for u = ``dual``; ``inf`` if Q'u is not 0.
+
+        u is the gradient at ``prediction``, and ``factor`` is in [0, 1]. Inner losses that couple
+        samples have a formula for this case, which needs the predictions with the free columns.
+        y : targets; ``weight`` : sample weights. f~(z) = min_c f(z + Q c) is the loss f with the
+        unpenalized columns fitted.
+        """
         if self.inner.coupled == 1:
             return self.conjugate(y, factor * dual, weight)
         if not self._is_balanced(dual):
@@ -164,21 +194,27 @@ class FreeColumns(Around):
         return self.inner.conjugate_along(y, total, dual, weight, factor)
 
     def _is_balanced(self, dual: Array) -> bool:
-        """Return whether Q'u is zero to rounding."""
+        """Return whether Q'u is zero to rounding, for u = ``dual`` and the basis Q.
+
+        Q spans the unpenalized columns. Only then is the conjugate of the loss finite at u.
+        """
         allowed = 64 * EDGE_TOLERANCE * float(np.sqrt(dual @ dual))
         return bool(np.all(np.abs(self._Q.T @ dual) <= allowed))
 
     def coupling(self, y: Array, prediction: Array, weight: Array) -> tuple[Array, Any]:
-        """Return c and K with Hessian diag(c) - K K' of f~, the Schur complement of Q.
+        """Return c and K with Hessian diag(c) - K K' of f~ at z = ``prediction``.
 
-        With H the Hessian of f at the optimal coefficients, the Hessian of f~ is
-        H - H Q (Q'H Q)^+ Q'H; K has one column per basis vector in addition to those of f. If f''
-        vanishes at a sample, H is replaced by its upper bound, as a quadratic model without
-        curvature gives steps that are far too long.
+        It is the Schur complement of Q: with H the Hessian of f at the optimal coefficients, the
+        Hessian of f~ is H - H Q (Q'H Q)^+ Q'H. c has shape (n_samples,), and K has one column per
+        basis vector in addition to those of f. If f'' vanishes at a sample, H is replaced by its
+        upper bound, because a quadratic model without curvature gives steps that are far too long.
+        y : targets; ``weight`` : sample weights. f~(z) = min_c f(z + Q c) is the loss f with the
+        unpenalized columns fitted.
         """
         z = self.whole(y, prediction, weight)
         largest_curvature = self.inner.curvature_bounds[1]
         c, K = self.inner.coupling(y, z, weight)
+        # Some sample has no curvature: the quadratic model gets the largest curvature instead.
         if (
             largest_curvature < np.inf
             and self.inner.coupled == 1
@@ -188,6 +224,7 @@ class FreeColumns(Around):
         HQ = _dense(self._Q * c[:, None])
         if K.shape[1]:
             HQ -= _dense(K @ _dense(K.T @ self._Q))
+        # H Q (Q'H Q)^+ Q'H = C C' with C = ``correction``, by the eigenvectors of Q'H Q.
         values, vectors = np.linalg.eigh(self._Q.T @ HQ)
         is_positive = values > 1e-12 * float(np.abs(values).max(initial=0.0))
         correction = HQ @ (vectors[:, is_positive] / np.sqrt(values[is_positive]))
@@ -199,36 +236,62 @@ class FreeColumns(Around):
         return c, sparse.hstack(stacked, format="csc")
 
     def slack(self, y: Array, prediction: Array, dual: Array, weight: Array) -> float:
-        """Return a bound on the rounding error <Q'u, c> in the duality gap, as Q'u is nearly 0.
+        """Return a bound on the error <Q'u, c> of the duality gap: Q'u is 0 only to rounding.
 
-        It assumes that the coefficients c of an optimum have at most ten times the norm of those
-        at this point plus the norm of the predictions.
+        u is ``dual``, and c are the coefficients of an optimum. The bound assumes that their norm
+        is at most ten times this sum: the norm of the coefficients at this ``prediction``, plus the
+        norm of ``prediction``. y : targets; ``weight`` : sample weights. Q is the basis of the
+        unpenalized columns.
         """
         c = self._optimal(y, prediction, weight)[0]
         sizes = float(np.linalg.norm(c)) + float(np.linalg.norm(prediction))
-        # Columns of the basis have length 1.
+        # |Q'u|, and the rounding error of this product itself; columns of Q have length 1.
         residual = float(np.linalg.norm(self._Q.T @ dual))
         residual += EPS * float((4.0 + np.sqrt(dual.size)) * np.linalg.norm(dual))
         return 10.0 * residual * sizes + self.inner.slack(y, prediction, dual, weight)
 
     def whole(self, y: Array, prediction: Array, weight: Array) -> Array:
-        """Return the full predictions z + Z g + b at the optimal g and b, (n_samples,)."""
+        """Return the full predictions z + Z g + b at the optimal g and b, (n_samples,).
+
+        z = ``prediction`` are those of the penalized columns. y : targets; weight : sample weights.
+        """
         return self._optimal(y, prediction, weight)[1]
 
     def free_part(self, y: Array, prediction: Array, weight: Array) -> tuple[Array, float]:
-        """Return the optimal g (q,) and b; coefficients of dropped collinear columns are 0."""
+        """Return the optimal coefficients g (q,) of the unpenalized columns, and the intercept b.
+
+        prediction : z (n_samples,), those of the penalized columns. y : targets; weight : sample
+        weights. Coefficients of dropped collinear columns are 0, and so is b without an intercept.
+        """
         coefficients = self._back @ self._optimal(y, prediction, weight)[0]
         return (coefficients[1:], float(coefficients[0])) if self.intercept else (coefficients, 0.0)
 
     def _optimal(self, y: Array, prediction: Array, weight: Array) -> Best:
-        """Return the optimal coefficients at this prediction, cached for repeated calls."""
+        """Return c = argmin_c f(z + Q c), z + Q c, and a dual point or None, at z = ``prediction``.
+
+        The result for the last arguments is cached, because value, gradient and curvature need it
+        in turn. y : targets; ``weight`` : sample weights. Q is the basis of the unpenalized
+        columns.
+        """
         best: Best = self.last.of(
             lambda: self._searched(y, prediction, weight), y, weight, prediction
         )
         return best
 
     def _searched(self, y: Array, prediction: Array, weight: Array) -> Best:
-        """Return argmin_c f(prediction + Q c), by damped Newton steps with Armijo's line search."""
+        """Return c = argmin_c f(z + Q c), z = ``prediction``, by damped Newton steps.
+
+        Armijo's rule chooses the step lengths. The result also holds z + Q c, and a dual point if
+        ``_start`` found one, else None.
+
+        A step is halved until the loss decreases by at least 1e-4 of the ``predicted`` linear
+        decrease, and doubled while the loss keeps falling. Near the minimum (``is_near``) values
+        differ only by rounding: there a step is accepted if it shrinks the largest entry of the
+        ``slope`` Q'f' below 0.9 of its size. ``damping`` is the share of the upper bound of the
+        Hessian that ``_step`` adds. It grows after short steps and falls after full ones. The
+        search ends at a slope of 0 up to rounding, or when no step descends. y : targets;
+        ``weight`` : sample weights. Q is the basis of the unpenalized columns.
+        """
         Q = self._Q
         inner = self.inner
         c, z, value, proof = self._start(y, prediction, weight)
@@ -242,39 +305,39 @@ class FreeColumns(Around):
             if size <= 4.0 * EPS * float(np.sqrt(dual @ dual)):
                 break
             step = self._step(y, z, weight, slope, damping)
-            promised = -float(slope @ step)
+            predicted = -float(slope @ step)
             # Below this decrease, values differ only by rounding, and gradients are compared.
-            fine = promised <= 1e-11 * abs(value)
+            is_near = predicted <= 1e-11 * abs(value)
             length = 1.0
             descends = False
-            for _ in range(4 if fine else 30):
+            for _ in range(4 if is_near else 30):
                 trial = c + length * step
-                moved = prediction + Q @ trial
-                reached = inner.value(y, moved, weight)
-                if fine or reached <= value - 1e-4 * length * promised:
+                trial_z = prediction + Q @ trial
+                trial_value = inner.value(y, trial_z, weight)
+                if is_near or trial_value <= value - 1e-4 * length * predicted:
                     # A quadratic decreases by half of the linear prediction. A larger decrease
                     # means that the curvature fades along the step, so the step is lengthened;
                     # this saves a quarter of the time of a quantile fit with covariates.
-                    farther = not fine and value - reached >= 0.55 * length * promised > 0.0
-                    while farther:
-                        beyond = inner.value(y, prediction + Q @ (c + 2.0 * length * step), weight)
-                        if not beyond < reached:
+                    extends = not is_near and value - trial_value >= 0.55 * length * predicted > 0.0
+                    while extends:
+                        farther = inner.value(y, prediction + Q @ (c + 2.0 * length * step), weight)
+                        if not farther < trial_value:
                             break
                         length = 2.0 * length
-                        reached = beyond
+                        trial_value = farther
                         trial = c + length * step
-                        moved = prediction + Q @ trial
-                    gradient = inner.gradient(y, moved, weight)
+                        trial_z = prediction + Q @ trial
+                    gradient = inner.gradient(y, trial_z, weight)
                     next_slope = Q.T @ gradient
-                    descends = reached < value
-                    if fine:
+                    descends = trial_value < value
+                    if is_near:
                         descends = float(np.abs(next_slope).max()) < 0.9 * size
                     if descends:
                         break
                 # A flat exponential may give a step of 1e80, so the step shrinks fast after an
                 # overflow.
-                length *= 0.5 if np.isfinite(reached) else 1e-3
-            if not descends and (fine or damping == 1.0):
+                length *= 0.5 if np.isfinite(trial_value) else 1e-3
+            if not descends and (is_near or damping == 1.0):
                 break
             # If curvatures vanish or change too fast, a share of their upper bound is added.
             if length < 0.25:
@@ -283,8 +346,8 @@ class FreeColumns(Around):
                 damping = 0.1 * damping if damping > 1e-6 else 0.0
             if descends:
                 c = trial
-                z = moved
-                value = reached
+                z = trial_z
+                value = trial_value
                 dual = gradient
                 slope = next_slope
         return c, z, None
@@ -294,60 +357,69 @@ class FreeColumns(Around):
     ) -> tuple[Array, Array, float, Array | None]:
         """Return the initial c, the predictions z + Q c, their loss, and a dual point or None.
 
-        A dual point is returned if the inner loss minimizes along Q in closed form
-        (``Loss.along``). Otherwise c is the better of two: the cached minimizer (a warm start),
-        if f has curvature there, and c = -Q'z, which removes the component of z along Q.
+        z is ``prediction``. A dual point is returned if the inner loss minimizes along Q in closed
+        form (``Loss.along``). Otherwise c is the better of two: the cached minimizer (a warm
+        start), if f has curvature there, and c = -Q'z, which removes the component of z along Q.
+        y : targets; ``weight`` : sample weights. Q is the basis of the unpenalized columns.
         """
         Q = self._Q
+        # Start at the coefficients of the last call, which are near the new ones in a path.
         previous = np.zeros(Q.shape[1]) if self.last.answer is None else self.last.answer[0]
-        shifted = prediction + Q @ previous
-        exact = self.inner.along(y, shifted, weight, Q)
+        previous_z = prediction + Q @ previous
+        exact = self.inner.along(y, previous_z, weight, Q)
         if exact is not None:
             c = previous + exact[0]
             z = prediction + Q @ c
             return c, z, self.inner.value(y, z, weight), exact[1]
         projected = -(Q.T @ prediction)
-        aside = prediction + Q @ projected
-        value = self.inner.value(y, shifted, weight)
-        value_aside = self.inner.value(y, aside, weight)
-        if value <= value_aside and self.inner.curvature(y, shifted, weight).any():
-            return previous, shifted, value, None
-        return projected, aside, value_aside, None
+        projected_z = prediction + Q @ projected
+        value = self.inner.value(y, previous_z, weight)
+        projected_value = self.inner.value(y, projected_z, weight)
+        if value <= projected_value and self.inner.curvature(y, previous_z, weight).any():
+            return previous, previous_z, value, None
+        return projected, projected_z, projected_value, None
 
     def _step(self, y: Array, z: Array, weight: Array, slope: Array, damping: float) -> Array:
-        """Return the Newton step -H^-1 slope in c, with a regularized Hessian H.
+        """Return the Newton step -H^-1 slope in c, (r,), with a regularized Hessian H.
 
-        H = Q'f''Q plus ``damping`` times its upper bound; small eigenvalues are raised.
+        ``slope`` is the gradient Q'f'(z) in c, at the predictions z, which include Q c. H is
+        Q'f''(z)Q plus ``damping`` (in [0, 1]) times its upper bound. Small eigenvalues of H are
+        raised, so that the step is finite. y : targets; ``weight`` : sample weights.
         """
         Q = self._Q
         inner = self.inner
         diagonal, K = inner.coupling(y, z, weight)
         H = _dense(Q.T @ (Q * diagonal[:, None]))
         if K.shape[1]:
-            pulled = _dense(K.T @ Q)
-            H = H - pulled.T @ pulled
+            KQ = _dense(K.T @ Q)
+            H = H - KQ.T @ KQ
         if damping or not diagonal.any():
+            # The upper bound of f'', or the largest f'' here if there is no bound.
             largest = inner.curvature_bounds[1]
             if not np.isfinite(largest):
                 largest = float(diagonal.max(initial=0.0)) / float(weight.max())
             H = H + (damping or 1.0) * largest * _dense(Q.T @ (Q * weight[:, None]))
         values, vectors = np.linalg.eigh(H)
         largest = float(values.max(initial=0.0))
+        # Without a usable Hessian, take a gradient step.
         if not (np.isfinite(largest) and 1e-13 * largest > 0):
             return np.asarray(-slope / max(float(weight.max()), 1e-300))
         values = np.maximum(values, 1e-13 * largest)
         return np.asarray(-(vectors @ ((vectors.T @ slope) / values)))
 
     def _balanced(self, dual: Array) -> Array:
-        """Return ``dual`` rescaled row by row so that Q'u = 0 to rounding.
+        """Return u = ``dual`` rescaled row by row so that Q'u = 0 to rounding, (n_samples,).
 
         A row u_i is one entry, or the entries of a sample that the loss couples, and Q_i are its
-        rows of Q. It is multiplied by 1 - t'Q_i'u_i / ||u_i||, where t is a least-squares
-        solution. A common factor then makes no large row longer than before.
+        rows of Q. A row is multiplied by 1 - t'Q_i'u_i / ||u_i||, where t is a least-squares
+        solution. If some factors exceed 1, all of u is then divided by the largest factor of a row
+        that is not tiny: the conjugate must stay finite. Q is the basis of the unpenalized columns,
+        (n_samples, r).
         """
         Q = self._Q
         coupled = self.inner.coupled
         largest = 1.0
+        # The second round removes the rounding error of the first.
         for _ in range(2):
             surplus = Q.T @ dual
             size = float(np.sqrt(dual @ dual))
@@ -355,6 +427,7 @@ class FreeColumns(Around):
                 break
             rows = dual.reshape(-1, coupled)
             sizes = np.sqrt(np.einsum("ij,ij->i", rows, rows))[:, None]
+            # Row i of ``pulls`` is u_i'Q_i: the part of Q'u that comes from row i.
             parts = dual, np.arange(dual.size), np.arange(0, dual.size + 1, coupled)
             pulls = _dense(sparse.csr_array(parts, shape=(sizes.size, dual.size)) @ Q)
             unit = np.divide(pulls, sizes, out=np.zeros_like(pulls), where=sizes > 0.0)
@@ -362,64 +435,72 @@ class FreeColumns(Around):
             # If a column separates the classes, the rows of a group may be so small that their
             # factors would change sign.
             dual = (rows * np.maximum(factors, 0.0)[:, None]).reshape(-1)
-            # Rows that are nearly 0, as with separable classes, may grow within the domain.
+            # Tiny rows (of separable classes) may grow: they stay within the domain.
             large = sizes[:, 0] > 1e-6 * sizes.max()
             largest *= float(factors[large].max(initial=1.0))
         return dual / largest if largest > 1.0 else dual
 
 
 def free_columns(loss: Loss) -> FreeColumns | None:
-    """Return the loss as a ``FreeColumns``, or None if it has no unpenalized columns."""
+    """Return the loss itself if it is a ``FreeColumns``; None if it has no unpenalized columns."""
     return loss if isinstance(loss, FreeColumns) else None
 
 
 def plain_loss(loss: Loss) -> Loss:
-    """Return the loss at fixed coefficients of unpenalized columns (the inner loss)."""
+    """Return the inner loss of a ``FreeColumns``, or any other loss itself.
+
+    The inner loss needs predictions that include the unpenalized columns.
+    """
     columns = free_columns(loss)
     return loss if columns is None else columns.inner
 
 
 def known_offset(loss: Loss) -> Array | None:
-    """Return the numbers that a loss adds to predictions; None if it adds none."""
+    """Return the numbers that a loss adds to predictions, (n_samples,); None if it adds none.
+
+    They are the ``offset`` of an ``Offset``, perhaps inside a ``FreeColumns``.
+    """
     bare = plain_loss(loss)
     return bare.offset if isinstance(bare, Offset) else None
 
 
 def _dense(matrix: Any) -> Array:
-    """Return the matrix as a dense array."""
+    """Return a NumPy or SciPy sparse matrix as a dense array."""
     stored: Any = matrix
     return np.asarray(stored.toarray() if sparse.issparse(matrix) else matrix)
 
 
-def _of_tasks(columns: Any, tied: bool) -> tuple[Any, Array]:
+def _of_tasks(columns: Any, shift_invariant: bool) -> tuple[Any, Array]:
     """Return Q and B as ``_basis`` does, for a sparse array of orthogonal columns.
 
-    tied : whether the loss is invariant to a common shift of a row's predictions. The last column
-    is then redundant and dropped, and the coefficients sum to zero.
+    shift_invariant : whether the loss does not change if all predictions of a row move by the same
+    amount. The last column is then redundant and dropped, and the coefficients sum to zero.
     """
     lengths = np.sqrt(np.asarray(columns.power(2).sum(axis=0)))
-    level = np.eye(lengths.size) - tied / lengths.size
-    determined = slice(lengths.size - tied)
+    # The projection on coefficients of sum zero, or the identity; all columns, or all but the last.
+    projection = np.eye(lengths.size) - shift_invariant / lengths.size
+    determined = slice(lengths.size - shift_invariant)
     Q = sparse.csc_array(columns * (1.0 / lengths))[:, determined]
-    return Q, level[:, determined] / lengths[determined]
+    return Q, projection[:, determined] / lengths[determined]
 
 
 def _basis(columns: Array, intercept: bool) -> tuple[Array, Array]:
-    """Return Q (n, r) with orthonormal columns that spans [1, Z], and B with Q = [1, Z] B.
+    """Return Q (n_samples, r) with orthonormal columns that span [1, Z], and B with Q = [1, Z] B.
 
-    The basis comes from a QR factorization with column pivoting. Columns are scaled to unit
-    length before it, so that their units do not matter; the intercept is pivoted first, and
-    collinear columns are dropped.
+    Z = ``columns``; the column 1 is present only with ``intercept``. The basis comes from a QR
+    factorization with column pivoting. Columns are scaled to unit length before it, so that their
+    units do not matter. The intercept is pivoted first, and collinear columns are dropped.
     """
     if intercept:
         columns = np.hstack([np.ones((columns.shape[0], 1)), columns])
     lengths = np.sqrt(np.einsum("ij,ij->j", columns, columns))
     if intercept:
-        lengths[0] *= 0.5  # the first pivot has the largest length
+        lengths[0] *= 0.5  # division by it makes the intercept the longest column, the first pivot
     nonzero = np.flatnonzero(lengths)
     if not nonzero.size:
         return np.zeros((columns.shape[0], 0)), np.zeros((columns.shape[1], 0))
     Q, R, order = qr(columns[:, nonzero] / lengths[nonzero], mode="economic", pivoting=True)
+    # A small diagonal entry of R belongs to a column near the span of the columns before it.
     rank = int(np.count_nonzero(np.abs(np.diag(R)) > COLLINEAR))
     independent = nonzero[order[:rank]]
     back = np.zeros((columns.shape[1], rank))
@@ -435,6 +516,7 @@ class LastAnswer:
     """
 
     def __init__(self) -> None:
+        """Start with an empty cache; ``_known`` holds copies of the arguments, and the result."""
         self._known: tuple[tuple[Any, ...], Any] | None = None
 
     @property
@@ -442,11 +524,15 @@ class LastAnswer:
         """The last result, or None if there is none yet."""
         return None if self._known is None else self._known[1]
 
-    def of(self, find: Callable[[], Any], *given: Any) -> Any:
-        """Return the cached result for the arrays ``given``, or compute it by ``find``."""
+    def of(self, compute: Callable[[], Any], *arguments: Any) -> Any:
+        """Return the result of ``compute`` for these ``arguments``.
+
+        compute : a function without arguments, called if some array of ``arguments`` differs from
+        the last call; otherwise the cached result is returned.
+        """
         cached = self._known
-        if cached is None or not all(map(_are_equal, cached[0], given)):
-            cached = tuple(array.copy() for array in given), find()
+        if cached is None or not all(map(_are_equal, cached[0], arguments)):
+            cached = tuple(array.copy() for array in arguments), compute()
             self._known = cached
         return cached[1]
 
@@ -455,11 +541,15 @@ class LastAnswer:
         self._known = None
 
     def __reduce__(self) -> tuple[Any, tuple[()]]:
+        """Return the recipe of a pickle: an empty cache."""
         return LastAnswer, ()
 
 
 def _are_equal(array: Any, other: Any) -> bool:
-    """Return whether two arrays have the same shape, dtype and entries."""
+    """Return whether ``array`` and ``other`` have the same shape, dtype and entries.
+
+    Arrays of records are compared by their bytes.
+    """
     if array is other:
         return True
     if array.shape != other.shape or array.dtype != other.dtype:

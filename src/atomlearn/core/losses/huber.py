@@ -12,20 +12,20 @@ from atomlearn.core.losses.clipped import ClippedSlopes
 @final
 @dataclass(frozen=True)
 class Huber(ClippedSlopes):
-    """f(z) = sum_i s_i h(z_i - y_i), r^2 / 2 near 0, linear beyond.
+    """f(z) = sum_i s_i h(z_i - y_i), where h is quadratic near 0 and linear beyond.
 
     h(r) = r^2 / 2 for abs(r) <= delta, else delta abs(r) - delta^2 / 2.
 
     Parameters
     ----------
     delta : float, default=1.345
-        Residuals beyond it pull with the constant force delta: in units of y. At 1.345 standard
-        deviations of normal noise 5% of the efficiency of least squares is given up.
+        The residual, in units of y, beyond which the slope of the loss is constant. At 1.345
+        standard deviations of normal noise, the efficiency is 95% of that of least squares.
 
     Notes
     -----
-    A dual point has a_i = u_i / s_i in [-delta, delta]; there the conjugate is that of the squared
-    loss, sum_i s_i a_i^2 / 2 + u_i y_i, and elsewhere it is infinite. ``HuberRegressor`` of
+    A dual point has a_i = u_i / s_i in [-delta, delta]. There the conjugate is the same as for the
+    squared loss, sum_i s_i a_i^2 / 2 + u_i y_i; elsewhere it is infinite. ``HuberRegressor`` of
     scikit-learn fits the scale of the noise too; here delta is fixed.
 
     References
@@ -47,9 +47,10 @@ class Huber(ClippedSlopes):
     curvature_bounds: ClassVar[tuple[float, float]] = 0.0, 1.0
 
     def __post_init__(self) -> None:
+        """Raise ValueError unless delta is a positive number."""
         positive("Huber: delta", self.delta)
 
     @property
     def slopes(self) -> tuple[float, float, float]:
-        """(low, high, width) of ``ClippedSlopes``: (-delta, delta) and the width 1."""
+        """(low, high, width) of ``ClippedSlopes``: -delta, delta, and the width 1."""
         return -float(self.delta), float(self.delta), 1.0

@@ -15,27 +15,27 @@ from atomlearn.core.interfaces.targets import positive_target
 from atomlearn.core.losses.domain import per_unit_weight, weighted_sum, where_weighted
 from atomlearn.core.losses.shift import Explained
 
-#: Exponents are cut here: exp(700) is nearly the largest float. A cut slope is still a dual point,
-#: and a larger value is infinite, so that no gap is proved with it.
+#: Larger exponents are cut to this one: exp(700) is nearly the largest float. Gradients with a cut
+#: exponent are still dual points. Values of the loss are not cut but infinite, and prove no gap.
 LARGEST_EXPONENT = 700.0
 
 
 def exponential(exponent: NDArray[Any]) -> NDArray[Any]:
-    """Return exp(x), infinite without a warning if it is beyond the largest float."""
+    """Return exp(exponent), infinite without a warning if it is beyond the largest float."""
     with np.errstate(over="ignore"):
         result: NDArray[Any] = np.exp(exponent)
     return result
 
 
 def log_or_zero(y: Array) -> Array:
-    """Return log y where y > 0, else 0."""
+    """Return log y where y > 0, else 0: the value is not used at y = 0."""
     return np.log(y, out=np.zeros_like(y), where=y > 0.0)
 
 
 def vanishing(linear: Array, rate: float = 1.0) -> float:
     """Return the largest shift b at which targets that are all 0 are fitted without error.
 
-    All of exp(rate (z_i + b)) underflow to 0.
+    All of exp(rate (z_i + b)) underflow to 0, with z = ``linear``.
     """
     return -(float(linear.max(initial=0.0)) + 750.0 / rate)
 
@@ -47,43 +47,55 @@ class LogLink(Explained):
     takes_zero: ClassVar[bool] = True
 
     def check_target(self, y: object) -> Array:
-        """Return y as float64, all of it >= 0, or > 0."""
+        """Return y as float64; raise ValueError unless all y >= 0, or > 0 if not ``takes_zero``."""
         return positive_target(y, self.name, zero=self.takes_zero)
 
     def mean(self, prediction: NDArray[Any]) -> NDArray[Any]:
-        """Return exp(z)."""
+        """Return the expected target exp(z) at z = ``prediction``."""
         return exponential(prediction)
 
     def slack(self, y: Array, prediction: Array, dual: Array, weight: Array) -> float:
-        """Return a bound on the rounding error, with |log y|, which is subtracted from z."""
+        """Return a bound on the rounding error of f(z) + f*(u) for u = ``dual``.
+
+        log y is subtracted from z in both, so the error is that of a product <u, 1 + |log y|>.
+        y : targets; weight : sample weights; ``prediction`` has no effect.
+        """
         return rounded(dual, 1.0 + np.abs(log_or_zero(y)), weight)
 
 
 class PowerVariance(LogLink):
-    """Half the deviance where the variance is a power of the mean, with A + B = 1 as ``exponents``.
+    """Base class of losses that are half a deviance whose variance is a power of the mean.
 
-    loss(y, z) = y^A (expm1(A d) / A + expm1(-B d) / B), d = z - log y, and exp(A z) / A at y = 0:
-    the power of the variance is 1 + B. The limits are d for expm1(A d) / A at A = 0 (gamma), and
-    -d for expm1(-B d) / B at B = 0 (Poisson). Not for direct use.
+    loss(y, z) = y^A (expm1(A d) / A + expm1(-B d) / B) with d = z - log y, and exp(A z) / A at
+    y = 0. ``exponents`` are A and B with A + B = 1, and the variance is mean^(1 + B). At A = 0
+    (gamma) the term expm1(A d) / A is its limit d, and at B = 0 (Poisson) expm1(-B d) / B is -d.
     """
 
     @property
     @abstractmethod
     def exponents(self) -> tuple[float, float]:
-        """A >= 0 and B >= 0 with A + B = 1."""
+        """A >= 0 and B >= 0 with A + B = 1; the variance is mean^(1 + B)."""
 
     def best_shift(self, y: Array, linear: Array, weight: Array, start: float) -> float:
-        """Return log (sum_i s_i y_i exp(-B z_i) / sum_i s_i exp(A z_i)), the minimum itself."""
+        """Return argmin_b f(z + b), z = ``linear``, by a formula; s = ``weight``.
+
+        It is log (sum_i s_i y_i exp(-B z_i) / sum_i s_i exp(A z_i)). If all targets are 0, it is a
+        shift at which all means underflow. ``start`` is not needed. A and B are ``exponents``.
+        """
         A, B = self.exponents
-        is_counted = (weight > 0.0) & (y > 0.0)
-        if not is_counted.any():
+        is_positive = (weight > 0.0) & (y > 0.0)
+        if not is_positive.any():
             return vanishing(linear, A)
-        log_numerator = _log_of_sum(-B * linear[is_counted], weight[is_counted] * y[is_counted])
-        everywhere = weight > 0.0
-        return log_numerator - _log_of_sum(A * linear[everywhere], weight[everywhere])
+        log_numerator = _log_of_sum(-B * linear[is_positive], weight[is_positive] * y[is_positive])
+        is_weighted = weight > 0.0
+        return log_numerator - _log_of_sum(A * linear[is_weighted], weight[is_weighted])
 
     def value(self, y: Array, prediction: Array, weight: Array) -> float:
-        """Return sum_i s_i loss(y_i, z_i)."""
+        """Return f(z) = sum_i s_i loss(y_i, z_i) at z = ``prediction``.
+
+        y are the targets, and s = ``weight`` the sample weights. With A, B = ``exponents`` and d =
+        z - log y, loss(y, z) = y^A (expm1(A d) / A + expm1(-B d) / B), and exp(A z) / A at y = 0.
+        """
         (A, B) = self.exponents
         z = where_weighted(prediction, weight)
         is_zero = y == 0.0
@@ -98,7 +110,11 @@ class PowerVariance(LogLink):
             return weighted_sum(weight, losses)
 
     def gradient(self, y: Array, prediction: Array, weight: Array) -> Array:
-        """Return s_i (exp(A z_i) - y_i exp(-B z_i))."""
+        """Return the gradient s_i (exp(A z_i) - y_i exp(-B z_i)) at z = ``prediction``.
+
+        It has shape (n_samples,). y are the targets, and s = ``weight`` the sample weights.
+        Exponents that are too large are cut: see ``LARGEST_EXPONENT``. A and B are ``exponents``.
+        """
         (A, B) = self.exponents
         z = where_weighted(prediction, weight)
         result = exponential(np.minimum(A * z, LARGEST_EXPONENT))
@@ -107,7 +123,10 @@ class PowerVariance(LogLink):
         return result
 
     def curvature(self, y: Array, prediction: Array, weight: Array) -> Array:
-        """Return s_i (A exp(A z_i) + B y_i exp(-B z_i))."""
+        """Return f'' at z = ``prediction``: s_i (A exp(A z_i) + B y_i exp(-B z_i)), (n_samples,).
+
+        y are the targets, and s = ``weight`` the sample weights. A and B are ``exponents``.
+        """
         (A, B) = self.exponents
         z = where_weighted(prediction, weight)
         result = A * exponential(np.minimum(A * z, LARGEST_EXPONENT))
@@ -116,18 +135,27 @@ class PowerVariance(LogLink):
         return result
 
     def conjugate(self, y: Array, dual: Array, weight: Array) -> float:
-        """Return sum_i s_i sup_z (a_i z - loss(y_i, z)), a_i = u_i / s_i; ``inf`` outside."""
+        """Return f*(u) = sum_i s_i sup_z (a_i z - loss(y_i, z)) with a_i = u_i / s_i, u = ``dual``.
+
+        It is ``inf`` if some supremum is. y are the targets, and s = ``weight`` the sample weights.
+        """
         slope = per_unit_weight(dual, weight)
         conjugates = None if slope is None else self.supremum(slope, y)
         return float("inf") if conjugates is None else weighted_sum(weight, conjugates)
 
     @abstractmethod
     def supremum(self, slope: Array, y: Array) -> Array | None:
-        """Return sup_z (a_i z - loss(y_i, z)) for each i; None if one of them is infinite."""
+        """Return sup_z (a z - loss(y, z)) of each sample, (n_samples,), for a = ``slope``.
+
+        None if one of them is infinite.
+        """
 
 
 def _log_of_sum(exponents: Array, factors: Array) -> float:
-    """Return log sum_i f_i exp(x_i) for f_i > 0, x = ``exponents``; faster than SciPy's."""
+    """Return log sum_i f_i exp(x_i) for factors f_i > 0 and x = ``exponents``.
+
+    The largest exponent is subtracted first. It is faster than SciPy's logsumexp.
+    """
     largest = float(exponents.max())
     if not math.isfinite(largest):
         return largest
@@ -136,5 +164,5 @@ def _log_of_sum(exponents: Array, factors: Array) -> float:
 
 
 def _expm1_over(x: Array, rate: float) -> Array:
-    """Return expm1(rate x) / rate, which is x at the limit 0."""
+    """Return expm1(rate x) / rate for each entry of x, and its limit x at rate = 0."""
     return np.expm1(rate * x) / rate if rate > 0.0 else x

@@ -21,9 +21,8 @@ class Logistic(Loss):
     Notes
     -----
     The gradient is u_i = -s_i y_i a_i, where a_i in (0, 1) is the probability of the wrong label.
-    So a dual point u is a gradient somewhere only if all a_i = -y_i u_i / s_i are there: the
-    conjugate is the negative entropy sum_i s_i (a_i log a_i + (1 - a_i) log(1 - a_i)) for a_i in
-    [0, 1], and infinite elsewhere, since no z makes the slope of the loss any steeper.
+    So the conjugate of a dual point u is finite only if all a_i = -y_i u_i / s_i are in [0, 1].
+    There it is the negative entropy sum_i s_i (a_i log a_i + (1 - a_i) log(1 - a_i)).
 
     References
     ----------
@@ -46,8 +45,13 @@ class Logistic(Loss):
     curvature_bounds: ClassVar[tuple[float, float]] = 0.0, 0.25
 
     def value(self, y: Array, prediction: Array, weight: Array) -> float:
-        """Return sum_i s_i (max(0, -m_i) + log(1 + exp(-|m_i|))), m_i = y_i z_i."""
+        """Return f(z) = sum_i s_i (max(0, -m_i) + log(1 + exp(-|m_i|))) for margins m_i = y_i z_i.
+
+        z = ``prediction``, y are the targets, and s = ``weight`` the sample weights. This form of
+        log(1 + exp(-m_i)) does not overflow.
+        """
         margin = y * prediction
+        # Two arrays are used throughout: ``tail`` becomes log(1 + exp(-|m|)) - min(0, m).
         tail = np.abs(margin)
         np.negative(tail, out=tail)
         np.exp(tail, out=tail)
@@ -57,7 +61,11 @@ class Logistic(Loss):
         return weighted_sum(weight, tail)
 
     def gradient(self, y: Array, prediction: Array, weight: Array) -> Array:
-        """Return -s_i y_i sigmoid(-m_i)."""
+        """Return the gradient -s_i y_i sigmoid(-m_i), (n_samples,), with margins m_i = y_i z_i.
+
+        z = ``prediction``, s = ``weight`` are the sample weights, y the labels, and sigmoid(x) = 1
+        / (1 + exp(-x)).
+        """
         opposite = -y
         result = opposite * prediction
         expit(result, out=result)
@@ -66,12 +74,20 @@ class Logistic(Loss):
         return result
 
     def conjugate(self, y: Array, dual: Array, weight: Array) -> float:
-        """Return the negative entropy of a_i = -y_i u_i / s_i, ``inf`` outside [0, 1]."""
+        """Return f*(u), the negative entropy of a_i = -y_i u_i / s_i, for u = ``dual``.
+
+        y are the targets, and s = ``weight`` the sample weights. The result is ``inf`` if some a_i
+        is not in [0, 1].
+        """
         share = slopes_within(0.0, 1.0, -y * dual, weight)
         return float("inf") if share is None else weighted_sum(weight, _negative_entropy(share))
 
     def curvature(self, y: Array, prediction: Array, weight: Array) -> Array:
-        """Return s_i p_i (1 - p_i), p_i = sigmoid(-|z_i|), which never cancels."""
+        """Return f'' at z = ``prediction``, (n_samples,): s_i p_i (1 - p_i), p_i = sigmoid(-|z_i|).
+
+        p_i <= 1/2, so that 1 - p_i loses no digits. y are the targets, and s = ``weight`` the
+        sample weights.
+        """
         result = np.abs(prediction)
         np.negative(result, out=result)
         expit(result, out=result)
@@ -80,24 +96,28 @@ class Logistic(Loss):
         return result
 
     def mean(self, prediction: NDArray[Any]) -> NDArray[Any]:
-        """Return P(y = +1) = 1 / (1 + exp(-z))."""
+        """Return the probability P(y = +1) = 1 / (1 + exp(-z)) at z = ``prediction``."""
         probability: NDArray[Any] = expit(prediction)
         return probability
 
     def log_probabilities(self, prediction: NDArray[Any]) -> NDArray[Any]:
-        """Return log P(-1) and log P(+1), which keep their digits if one of them is nearly 1."""
+        """Return log P(-1) and log P(+1) at z = ``prediction``, as two columns (n_samples, 2).
+
+        They keep their digits if one of the probabilities is nearly 1.
+        """
         return np.stack([log_expit(-prediction), log_expit(prediction)], axis=1)
 
 
 def _negative_entropy(share: Array) -> Array:
-    """Return a log a + (1 - a) log(1 - a) for a in [0, 1], with 0 log 0 = 0.
+    """Return a log a + (1 - a) log(1 - a) for each a = ``share`` in [0, 1], with 0 log 0 = 0.
 
-    The arguments of the logarithms stop one number short of a zero, so that the factor, which is
-    exactly 0 there, meets a finite one; xlogy and xlog1py would check every entry.
+    The argument of each logarithm is kept one floating-point number above 0, so that 0 is
+    multiplied by a finite logarithm. (SciPy's xlogy and xlog1py do the same more slowly.)
     """
     logarithm = np.maximum(share, TINY)
     np.log(logarithm, out=logarithm)
     result = share * logarithm
+    # The second term, (1 - a) log(1 - a), in the same array.
     np.minimum(share, np.nextafter(1.0, 0.0), out=logarithm)
     np.negative(logarithm, out=logarithm)
     np.log1p(logarithm, out=logarithm)

@@ -24,15 +24,15 @@ class NegativeBinomial(LogLink):
     """f(z) = sum_i s_i ((y_i + theta) log((m_i + theta) / (y_i + theta)) - y_i log(m_i / y_i)).
 
     Half the deviance of counts y_i >= 0 with mean m_i = exp(z_i) and variance m_i + m_i^2 / theta.
-    For a *given* theta it is convex in z with the logarithm for link: log(exp(z) + theta) is, and
-    the rest is linear. (Over theta and z together it is not; with the link log(m / (m + theta)),
-    which is the canonical one, predictions would have to stay below 0.) Choose theta by
-    cross-validation, or from a fit of another package.
+    For a *given* theta it is convex in z with the logarithm for link, as log(exp(z) + theta) is
+    convex and the rest linear. (It is not convex over theta and z together. With the canonical link
+    log(m / (m + theta)), predictions would have to stay below 0.) Choose theta by cross-validation,
+    or from a fit of another package.
 
     Parameters
     ----------
     theta : float, default=1.0
-        Shape; ``1 / theta`` is the alpha of statsmodels. The larger, the nearer to ``Poisson``.
+        Shape; ``1 / theta`` is the alpha of statsmodels. A large theta is nearly ``Poisson``.
 
     Notes
     -----
@@ -59,32 +59,48 @@ class NegativeBinomial(LogLink):
     dispersed: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
+        """Raise ValueError unless theta is a positive number."""
         positive("NegativeBinomial: theta", self.theta)
 
     def best_shift(self, y: Array, linear: Array, weight: Array, start: float) -> float:
-        """Return ``start``; if all counts are 0, a shift whose means underflow."""
+        """Return ``start``, since argmin_b f(linear + b) has no formula.
+
+        If all counts are 0, the result is a shift at which all means underflow to 0. linear : the
+        predictions without b. y : targets; ``weight`` : sample weights.
+        """
         all_zero = not np.any((y > 0.0) & (weight > 0.0))
         return vanishing(linear) - abs(np.log(self.theta)) if all_zero else start
 
     def value(self, y: Array, prediction: Array, weight: Array) -> float:
-        """Return half the deviance, never negative; see the class."""
+        """Return f(z) at z = ``prediction``: half the deviance, never negative; s = ``weight``.
+
+        The class has the formula. y : counts.
+        """
         z = where_weighted(prediction, weight)
         theta = float(self.theta)
         is_positive = y > 0.0
-        less = np.minimum(y, theta)
+        smaller = np.minimum(y, theta)
         d = np.where(is_positive, z - log_or_zero(y), 0.0)
-        # The larger of the shares of the mean and of theta is used, so that no digits cancel.
-        share = less / (y + theta)
-        s = np.where(y < theta, d, -d)
-        near = np.log1p(share * np.expm1(np.minimum(s, 1.0)))
-        far = np.logaddexp(np.log1p(-share), s + log_or_zero(share))
-        losses = (y + theta) * np.where(s < 1.0, near, far) - less * s
+        # With d = log(m / y), the loss is (y + theta) log((theta + y exp(d)) / (theta + y)) - y d.
+        # It is symmetric in y and theta if d changes its sign. So the smaller of the two takes the
+        # place of y, which avoids cancellation.
+        share = smaller / (y + theta)
+        x = np.where(y < theta, d, -d)
+        # log(1 - share + share exp(x)), by a formula that is accurate near 0 and one that does not
+        # overflow far from it.
+        near = np.log1p(share * np.expm1(np.minimum(x, 1.0)))
+        far = np.logaddexp(np.log1p(-share), x + log_or_zero(share))
+        losses = (y + theta) * np.where(x < 1.0, near, far) - smaller * x
         np.maximum(losses, 0.0, out=losses)
         losses[~is_positive] = theta * np.logaddexp(0.0, z[~is_positive] - np.log(theta))
         return weighted_sum(weight, losses)
 
     def gradient(self, y: Array, prediction: Array, weight: Array) -> Array:
-        """Return s_i (theta q_i - y_i (1 - q_i))."""
+        """Return the gradient s_i (theta q_i - y_i (1 - q_i)), (n_samples,), at z = ``prediction``.
+
+        q_i = m_i / (m_i + theta) with the mean m_i = exp(z_i). y are the targets, and
+        s = ``weight`` the sample weights.
+        """
         x = where_weighted(prediction, weight) - np.log(self.theta)
         result = self.theta * expit(x)
         result -= y * expit(-x)
@@ -92,23 +108,32 @@ class NegativeBinomial(LogLink):
         return np.asarray(result)
 
     def curvature(self, y: Array, prediction: Array, weight: Array) -> Array:
-        """Return s_i (y_i + theta) q_i (1 - q_i)."""
+        """Return f'' at z = ``prediction``, (n_samples,): s_i (y_i + theta) q_i (1 - q_i).
+
+        q_i = m_i / (m_i + theta) with the mean m_i = exp(z_i). y are the targets, and
+        s = ``weight`` the sample weights.
+        """
         x = where_weighted(prediction, weight) - np.log(self.theta)
         result = (y + self.theta) * expit(x) * expit(-x)
         result *= weight
         return np.asarray(result)
 
     def conjugate(self, y: Array, dual: Array, weight: Array) -> float:
-        """Return the conjugate of the class, ``inf`` if some u_i / s_i leaves its interval."""
+        """Return f*(u) for u = ``dual``, ``inf`` if some a_i = u_i / s_i is not in [-y_i, theta].
+
+        y are the targets, and s = ``weight`` the sample weights. f*(u) is the sum of s_i ((a_i +
+        y_i) log(1 + a_i / y_i) + (theta - a_i) log(1 - a_i / theta)) + u_i log y_i.
+        """
         a = per_unit_weight(dual, weight)
         theta = float(self.theta)
         if a is None:
             return float("inf")
-        # Written as "not all inside" rather than "any outside", so that NaN counts as outside.
+        # "Not all inside" instead of "any outside", because no comparison holds for NaN.
         edge = 1.0 + EDGE_TOLERANCE
         if not np.all((a >= -edge * y) & (a <= edge * theta)):
             return float("inf")
         np.clip(a, -y, theta, out=a)
+        # The formula of the docstring for y > 0, and its limit a log a for y = 0.
         is_positive = y > 0.0
         ratio = np.divide(a, y, out=np.zeros_like(y), where=is_positive)
         conjugates = np.where(
@@ -119,5 +144,5 @@ class NegativeBinomial(LogLink):
 
 
 def _log1p(x: Array) -> Array:
-    """Return log(1 + x) for x >= -1, with 0 at -1, as it is multiplied by 0 there."""
+    """Return log(1 + x) for x >= -1, but 0 instead of -inf at -1: callers multiply it by 0."""
     return np.log1p(x, out=np.zeros_like(x), where=x > -1.0)

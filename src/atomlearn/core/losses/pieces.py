@@ -1,7 +1,7 @@
 """Losses evaluated in pieces of samples, without temporary arrays of n_samples numbers.
 
-A piece and the values computed from it stay in the processor's cache, and a solver over millions of
-samples holds the vectors it needs to keep, not those that a formula passes through.
+A piece and the values computed from it stay in the processor's cache. Temporary arrays are
+as small as a piece, which saves memory with millions of samples.
 """
 
 from __future__ import annotations
@@ -22,8 +22,14 @@ Piece = tuple[slice, Loss, Array, Array, Array]
 
 
 def each_piece(loss: Loss, y: Array, z: Array, s: Array, shift: float = 0.0) -> Iterator[Piece]:
-    """Yield rows, loss, y, z + shift and s of consecutive pieces of samples; f is the sum."""
+    """Yield rows, loss, y, z + shift and s of consecutive pieces of samples.
+
+    rows : the slice of a piece; loss : the loss restricted to it. y are targets, z predictions and
+    s weights, each (n_samples,). f of all samples is the sum over the pieces. A loss that couples
+    all samples has one piece.
+    """
     size = y.size
+    # Pieces end between groups of ``coupled`` samples; 0 means that all samples are one group.
     if size > PIECE >= loss.coupled > 0:
         size = PIECE - PIECE % loss.coupled
     for start in range(0, y.size, size):
@@ -33,7 +39,10 @@ def each_piece(loss: Loss, y: Array, z: Array, s: Array, shift: float = 0.0) -> 
 
 
 def value(loss: Loss, y: Array, linear: Array, weight: Array, shift: float = 0.0) -> float:
-    """Return f(linear + shift)."""
+    """Return f(linear + shift), the loss summed over all samples; ``weight`` are their weights.
+
+    y : targets.
+    """
     total = 0.0
     for _, piece_loss, target, z, s in each_piece(loss, y, linear, weight, shift):
         total += piece_loss.value(target, z, s)
@@ -41,7 +50,10 @@ def value(loss: Loss, y: Array, linear: Array, weight: Array, shift: float = 0.0
 
 
 def gradient(loss: Loss, y: Array, linear: Array, weight: Array, shift: float = 0.0) -> Array:
-    """Return f'(linear + shift), (n_samples,)."""
+    """Return the gradient f'(linear + shift), (n_samples,); ``weight`` are the sample weights.
+
+    y : targets.
+    """
     result = np.empty(y.size)
     for rows, piece_loss, target, z, s in each_piece(loss, y, linear, weight, shift):
         result[rows] = piece_loss.gradient(target, z, s)
@@ -49,7 +61,10 @@ def gradient(loss: Loss, y: Array, linear: Array, weight: Array, shift: float = 
 
 
 def conjugate(loss: Loss, y: Array, dual: Array, weight: Array, factor: float = 1.0) -> float:
-    """Return f*(factor dual)."""
+    """Return f*(factor u), the conjugate of the loss, for u = ``dual`` and the sample weights.
+
+    y : targets.
+    """
     total = 0.0
     for _, piece_loss, target, u, s in each_piece(loss, y, dual, weight):
         total += piece_loss.conjugate(target, factor * u, s)
@@ -57,7 +72,11 @@ def conjugate(loss: Loss, y: Array, dual: Array, weight: Array, factor: float = 
 
 
 def slope(loss: Loss, y: Array, linear: Array, weight: Array, shift: float) -> tuple[float, float]:
-    """Return the sum of f'(linear + shift), and the sum of the magnitudes of its terms."""
+    """Return the derivative of f(linear + shift) with respect to ``shift``, a sum over samples.
+
+    The second number is the sum of the magnitudes of its terms, by which its rounding error is
+    judged. loss, y, weight : the loss, its targets and its sample weights.
+    """
     total = 0.0
     size = 0.0
     for _, piece_loss, target, z, s in each_piece(loss, y, linear, weight, shift):
@@ -68,7 +87,10 @@ def slope(loss: Loss, y: Array, linear: Array, weight: Array, shift: float) -> t
 
 
 def curvature(loss: Loss, y: Array, linear: Array, weight: Array, shift: float = 0.0) -> float:
-    """Return the sum of f''(linear + shift)."""
+    """Return the second derivative of f(linear + shift) with respect to ``shift``.
+
+    loss, y, weight : the loss, its targets and its sample weights.
+    """
     total = 0.0
     for _, piece_loss, target, z, s in each_piece(loss, y, linear, weight, shift):
         total += float(piece_loss.curvature(target, z, s).sum())
@@ -76,7 +98,10 @@ def curvature(loss: Loss, y: Array, linear: Array, weight: Array, shift: float =
 
 
 def squares(v: Array, weight: Array) -> float:
-    """Return sum_i v_i^2 / s_i over the samples with s_i > 0."""
+    """Return sum_i v_i^2 / s_i over the samples with s_i > 0; s = ``weight``.
+
+    It is the squared length of a gradient v, in units of residuals.
+    """
     total = 0.0
     for start in range(0, v.size, PIECE):
         part = v[start : start + PIECE]

@@ -18,18 +18,18 @@ from atomlearn.core.losses.log_link import PowerVariance
 class Poisson(PowerVariance):
     """f(z) = sum_i s_i (exp(z_i) - y_i z_i + y_i log y_i - y_i), y_i >= 0, mean exp(z_i).
 
-    Half the deviance, which is never negative; less a constant it is minus the log-likelihood.
-    Rates are counts per exposure with the exposures for weights, or counts with ``offset`` the
-    logarithms of the exposures: both are the same fit.
+    It is half the deviance, which is never negative, and equals minus the log-likelihood up to a
+    constant. Rates may be given in two ways, with the same fit: as counts per exposure, weighted by
+    the exposures; or as counts, with the logarithms of the exposures as ``offset``.
 
     Notes
     -----
     The gradient is u_i = s_i (exp(z_i) - y_i), so that a dual point has m_i = y_i + u_i / s_i >= 0.
-    There the conjugate is sum_i s_i (m_i log m_i - m_i - y_i log y_i + y_i); elsewhere infinite.
-    The curvature exp(z_i) has no bound: solvers search for their steps.
+    There the conjugate is sum_i s_i (m_i log m_i - m_i - y_i log y_i + y_i); elsewhere it is
+    infinite. The curvature exp(z_i) has no bound, so solvers use a line search.
 
-    Where all counts are zero the best intercept is -infinity. A fit then ends at one whose mean
-    underflows to 0.
+    If all counts are zero, the best intercept is -infinity. A fit then ends at an intercept whose
+    mean underflows to 0.
 
     References
     ----------
@@ -50,12 +50,16 @@ class Poisson(PowerVariance):
 
     @property
     def exponents(self) -> tuple[float, float]:
-        """A = 1 and B = 0: the variance is the mean."""
+        """A = 1 and B = 0, the exponents of the loss; the variance is the mean."""
         return 1.0, 0.0
 
     def supremum(self, slope: Array, y: Array) -> Array | None:
-        """Return m log m - m - y log y + y at m = y + slope >= 0."""
-        # Written as "not all inside" rather than "any outside", so that NaN counts as outside.
+        """Return sup_z (a z - loss(y, z)) of each sample, (n_samples,), for a = ``slope``.
+
+        It is m log m - m - y log y + y with m = y + a >= 0; None if some m < 0. Changes ``slope``.
+        y : counts.
+        """
+        # "Not all inside" instead of "any outside", because no comparison holds for NaN.
         if not np.all(slope >= -y * (1.0 + EDGE_TOLERANCE)):
             return None
         np.maximum(slope, -y, out=slope)

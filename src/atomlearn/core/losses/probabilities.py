@@ -23,9 +23,13 @@ def log_probabilities(loss: Loss, decisions: NDArray[Any], joint: bool = False) 
     decisions : (n_samples, n_outputs) ndarray
         One output for two classes; else one for each class.
     joint : bool
-        Whether all classes were fitted together by ``for_classes``. Else they were fitted one
-        against rest, and their probabilities are scaled to sum 1; in logarithms, since far
-        from every class all of them may underflow.
+        Whether all classes were fitted together by the loss of ``for_classes``. Otherwise each
+        class was fitted against the rest, and the probabilities are scaled to sum 1. This is done
+        in logarithms, because all probabilities of a sample may underflow.
+
+    Returns
+    -------
+    ndarray of shape (n_samples, n_classes)
 
     Examples
     --------
@@ -40,11 +44,16 @@ def log_probabilities(loss: Loss, decisions: NDArray[Any], joint: bool = False) 
         return loss.log_probabilities(decisions[:, 0])
     if joint:
         return Multinomial(n_outputs).log_probabilities(decisions)
+    # Column 1 of ``log_probabilities`` is the probability of the class against the rest.
     logarithms = np.stack([loss.log_probabilities(column)[:, 1] for column in decisions.T], axis=1)
     scaled: NDArray[Any] = log_softmax(logarithms, axis=1)
     return scaled
 
 
 def for_classes(loss: Loss, n_classes: int) -> Loss | None:
-    """Return the joint loss of several classes, or None if classes are fitted one against rest."""
+    """Return the joint loss of ``n_classes`` classes, to fit all of them together.
+
+    It is the multinomial loss for a logistic ``loss``. For other losses it is None, and classes are
+    fitted one against the rest.
+    """
     return Multinomial(n_classes) if isinstance(loss, Logistic) else None

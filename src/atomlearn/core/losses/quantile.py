@@ -29,14 +29,14 @@ class Quantile(Explained):
     Notes
     -----
     A dual point has u_i / s_i in [-q, 1 - q]; there the conjugate is sum_i u_i y_i, and elsewhere
-    it is infinite. The loss has a kink at y_i, where the fit of a few samples ends up, and any
-    slope between -q and 1 - q is one there. So solvers minimize smooth losses instead,
+    it is infinite. The loss has a kink at y_i, where any slope between -q and 1 - q is a
+    subgradient, and the fit meets a few samples exactly there. So solvers minimize smooth losses,
 
         max over a in [-q, 1 - q]^n of  sum_i s_i (a_i (z_i - y_i) - width/2 (a_i - c_i)^2),
 
-    one after the other, c the dual point of the last one: the method of multipliers, which needs
-    no width near 0. Each dual point is one of the pinball loss too, and the gap that is proved is
-    that of the pinball loss itself.
+    one after the other, with c the dual point of the last one. This is the method of multipliers,
+    for which the width need not be near 0. Each dual point is also feasible for the pinball loss,
+    so the gap that is proved is the gap of the pinball loss itself.
 
     References
     ----------
@@ -60,43 +60,68 @@ class Quantile(Explained):
     translates: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
+        """Raise ValueError unless 0 < q < 1."""
         if not positive("Quantile: q", self.q) < 1.0:
             raise ValueError(f"Quantile: q must be between 0 and 1, got {self.q!r}")
 
     def value(self, y: Array, prediction: Array, weight: Array) -> float:
-        """Return sum_i s_i max(-q (z_i - y_i), (1 - q) (z_i - y_i))."""
+        """Return f(z) = sum_i s_i max(-q r_i, (1 - q) r_i) of the residuals r = z - y.
+
+        z = ``prediction``, y are the targets, and s = ``weight`` the sample weights.
+        """
         residual = prediction - y
         losses = np.maximum(-self.q * residual, (1.0 - self.q) * residual)
         return weighted_sum(weight, losses)
 
     def gradient(self, y: Array, prediction: Array, weight: Array) -> Array:
-        """Return s_i (1 - q) if z_i > y_i, -s_i q if z_i < y_i, and 0 if they are equal."""
+        """Return a subgradient at z = ``prediction``, (n_samples,).
+
+        It is s_i (1 - q) if z_i > y_i, -s_i q if z_i < y_i, and 0 if they are equal. y are the
+        targets, and s = ``weight`` the sample weights.
+        """
         residual = prediction - y
         slope = np.where(residual > 0.0, 1.0 - self.q, np.where(residual < 0.0, -self.q, 0.0))
         slope *= weight
         return slope
 
     def conjugate(self, y: Array, dual: Array, weight: Array) -> float:
-        """Return sum_i u_i y_i, ``inf`` if some u_i / s_i is not in [-q, 1 - q]."""
+        """Return f*(u) = sum_i u_i y_i for u = ``dual`` and the targets y.
+
+        It is ``inf`` if some u_i / s_i is not in [-q, 1 - q], for the sample weights
+        s = ``weight``.
+        """
         is_feasible = slopes_within(-self.q, 1.0 - self.q, dual, weight) is not None
         return float(dual @ y) if is_feasible else float("inf")
 
     def curvature(self, y: Array, prediction: Array, weight: Array) -> Array:
-        """Return 0, because the loss is linear except at its kinks."""
+        """Return zeros, (n_samples,), because the loss is linear except at its kinks.
+
+        ``y``, ``prediction`` and ``weight`` have no effect.
+        """
         return np.zeros(y.size)
 
     def smoothed(self, width: float) -> SmoothQuantile:
-        """Return the smooth approximation, at most width / 2 below f per unit of weight."""
+        """Return the smooth approximation, at most width / 2 below f per unit of weight.
+
+        width : how strongly the kink is rounded; 0 would be the pinball loss.
+        """
         return SmoothQuantile(self.q, width)
 
     def along(
         self, y: Array, prediction: Array, weight: Array, basis: Array
     ) -> tuple[Array, Array | None] | None:
-        """Return the regression quantile of the residuals on the basis, and its dual point."""
+        """Return c = argmin_c f(z + Q c) and an optimal dual point, for z = ``prediction``.
+
+        Q = ``basis`` (n_samples, k), and c is the regression quantile of the residuals y - z on its
+        columns. None if it is not found. y : targets; ``weight`` : sample weights.
+        """
         return quantile_along(self.q, y - prediction, weight, basis)
 
     def best_shift(self, y: Array, linear: Array, weight: Array, start: float) -> float:
-        """Return the weighted q-quantile of the residuals, the minimum itself."""
+        """Return argmin_b f(linear + b): the weighted q-quantile of the residuals y - linear.
+
+        It is exact, so that ``start`` is not needed. y : targets; ``weight`` : sample weights.
+        """
         return weighted_quantile(y - linear, weight, self.q)
 
 
@@ -105,8 +130,9 @@ class Quantile(Explained):
 class SmoothQuantile(ClippedSlopes):
     """f(z) = sum_i s_i max over a in [-q, 1 - q] of a (z_i - y_i) - width/2 a^2.
 
-    Least squares within ``width`` times a slope of y_i, the pinball loss less a constant beyond.
-    Parameters and use: see ``Quantile``.
+    It is quadratic for residuals between -q ``width`` and (1 - q) ``width``. Beyond them it is the
+    pinball loss minus a constant on each side. ``Quantile`` describes q and the use
+    of this loss.
 
     References
     ----------
@@ -130,14 +156,18 @@ class SmoothQuantile(ClippedSlopes):
 
     @property
     def slopes(self) -> tuple[float, float, float]:
-        """(-q, 1 - q, ``width``)."""
+        """(-q, 1 - q, ``width``): the smallest and the largest slope, and the width."""
         return -self.q, 1.0 - self.q, self.width
 
 
 def weighted_quantile(values: Array, weight: Array, share: float) -> float:
-    """Return the smallest value whose cumulative weight is at least ``share`` of the sum."""
+    """Return the smallest of ``values`` whose cumulative weight is at least a share of the sum.
+
+    values, weight : (n,); share : between 0 and 1, such as 0.5 for the median.
+    """
     order = np.argsort(values, kind="stable")
     cumulative = np.cumsum(weight[order])
+    # The factor allows for the rounding error of the cumulative sums.
     position = int(np.searchsorted(cumulative, share * cumulative[-1] * (1.0 - 1e-14)))
     # Only samples of positive weight can be quantiles.
     while position + 1 < order.size and weight[order[position]] == 0.0:
@@ -151,9 +181,9 @@ def quantile_along(
     """Return the quantile regression of residuals on a basis: c and an optimal dual point u.
 
     c = argmin_c sum_i s_i pinball_q(r_i - (Q c)_i), with r = ``residual``, s = ``weight`` and
-    Q = ``basis``. It is found by the dual linear program, min <u, r> over -q s <= u <= (1 - q) s
-    with Q'u = 0, in which c are the multipliers of the equations (Koenker, Bassett 1978). None if
-    r is zero or not finite, or if the program is not solved.
+    Q = ``basis`` (n_samples, k). It is found by the dual linear program: minimize <u, r> over -q s
+    <= u <= (1 - q) s with Q'u = 0. The multipliers of its equations are c (Koenker, Bassett 1978).
+    The result is None if r is zero or not finite, or if the program is not solved.
     """
     size = float(np.abs(residual).max(initial=0.0))
     if not 0.0 < size < np.inf:
@@ -161,6 +191,7 @@ def quantile_along(
     bounds = np.column_stack([-q * weight, (1.0 - q) * weight])
     zero = np.zeros(basis.shape[1])
     program: Any = {"A_eq": basis.T, "b_eq": zero, "bounds": bounds, "method": "highs-ds"}
+    # Residuals are scaled to size 1, because the tolerances of the solver are absolute.
     solution = linprog(residual / size, **program)
     if solution.x is None:
         return None

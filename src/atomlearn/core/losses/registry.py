@@ -19,26 +19,34 @@ OTHERS = (
 
 
 def loss_names(task: Task | None = None) -> tuple[str, ...]:
-    """Return the names of all losses, or of the losses of one task, in alphabetical order."""
+    """Return the names of losses in alphabetical order.
+
+    task : "regression", "classification" or "survival", of which kind the losses are; None: all.
+    """
     return tuple(name for name in sorted(LOSSES) if task in (None, LOSSES[name][1]))
 
 
 def loss_named(name: str) -> type[Loss]:
-    """Return the class of a loss in the catalogue."""
+    """Return the class of the loss with this name in the catalogue, such as "logistic"."""
     kind: type[Loss] = loaded(LOSSES[name][0])
     return kind
 
 
 def as_loss(loss: str | Loss) -> Loss:
-    """Return the loss of that name, or the loss object itself."""
+    """Return the loss of a name such as "logistic", or the loss object itself.
+
+    Raises ValueError or TypeError if ``loss`` is neither; the message names the known losses.
+    """
     if isinstance(loss, Loss):
         return loss
     if isinstance(loss, str) and loss in LOSSES:
+        # A class that needs parameters cannot be made from its name only.
         kind = loss_named(loss)
         try:
             return kind()
         except TypeError as error:
             raise TypeError(f"loss={loss!r}: {error}; pass {kind.__name__}(...)") from error
+    # Nothing fits: say why, with the names of losses in other packages as hints.
     names = list(loss_names())
     if isinstance(loss, str):
         hint = instead(loss, names, OTHERS)

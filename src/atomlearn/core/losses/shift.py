@@ -10,20 +10,22 @@ import numpy as np
 from atomlearn.core.interfaces import Array, Loss
 from atomlearn.core.losses import pieces
 
-#: If the iterate is farther from the start than this multiple of the start's mean distance from its
-#: optimum, the minimum is at infinity.
+#: If the iterate is farther from the start than this multiple of the first step length, the minimum
+#: is at infinity.
 FAR = 1e8
 
 
 def optimal_shift(loss: Loss, y: Array, s: Array, linear: Array, start: float = 0.0) -> float:
-    """Return argmin_b f(linear + b) by safeguarded Newton steps, O(n_samples) each.
+    """Return the intercept argmin_b f(linear + b) by safeguarded Newton steps, O(n_samples) each.
 
-    Its derivative vanishes to rounding there. If the minimum is at infinity (one class only)
-    b stops where the loss has no slope left.
+    linear : the predictions without intercept, (n_samples,); s : the sample weights; start : a
+    first guess. The derivative is 0 to rounding at the result. If the minimum is at infinity (all
+    targets are of one class), the result is a b at which the loss has no slope left. y : targets.
     """
     start = loss.best_shift(y, linear, s, start)
     if loss.smoothed(1.0) is not None:
-        return start  # the solution is a quantile: at a kink the slope changes sign
+        # A loss with kinks: its ``best_shift`` is exact, a quantile.
+        return start
     return least_shift(
         lambda b: pieces.slope(loss, y, linear, s, b),
         lambda b: pieces.curvature(loss, y, linear, s, b),
@@ -42,9 +44,13 @@ def least_shift(
 ) -> float:
     """Return the b where the derivative is 0 up to the rounding of a sum of ``count`` terms.
 
-    Curvature and value are computed only at a b whose slope was computed before. If a Newton step
-    is not possible and the root is not yet bracketed, the step length is 2 f(start) over the sum of
-    the magnitudes of the slopes, a mean distance of predictions, and doubled each time.
+    slope_at : b -> the derivative, and the sum of the magnitudes of its terms. curvature_at,
+    value_at : b -> the second derivative, and the value. Both are called only at a b whose slope
+    was computed before. start : the first b.
+
+    If a Newton step is not possible and the root is not yet bracketed, b moves by ``stretch``,
+    which doubles each time. It starts at 2 f(start) over the sum of the magnitudes of the slopes,
+    which is a mean distance of the predictions from their optimum.
     """
     b = start
     low = -math.inf
@@ -63,6 +69,7 @@ def least_shift(
             best_slope = slope
         if (twice or abs(slope) <= 4e-16 * size) and math.isfinite(size):
             break
+        # The first slope gives the unit of step lengths.
         if not unit:
             unit = 2.0 * value_at(b) / size if size else 1.0
             unit = stretch = unit if 0.0 < unit < math.inf else 1.0
@@ -70,8 +77,10 @@ def least_shift(
         curvature = curvature_at(b)
         proposal = b - slope / curvature if curvature > 0 else math.nan
         if not (low < proposal < high and abs(proposal - b) <= 1e3 * stretch):
+            # Newton's step is not usable, and the slope is zero to rounding already.
             if abs(slope) <= noise * size and math.isfinite(size):
                 break
+            # Without a bracket, step down the slope by ``stretch``; with a bracket, bisect it.
             if math.isinf(low) or math.isinf(high):
                 proposal = b - math.copysign(stretch, slope)
                 stretch *= 2.0
@@ -84,10 +93,10 @@ def least_shift(
 
 
 def without_surplus(v: Array) -> Array:
-    """Return v with sum 0: entries of the sign with the larger sum are shrunk towards 0.
+    """Return v with sum 0: entries of the sign with the larger sum are shrunk towards 0, in place.
 
-    Entries only shrink towards 0, so v stays in the domain of a conjugate that contains 0 on the
-    line from each of its points, as those of losses of single predictions do. Changes v.
+    Entries only shrink towards 0. So a dual point v stays in the domain of a conjugate: the domain
+    is convex and contains 0, if the loss does not couple samples.
     """
     surplus = float(v.sum())
     heavy = v > 0 if surplus > 0 else v < 0
@@ -103,11 +112,13 @@ class Explained(Loss):
     def score(self, y: Array, prediction: Array, weight: Array) -> float:
         """Return D^2 = 1 - loss / loss of the best constant prediction.
 
-        Where no constant leaves anything to explain: 1 if nothing is missed, else 0.
+        If a constant has no loss, there is nothing to explain. Then the score is 1 for predictions
+        without a loss, and else 0. y : targets; prediction : z (n_samples,); weight : sample
+        weights.
         """
-        missed = self.value(y, prediction, weight)
-        flat = np.zeros(y.size)
-        around = self.value(y, flat + optimal_shift(self, y, weight, flat), weight)
-        if not around > 0.0:
-            return 1.0 if missed == 0.0 else 0.0
-        return 1.0 - missed / around
+        value = self.value(y, prediction, weight)
+        zeros = np.zeros(y.size)
+        constant_value = self.value(y, zeros + optimal_shift(self, y, weight, zeros), weight)
+        if not constant_value > 0.0:
+            return 1.0 if value == 0.0 else 0.0
+        return 1.0 - value / constant_value

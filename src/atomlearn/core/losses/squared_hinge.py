@@ -16,14 +16,14 @@ from atomlearn.core.losses.domain import slopes_within, weighted_sum
 class SquaredHinge(Loss):
     """f(z) = sum_i s_i 1/2 max(0, 1 - y_i z_i)^2, y_i in {-1, +1}.
 
-    The factor 1/2 is that of Tan, Tsang and Wang (2014), whose P is (C / 2) sum_i max(0, ...)^2:
-    their C is our sample weight, and C in LIBLINEAR (no factor 1/2) is half of ours.
+    Tan, Tsang and Wang (2014) minimize (C / 2) sum_i max(0, ...)^2: their C is our sample weight.
+    LIBLINEAR has no factor 1/2, so that its C is half of our sample weight.
 
     Notes
     -----
     The gradient is u_i = -s_i y_i h_i with the shortfall h_i = max(0, 1 - y_i z_i), so a dual point
-    has a_i = -y_i u_i / s_i >= 0. There the conjugate is sum_i s_i (a_i^2 / 2 - a_i); elsewhere it
-    is infinite: no prediction is pushed away from its label.
+    has a_i = -y_i u_i / s_i >= 0. There the conjugate is sum_i s_i (a_i^2 / 2 - a_i). Elsewhere it
+    is infinite, because the loss never increases with the margin y_i z_i.
 
     References
     ----------
@@ -45,13 +45,19 @@ class SquaredHinge(Loss):
     curvature_bounds: ClassVar[tuple[float, float]] = 0.0, 1.0
 
     def value(self, y: Array, prediction: Array, weight: Array) -> float:
-        """Return sum_i s_i 1/2 h_i^2 of the shortfalls h_i = max(0, 1 - y_i z_i)."""
+        """Return f(z) = sum_i s_i 1/2 h_i^2 of the shortfalls h_i = max(0, 1 - y_i z_i).
+
+        z = ``prediction``, y are the targets, and s = ``weight`` the sample weights.
+        """
         shortfall = _shortfall(y, prediction)
         shortfall *= shortfall
         return 0.5 * weighted_sum(weight, shortfall)
 
     def gradient(self, y: Array, prediction: Array, weight: Array) -> Array:
-        """Return -s_i y_i h_i."""
+        """Return the gradient -s_i y_i h_i, (n_samples,), with h_i = max(0, 1 - y_i z_i).
+
+        z = ``prediction``, y are the targets, and s = ``weight`` the sample weights.
+        """
         result = _shortfall(y, prediction)
         result *= y
         result *= weight
@@ -59,7 +65,11 @@ class SquaredHinge(Loss):
         return result
 
     def conjugate(self, y: Array, dual: Array, weight: Array) -> float:
-        """Return sum_i s_i a_i (a_i / 2 - 1), ``inf`` if some a_i = -y_i u_i / s_i < 0."""
+        """Return f*(u) = sum_i s_i a_i (a_i / 2 - 1) with a_i = -y_i u_i / s_i, for u = ``dual``.
+
+        y are the targets, and s = ``weight`` the sample weights. The result is ``inf`` if some a_i
+        < 0.
+        """
         shortfall = slopes_within(0.0, np.inf, -y * dual, weight)
         if shortfall is None:
             return float("inf")
@@ -69,12 +79,19 @@ class SquaredHinge(Loss):
         return weighted_sum(weight, losses)
 
     def curvature(self, y: Array, prediction: Array, weight: Array) -> Array:
-        """Return s_i where 1 - y_i z_i >= 0, the kink included, else 0."""
+        """Return f'' at z = ``prediction``, (n_samples,): s_i if y_i z_i <= 1, else 0.
+
+        At the kink y_i z_i = 1 the larger of the two one-sided values is taken. y are the targets,
+        and s = ``weight`` the sample weights.
+        """
         return np.where(y * prediction <= 1.0, weight, 0.0)
 
 
 def _shortfall(y: Array, prediction: Array) -> Array:
-    """Return h_i = max(0, 1 - y_i z_i)."""
+    """Return h_i = max(0, 1 - y_i z_i), (n_samples,): how far a margin is below 1.
+
+    y : labels -1 and +1; z = ``prediction``.
+    """
     result = y * prediction
     np.subtract(1.0, result, out=result)
     np.maximum(result, 0.0, out=result)

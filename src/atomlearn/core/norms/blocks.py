@@ -15,7 +15,10 @@ from atomlearn.core.norms.vectors import to_float64
 
 
 class Cover(NamedTuple):
-    """The validated column indices (int64) of every block; other columns have coefficient 0."""
+    """The columns of every block, checked; columns in no block have coefficient 0.
+
+    blocks : the column indices (int64) of each block. n_columns : the number of all columns.
+    """
 
     blocks: tuple[Columns, ...]
     n_columns: int
@@ -31,6 +34,7 @@ class Blocks(VectorNorm):
     Parameters
     ----------
     norms : list of Norm
+        The norm of each block of columns.
     columns : list of index lists
         The columns of each norm; each column in exactly one block.
 
@@ -47,6 +51,7 @@ class Blocks(VectorNorm):
     """
 
     def __init__(self, norms: Sequence[Norm], columns: Sequence[Any]) -> None:
+        """Store the parameters of the class; ``on`` checks them for a data set."""
         self.norms = norms
         self.columns = columns
 
@@ -66,7 +71,10 @@ class Blocks(VectorNorm):
         return all(norm.proximal for norm in self.norms)
 
     def on(self, n_features: int, shape: tuple[int, int] | None = None) -> Blocks:
-        """The same norm with all inner norms and column lists checked and resolved."""
+        """Return the same norm with all inner norms and column lists checked and resolved.
+
+        ``n_features`` is the number of columns; ``shape`` is used only by norms of matrices.
+        """
         pairs = self._pairs(n_features)
         blocks = tuple(columns for _, columns in pairs)
         for norm, columns in pairs:
@@ -74,19 +82,23 @@ class Blocks(VectorNorm):
         return Blocks([norm.on(c.size) for norm, c in pairs], Cover(blocks, n_features))
 
     def value(self, w: Array) -> float:
-        """sum_b norm_b(w_b)."""
+        """Return sum_b norm_b(w_b) for w (n_features,).
+
+        It is infinite if a column in no block has a coefficient.
+        """
         w = to_float64(w)
         pairs = self._pairs(w.size)
+        # A nonzero coefficient in no block.
         if np.count_nonzero(w) > sum(np.count_nonzero(w[columns]) for _, columns in pairs):
             return float("inf")
         return float(sum(norm.value(w[columns]) for norm, columns in pairs))
 
     def polar(self, scores: Scores) -> float:
-        """max_b norm_b°(z_b)."""
+        """Return max_b norm_b°(z_b), the polar (dual norm) of the scores z."""
         return max(self._polars(scores), default=0.0)
 
     def _polars(self, scores: Scores) -> list[float]:
-        """Return the polar norm_b°(z_b) of each block."""
+        """Return norm_b°(z_b) of each block b: the polar (dual norm) of its scores."""
         pairs = self._pairs(scores.n_columns)
         return [
             norm.polar(scores_at(scores, columns)) if columns.size else 0.0
@@ -94,9 +106,10 @@ class Blocks(VectorNorm):
         ]
 
     def best_columns(self, scores: Scores, count: int) -> Columns:
-        """The best columns of every block, ordered by decreasing polar of the block.
+        """Return the best columns of every block, ordered by decreasing polar of the block.
 
-        Each of the B blocks is queried for ``count // B`` columns, at least one.
+        The polar is the dual norm of the scores of a block. Each of the B blocks is queried for
+        ``count // B`` columns, at least one. scores : z (n_features,).
         """
         pairs = self._pairs(scores.n_columns)
         share = max(1, count // max(len(pairs), 1))
@@ -108,18 +121,23 @@ class Blocks(VectorNorm):
         return np.concatenate(chosen)
 
     def best_atom(self, scores: Scores) -> Atom:
-        """The best atom of the block with the largest polar."""
+        """Return the best atom (vector a of norm 1 with the largest <a, z>) for the scores z.
+
+        It is the best atom of the block with the largest polar (dual norm of its scores).
+        """
         best = int(np.argmax(self._polars(scores)))
         norm, columns = self._pairs(scores.n_columns)[best]
         atom = norm.best_atom(scores_at(scores, columns))
         return Atom(columns[atom.columns], atom.values)
 
     def restrict(self, columns: Columns, n_features: int) -> Norm | None:
-        """The sum of the inner norms' restrictions; blocks without a kept column are dropped.
+        """Return the sum of the inner norms' restrictions to ``columns``.
 
-        It is the restricted norm itself if one block holds all kept columns, and None if an inner
-        norm has no restriction.
+        Blocks without a kept column are dropped. If one block holds all kept columns, its
+        restricted norm is returned. If an inner norm has no restriction, the result is None.
+        n_features : the number of all columns.
         """
+        # The position of each column in the present block, -1 for columns of other blocks.
         position = np.full(n_features, -1, dtype=np.int64)
         norms: list[Norm] = []
         parts: list[Columns] = []
@@ -138,9 +156,13 @@ class Blocks(VectorNorm):
         return Blocks(norms, Cover(tuple(parts), columns.size))
 
     def _penalized(self, v: Array, step: float) -> ProxPoint:
-        """Return the proximal map of step * gauge at v, which is separable over the blocks."""
+        """Return argmin_x 1/2 ||x - v||^2 + step * gauge(x) for v (n,), block by block.
+
+        The gauge is this norm, the sum of the norms of the blocks.
+        """
         point = np.zeros_like(v)
         gauge = 0.0
+        # The columns and the proximal point of each block, for the Jacobian.
         maps: list[tuple[Columns, ProxPoint]] = []
         for norm, columns in self._pairs(v.size):
             inner = norm.prox_point(v[columns], step, "penalized")
@@ -159,14 +181,18 @@ class Blocks(VectorNorm):
         return ProxPoint(point, gauge, jacobian)
 
     def _pairs(self, n_features: int) -> list[tuple[Norm, Columns]]:
-        """Return each inner norm with the indices of its columns."""
+        """Return each inner norm with the indices of its columns, for n_features columns."""
         blocks = self.columns
         if not isinstance(blocks, Cover) or blocks.n_columns != n_features:
             blocks = self._checked(n_features)
         return list(zip(self.norms, blocks.blocks, strict=True))
 
     def _checked(self, n_features: int) -> Cover:
-        """Return the column indices of every block; raise unless they partition all columns."""
+        """Return the column indices of every block; raise if they do not partition all columns.
+
+        Raises ValueError or TypeError, whose message says how the lists are wrong. n_features : the
+        number of all columns.
+        """
         if len(self.norms) != len(self.columns):
             raise ValueError(
                 f"Blocks: one list of columns a norm, got {len(self.norms)} norms and "
@@ -182,6 +208,7 @@ class Blocks(VectorNorm):
                     f"{columns.dtype} of shape {columns.shape}"
                 )
         blocks = [columns.astype(np.int64) for columns in blocks]
+        # All columns together must be 0, 1, ..., n_features - 1, each once.
         all_columns = np.sort(np.concatenate(blocks)) if blocks else np.zeros(0, dtype=np.int64)
         if not np.array_equal(all_columns, np.arange(n_features)):
             raise ValueError(
@@ -192,5 +219,5 @@ class Blocks(VectorNorm):
 
 
 def scores_at(scores: Scores, columns: Columns) -> ArrayScores:
-    """Return the scores z of these columns as a vector; column c becomes its position there."""
+    """Return the scores z of ``columns`` as a vector, in which column i is ``columns[i]``."""
     return ArrayScores(np.asarray(scores.at(columns), dtype=np.float64))

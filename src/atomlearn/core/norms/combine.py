@@ -27,7 +27,7 @@ from atomlearn.core.norms.vectors import to_float64
 
 
 def scaled(norm: Norm, factor: float) -> Norm:
-    """Return factor * norm."""
+    """Return the norm factor * ``norm``, which is ``norm`` itself for a factor of 1."""
     return norm if factor == 1.0 else Scaled(norm, factor)
 
 
@@ -39,7 +39,9 @@ class Scaled(Wrapper):
     Parameters
     ----------
     norm : Norm
+        The inner norm.
     factor : float > 0
+        The number by which it is multiplied.
 
     References
     ----------
@@ -54,58 +56,92 @@ class Scaled(Wrapper):
     """
 
     def __init__(self, norm: Norm, factor: float) -> None:
+        """Store the parameters of the class; ``on`` checks them for a data set."""
         self.norm = norm
         self.factor = factor
 
     def terms(self) -> list[Term]:
-        """The terms of the inner norm, with their factors multiplied."""
+        """Return the terms of the inner norm, with their factors multiplied by this one.
+
+        A term is one scaled norm of a union of atomic sets; see ``Term``.
+        """
         terms = self.norm.terms()
         return [replace(term, factor=term.factor * self.factor) for term in terms]
 
     def on(self, n_features: int, shape: tuple[int, int] | None = None) -> Norm:
-        """The same factor times the inner norm, with the parameters of both checked."""
+        """Return factor times the inner norm, with the parameters of both checked.
+
+        ``n_features`` is the number of columns; ``shape`` is used only by norms of matrices.
+        """
         positive("Scaled: factor", self.factor)
         return super().on(n_features, shape)
 
     def as_groups(self, n_features: int, nonnegative: bool = False) -> GroupWeights | None:
-        """The groups of the inner norm, with their weights multiplied by the factor."""
+        """Return the groups of the inner norm, with their weights multiplied by the factor.
+
+        None if the inner norm is no group norm; ``nonnegative`` as in ``Norm.as_groups``.
+        n_features : the number of all columns.
+        """
         groups = self.norm.as_groups(n_features, nonnegative)
         return None if groups is None else replace(groups, weights=self.factor * groups.weights)
 
     def value(self, w: Array) -> float:
-        """factor * norm(w)."""
+        """Return factor * norm(w)."""
         return self.factor * self.norm.value(w)
 
     def polar(self, scores: Scores) -> float:
-        """norm°(z) / factor."""
+        """Return norm°(z) / factor, the polar (dual norm) of the scores z."""
         return self.norm.polar(scores) / self.factor
 
     def best_columns(self, scores: Scores, count: int) -> Columns:
-        """The best columns of the inner norm."""
+        """Return the best columns of the inner norm, about ``count``: scaling changes no order.
+
+        scores : z (n_features,).
+        """
         return self.norm.best_columns(scores, count)
 
     def _point(self, v: Array, amount: float, form: Form) -> ProxPoint:
-        """Return the proximal map of ``form``: that of the inner norm for a scaled amount."""
+        """Return the proximal map of ``form`` at v (n,): the inner norm's for a scaled amount.
+
+        The result x minimizes 1/2 ||x - v||^2 plus amount * gauge(x) for "penalized", or plus
+        (amount / 2) gauge(x)^2 for "squared"; for "constrained" it is the projection of v on
+        gauge(x) <= amount. The gauge is this norm. The amount is multiplied by factor or factor^2,
+        or divided by factor.
+        """
         power = {"penalized": 1, "squared": 2, "constrained": -1}[form]
         inner = self.norm.prox_point(v, amount * self.factor**power, form)
         return ProxPoint(inner.point, self.factor * inner.gauge, inner.jacobian)
 
     def polar_bounds(self, scores: Scores, thorough: bool = False) -> tuple[float, float]:
-        """The bounds on the polar of the inner norm, divided by the factor."""
+        """Return a lower and an upper bound on the polar (dual norm) of the scores z.
+
+        They are the bounds of the inner norm, divided by the factor. thorough : whether to spend
+        more time on the upper bound.
+        """
         lower, upper = self.norm.polar_bounds(scores, thorough)
         return lower / self.factor, upper / self.factor
 
     def best_atom(self, scores: Scores) -> Atom:
-        """The best atom of the inner norm, divided by the factor."""
+        """Return the best atom (vector a of norm 1 with the largest <a, z>) for the scores z.
+
+        It is the best atom of the inner norm, divided by the factor.
+        """
         atom = self.norm.best_atom(scores)
         return Atom(atom.columns, atom.values / self.factor)
 
     def thresholds(self, w: Array, columns: Columns, n_features: int) -> Array | float:
-        """The thresholds of the inner norm times the factor."""
+        """Return the thresholds of the inner norm at the zeros ``columns``, times the factor.
+
+        See ``Norm.thresholds``; ``w`` are the nonzero coefficients. n_features is the number of all
+        columns.
+        """
         return self.factor * self.norm.thresholds(w, columns, n_features)
 
     def excess(self, scores: Scores) -> Excess | None:
-        """The conjugate term of the inner norm, with its prices multiplied by the factor."""
+        """Return the conjugate term of the inner norm's constraints, with prices times the factor.
+
+        None if the inner norm has no constraints. scores : z (n_features,).
+        """
         inner = self.norm.excess(scores)
         return None if inner is None else inner.repriced(self.factor)
 
@@ -138,12 +174,17 @@ class Nonnegative(Wrapper):
     """
 
     def __init__(self, norm: Norm) -> None:
+        """Store the inner norm; ``on`` checks it for the columns of a data set."""
         self.norm = norm
 
     absolute = False
 
     def on(self, n_features: int, shape: tuple[int, int] | None = None) -> Norm:
-        """The same with the inner norm checked; raise unless it depends only on abs(w)."""
+        """Return the same norm with the inner norm checked for n_features columns.
+
+        Raises TypeError unless the inner norm depends only on abs(w), and ValueError if it leaves a
+        column unpenalized. ``shape`` is used only by norms of matrices.
+        """
         if not self.norm.absolute:
             raise TypeError(
                 "Nonnegative needs a norm of vectors that depends on |w| only and grows with it, "
@@ -154,33 +195,48 @@ class Nonnegative(Wrapper):
         return super().on(n_features, shape)
 
     def value(self, w: Array) -> float:
-        """norm(w), or infinity if some w_j < 0."""
+        """Return norm(w), or infinity if some w_j < 0."""
         w = to_float64(w)
         return math.inf if (w < 0).any() else self.norm.value(w)
 
     def polar(self, scores: Scores) -> float:
-        """norm°(max(z, 0))."""
+        """Return norm°(max(z, 0)), the polar (dual norm) of the positive part of the scores z."""
         return self.norm.polar(PositiveScores(scores))
 
     def best_columns(self, scores: Scores, count: int) -> Columns:
-        """The best columns of the inner norm for max(z, 0), with positive scores only."""
+        """Return the best columns of the inner norm for max(z, 0), about ``count``.
+
+        Only columns with positive scores are returned, as the others cannot enter.
+        """
         positive = PositiveScores(scores)
         columns = self.norm.best_columns(positive, count)
         return columns[positive.at(columns) > 0]
 
     def _point(self, v: Array, amount: float, form: Form) -> ProxPoint:
-        """Return the proximal map of ``form``: that of the inner norm at max(v, 0)."""
+        """Return the proximal map of ``form`` at v (n,): the inner norm's at max(v, 0).
+
+        The result x minimizes 1/2 ||x - v||^2 plus amount * gauge(x) for "penalized", or plus
+        (amount / 2) gauge(x)^2 for "squared"; for "constrained" it is the projection of v on
+        gauge(x) <= amount. The gauge is this norm. The Jacobian is 0 where v_j <= 0.
+        """
         inner = self.norm.prox_point(np.maximum(v, 0.0), amount, form)
         return ProxPoint(inner.point, inner.gauge, lambda: inner.jacobian().masked(v > 0))
 
     def best_atom(self, scores: Scores) -> Atom:
-        """The best atom of the inner norm for max(z, 0), without its zeros."""
+        """Return the best atom (vector a of norm 1 with the largest <a, z>) for the scores z.
+
+        It is the best atom of the inner norm for max(z, 0), without its zeros.
+        """
         atom = self.norm.best_atom(PositiveScores(scores))
         is_positive = atom.values > 0
         return Atom(atom.columns[is_positive], atom.values[is_positive])
 
     def as_groups(self, n_features: int, nonnegative: bool = False) -> GroupWeights | None:
-        """The groups of the inner norm."""
+        """Return the groups of the inner norm if ``nonnegative``, else None.
+
+        Without ``nonnegative``, groups of a norm of w of any sign are requested, which this norm is
+        not. n_features : the number of all columns.
+        """
         return self.norm.as_groups(n_features) if nonnegative else None
 
 
@@ -191,11 +247,15 @@ class PositiveScores(Scores):
     """
 
     def __init__(self, base: Scores) -> None:
+        """Store the scores z, ``base``, of which only the positive ones count."""
         self._base = base
         self.n_columns = self._base.n_columns
 
     def top(self, count: int) -> tuple[Columns, Array]:
-        """Return the ``count`` largest positive scores and their columns, or all if fewer."""
+        """Return the ``count`` largest positive scores and their columns, or all if fewer.
+
+        The base gives scores by magnitude only, so that an increasing number of them is requested.
+        """
         enlarged = 2 * count + 16
         while True:
             columns, values = self._base.top(enlarged)
@@ -206,9 +266,9 @@ class PositiveScores(Scores):
             enlarged = 8 * enlarged
 
     def at(self, columns: Columns) -> Array:
-        """Return the scores of these columns."""
+        """Return max(z_j, 0) of these columns."""
         return np.maximum(self._base.at(columns), 0.0)
 
     def full(self) -> Array:
-        """Return the scores of all columns."""
+        """Return max(z_j, 0) of all columns, (n_columns,)."""
         return np.maximum(self._base.full(), 0.0)

@@ -27,8 +27,8 @@ class Constrained(VectorNorm):
     """gauge(w) = ||w||_1 if lower <= A w <= upper, else infinite: the constrained lasso.
 
     ``Constrained(A, b)`` is A w <= b. Coefficients that sum to one, that increase, or that keep a
-    known ratio are rows of A. The proof of a fit includes the constraints: it is a lower bound on
-    the objective of all coefficients that satisfy them.
+    known ratio are rows of A. The duality gap of a fit includes the constraints: it bounds the
+    objective of all coefficients that satisfy them.
 
     Parameters
     ----------
@@ -49,10 +49,10 @@ class Constrained(VectorNorm):
 
         min over m >= 0 of  h*(gauge°(z - A'm)) + b'm,
 
-    for the polar gauge° of the l1 norm. Any m gives a valid bound. The best one is found by a small
-    linear program over the columns with the largest scores, its polar is computed over all columns,
-    and a bound on rounding is added. If w = 0 violates a constraint, fits begin at the feasible
-    point of smallest gauge, and form="constrained" is refused.
+    for the polar gauge° (dual norm) of the l1 norm. Any m gives a valid bound. The best m is found
+    by a small linear program over the columns with the largest scores. The polar of z - A'm is then
+    computed over all columns, and a bound on rounding is added. If w = 0 violates a constraint,
+    fits begin at the feasible point of smallest gauge, and form="constrained" is refused.
 
     References
     ----------
@@ -77,73 +77,110 @@ class Constrained(VectorNorm):
     bounds_coefficients = True
 
     def __init__(self, A: Any, upper: Any = None, lower: Any = None, norm: Any = "l1") -> None:
+        """Store the parameters of the class; ``on`` checks them for a data set."""
         self.A = A
         self.upper = upper
         self.lower = lower
         self.norm = norm
 
     def on(self, n_features: int, shape: tuple[int, int] | None = None) -> Constrained:
-        """The same norm with its constraints checked; raise if no coefficients satisfy them."""
+        """Return the same norm with its constraints checked and stored as ``ConstraintRows``.
+
+        Raises ValueError if no coefficients satisfy all constraints. ``n_features`` is the number
+        of columns; ``shape`` is used only by norms of matrices.
+        """
         rows = self._rows(n_features)
         if rows is self.A:
             return self
+        # This raises an error if no coefficients satisfy the constraints.
         if not rows.allow_zero:
             rows.smallest_point()
         return Constrained(rows)
 
     def with_names(self, names: Sequence[str]) -> Constrained:
-        """Return the same norm with names of columns replaced by their indices."""
+        """Return the same norm with names of columns, in A and in ``norm``, replaced by indices.
+
+        names : the names of all columns, in order.
+        """
         inner = as_norm(self.norm).with_names(names)
         return Constrained(_named_rows(self.A, names), self.upper, self.lower, inner)
 
     def value(self, w: Array) -> float:
-        """||w||_1, or infinity where a constraint is violated beyond rounding."""
+        """Return sum_j weight_j |w_j|, or infinity if w (n_features,) violates a constraint."""
         w = to_float64(w)
         return self._rows(w.size).value(w)
 
     def excess(self, scores: Scores) -> Excess:
-        """The conjugate of the constraints, a minimum over their multipliers."""
+        """Return the conjugate term of the constraints, a minimum over their multipliers.
+
+        scores : z (n_features,). See ``ConstraintExcess``.
+        """
         rows = self._rows(scores.n_columns)
         return ConstraintExcess(scores.full(), rows.sides, rows.matrix, rows.bound, rows.equal)
 
     def polar(self, scores: Scores) -> float:
-        """The polar of ||w||_1 on the cone of the constraints whose bound is 0."""
+        """Return the polar (dual norm of the scores z) under the constraints whose bound is 0.
+
+        It is max <z, w> over the w that satisfy these constraints, with sum_j weight_j |w_j| <= 1.
+        """
         return self._cone(scores).polar
 
     def polar_of_sizes(self, sizes: Scores) -> float:
-        """The largest size divided by its weight: multipliers cannot reduce scores of any sign."""
+        """Return max_j sizes_j / weight_j: the largest polar of scores of these sizes.
+
+        For scores of the worst signs, the multipliers of the constraints cannot reduce it.
+        """
         sides = self._rows(sizes.n_columns).sides
         usable = np.isfinite(sides.price)
         return float((sizes.full()[usable] / sides.price[usable]).max(initial=0.0))
 
     def best_columns(self, scores: Scores, count: int) -> Columns:
-        """The columns that determine the polar, then those with the largest scores."""
+        """Return about ``count`` columns: those that determine the polar, then large scores.
+
+        The polar is the dual norm of the scores, see ``polar``.
+        """
         return self._cone(scores).columns(count)
 
     def best_atom(self, scores: Scores) -> Atom:
-        """The atom of the cone that attains the polar."""
+        """Return the atom a (vector of norm 1) with the largest <a, z>, which is the polar.
+
+        a satisfies the constraints whose bound is 0. scores : z (n_features,).
+        """
         columns, values = self._cone(scores).atom()
         return Atom(columns, values)
 
     def inside(self, columns: Columns, weights: Array, n_features: int) -> tuple[Columns, Array]:
-        """The nearest feasible point on these columns, with more columns if none is feasible."""
+        """Return a feasible point near the given one, as columns and weights.
+
+        columns, weights : the nonzero coefficients of a point. If it is infeasible, it is
+        projected; if no point on these columns is feasible, the columns of a feasible vertex are
+        added. n_features : the number of all columns.
+        """
         rows = self._rows(n_features)
         w = np.zeros(n_features)
         w[columns] = weights
         if np.isfinite(rows.value(w)):
             return columns, weights
+        # If w = 0 is infeasible, these columns may have no feasible point: add those of a vertex.
         if not rows.allow_zero:
             columns = np.union1d(columns, np.flatnonzero(rows.smallest_point()))
+        # The proximal map with step 0 is the projection on the constraints.
         restricted = self.restrict(columns, n_features)
         return columns, restricted.prox_point(w[columns], 0.0, "penalized").point
 
     def without(self, columns: Columns, n_features: int) -> tuple[Columns, Constrained]:
-        """Return the unpenalized columns, which must be in no constraint, and the other norm."""
+        """Return the unpenalized columns, and the norm that fixes their coefficients at 0.
+
+        They are ``columns`` and the columns of weight 0. Raises ValueError if one of them is in a
+        constraint, because the loss fits them without regard to constraints. n_features : the
+        number of all columns.
+        """
         rows = self._rows(n_features)
         free, inner = L1(rows.sides).without(columns, n_features)
         if not free.size:
             return columns, self
         numbers = rows.matrix[:, free]
+        # Refuse the first nonzero number of such a column, if there is one.
         for number, column in zip(*np.nonzero(numbers), strict=True):
             raise ValueError(
                 f"Constrained: unpenalized column {free[column]} is in constraint {number}; give "
@@ -154,16 +191,24 @@ class Constrained(VectorNorm):
         )
 
     def restrict(self, columns: Columns, n_features: int) -> Constrained:
-        """The same norm and constraints on these columns."""
+        """Return the same norm and constraints on ``columns``, with all other coefficients at 0.
+
+        n_features : the number of all columns.
+        """
         return Constrained(self._rows(n_features).restrict(columns))
 
     def _penalized(self, v: Array, step: float) -> ProxPoint:
-        """Return the proximal map of step * gauge at v, computed for v / scale against overflow."""
+        """Return argmin_x 1/2 ||x - v||^2 + step * gauge(x) for v (n,), under the constraints.
+
+        It is computed for v / scale, with scale a power of two near the size of v, against
+        overflow.
+        """
         rows = self._rows(v.size)
         scale = power_of_two(v)
         with np.errstate(over="ignore"):
             bound = rows.bound / scale
         sides = rows.sides._replace(lower=rows.sides.lower / scale, upper=rows.sides.upper / scale)
+        # A bound that overflows is no constraint at this scale.
         is_finite = np.isfinite(bound)
         point = constrained_point(
             v / scale,
@@ -176,10 +221,13 @@ class Constrained(VectorNorm):
         return ProxPoint(point.point * scale, point.gauge * scale, point.jacobian)
 
     def _point(self, v: Array, amount: float, form: Form) -> ProxPoint:
-        """Return the proximal map of ``form`` at v.
+        """Return the proximal map of ``form`` at v (n,), under the constraints.
 
-        If w = 0 violates a constraint, the form "constrained" raises ValueError, and the form
-        "squared" starts its root finding at a bound that does not use a polar.
+        The result x minimizes 1/2 ||x - v||^2 plus amount * gauge(x) for "penalized", or plus
+        (amount / 2) gauge(x)^2 for "squared"; for "constrained" it is the projection of v on
+        gauge(x) <= amount. The gauge is this norm. If w = 0 violates a constraint, the form
+        "constrained" raises ValueError, and the form "squared" starts its root finding at a bound
+        that does not use a polar.
         """
         rows = self._rows(v.size)
         if form == "penalized" or rows.allow_zero:
@@ -194,7 +242,12 @@ class Constrained(VectorNorm):
         return three_forms(v, amount, form, self._penalized, lambda _: largest)
 
     def _cone(self, scores: Scores) -> ConstraintExcess:
-        """Return the conjugate on the cone of the constraints whose bound is 0."""
+        """Return the conjugate term of the constraints whose bound is 0; they form a cone.
+
+        It gives the polar (dual norm of the scores z), and the best atom. Other constraints hold
+        for all small w. Bounds of single columns are kept only if they are 0. scores : z
+        (n_features,).
+        """
         rows = self._rows(scores.n_columns)
         tight = rows.bound == 0
         cone = rows.sides._replace(
@@ -205,15 +258,15 @@ class Constrained(VectorNorm):
         return ConstraintExcess(scores.full(), cone, *parts)
 
     def _rows(self, n_features: int) -> ConstraintRows:
-        """Return the constraints as ``ConstraintRows``, checked."""
+        """Return the parameters as ``ConstraintRows``, checked for ``n_features`` columns."""
         return ConstraintRows.read(self.A, self.upper, self.lower, self.norm, n_features)
 
 
 class ConstraintRows(NamedTuple):
     """Constraints as matrix w <= bound, or = bound in rows that are ``equal``; and an l1 norm.
 
-    sides : weights and bounds of single columns; matrix : (m, n_features), with a largest entry of
-    1 in each row.
+    sides : weights and bounds of single columns. matrix : (n_rows, n_features), with a largest
+    entry of 1 in each row. bound : (n_rows,). equal : (n_rows,), which rows are equations.
     """
 
     sides: Sides
@@ -223,13 +276,18 @@ class ConstraintRows(NamedTuple):
 
     @classmethod
     def read(cls, A: Any, upper: Any, lower: Any, norm: Any, n_features: int) -> ConstraintRows:
-        """Return the parameters of ``Constrained``, checked; two-sided rows become two rows."""
+        """Return the parameters of ``Constrained``, checked, for X with ``n_features`` columns.
+
+        Rows are scaled to a largest entry of 1. A row with a lower and an upper bound becomes two
+        rows. A, upper, lower : the rows and their bounds; norm : the l1 norm.
+        """
         if isinstance(A, ConstraintRows):
             if A.matrix.shape[1] != n_features:
                 raise ValueError(
                     f"Constrained: A has {A.matrix.shape[1]} columns, and X has {n_features}"
                 )
             return A
+        # The l1 norm, with the weights and bounds of single columns.
         inner = as_norm(norm)
         if not isinstance(inner, L1):
             raise TypeError(
@@ -241,6 +299,7 @@ class ConstraintRows(NamedTuple):
             raise ValueError(
                 "Constrained: a coefficient of weight 0 cannot be bounded; give it a small weight"
             )
+        # The bounds of the rows, lower <= A w <= upper.
         matrix = _matrix(A, n_features)
         low = _bounds("lower", lower, -np.inf, matrix.shape[0])
         if upper is None and lower is None:
@@ -252,6 +311,7 @@ class ConstraintRows(NamedTuple):
                 f"Constrained: lower must not exceed upper, got {low[number]} and {high[number]} "
                 f"in row {number}"
             )
+        # Scale each row, and write lower bounds as upper bounds of the negative row.
         sizes = np.abs(matrix).max(axis=1, initial=0.0)
         if not sizes.all():
             raise ValueError(f"Constrained: row {int(np.argmin(sizes))} of A is zero; leave it out")
@@ -276,20 +336,32 @@ class ConstraintRows(NamedTuple):
         return bool((self.bound[~self.equal] >= 0).all() and not self.bound[self.equal].any())
 
     def restrict(self, columns: Columns) -> ConstraintRows:
-        """Return the constraints on these columns."""
+        """Return the constraints on ``columns``; coefficients of other columns are 0.
+
+        columns : the numbers of the kept columns.
+        """
         sides = Sides(*(side[columns] for side in self.sides))
         return self._replace(sides=sides, matrix=self.matrix[:, columns])
 
     def value(self, w: Array) -> float:
-        """Return the weighted l1 norm, or infinity where a constraint is violated."""
+        """Return sum_j weight_j |w_j|, or infinity if w (n_features,) violates a constraint.
+
+        A violation by a share of 1e-9 of the terms of a row is taken as rounding.
+        """
         products = self.matrix @ w
         allowed = ROUNDING * (abs(self.matrix) @ np.abs(w) + np.abs(self.bound))
         is_violated = products - self.bound > allowed
-        under = self.equal & (self.bound - products > allowed)
-        return float("inf") if (is_violated | under).any() else self.sides.value(w)
+        falls_short = self.equal & (self.bound - products > allowed)
+        return float("inf") if (is_violated | falls_short).any() else self.sides.value(w)
 
     def smallest_point(self) -> Array:
-        """Return the feasible w of smallest gauge, a vertex; raise if there is none."""
+        """Return the feasible w with the smallest l1 norm, (n_features,).
+
+        w is the difference of two nonnegative vectors, in which the norm is linear: a linear
+        program finds them. Raises ValueError if no w satisfies all constraints.
+        """
+        # w = plus - minus with 0 <= plus <= upper and 0 <= minus <= -lower; excluded columns have
+        # bounds of 0.
         price = np.where(np.isfinite(self.sides.price), self.sides.price, 0.0)
         stacked = np.hstack([self.matrix, -self.matrix])
         bounds = np.concatenate([self.sides.upper, -self.sides.lower])
@@ -311,7 +383,11 @@ class ConstraintRows(NamedTuple):
 
 
 def _named_rows(A: Any, names: Sequence[str]) -> Any:
-    """Return the rows with column names replaced by indices; other rows are unchanged."""
+    """Return the rows A with column names replaced by indices.
+
+    names : the names of the columns of X. Only rows that are mappings have names; others are
+    unchanged.
+    """
     if not isinstance(A, Sequence) or not any(isinstance(row, Mapping) for row in A):
         return A
     position: dict[Any, int] = {name: number for number, name in enumerate(names)}
@@ -325,8 +401,12 @@ def _named_rows(A: Any, names: Sequence[str]) -> Any:
 
 
 def _matrix(A: Any, n_features: int) -> Array:
-    """Return the rows as float64, checked."""
+    """Return the rows A as a float64 array (n_rows, n_features), checked.
+
+    A : a matrix of any format, or a list of mappings from column indices to numbers.
+    """
     if isinstance(A, Sequence) and any(isinstance(row, Mapping) for row in A):
+        # Mappings from columns to numbers: all other entries of a row are 0.
         dense = np.zeros((len(A), n_features))
         for number, row in enumerate(A):
             for column, size in row.items():
@@ -357,7 +437,10 @@ def _matrix(A: Any, n_features: int) -> Array:
 
 
 def _bounds(name: str, values: Any, default: float, n_rows: int) -> Array:
-    """Return one bound for each row: ``default`` for rows without a bound."""
+    """Return one bound for each row, (n_rows,).
+
+    values : a number, an array, or None for ``default``. name : "lower" or "upper", for errors.
+    """
     if values is None:
         return np.full(n_rows, default)
     bounds = np.asarray(values, dtype=np.float64)

@@ -22,7 +22,7 @@ from atomlearn.core.interfaces.numbers import positive
 from atomlearn.core.norms.base import VectorNorm
 from atomlearn.core.norms.forms import l1_point, soft_threshold
 from atomlearn.core.norms.groups import L2
-from atomlearn.core.norms.ksupport import given, sizes
+from atomlearn.core.norms.ksupport import given, k_grid
 from atomlearn.core.norms.vectors import l2_norm, to_float64
 
 
@@ -32,15 +32,16 @@ class ElasticNetNorm(VectorNorm):
     Its unit ball is the intersection of the unit l2 ball and the l1 ball of radius sqrt k. The
     norm is at most the k-support norm, which is less than sqrt 2 times this norm. Its polar (dual)
     norm is an infimal convolution, min over a of ||a||_2 + sqrt k ||z - a||_inf. The minimizing a
-    is z soft-thresholded at the level theta with ||a||_1 = sqrt k ||a||_2 (theta = 0 if z already
-    has a smaller ratio). The best atom is a / ||a||_2, which depends only on the largest scores.
+    is z soft-thresholded at the theta with ||a||_1 = sqrt k ||a||_2, or theta = 0 if z already has
+    a smaller ratio. The best atom is a / ||a||_2, which depends only on the largest scores.
 
     Parameters
     ----------
     k : number >= 1, optional
-        1 gives the l1 norm, the number of coordinates (or more) the l2 norm. Not only whole
-        numbers: a solution w of the elastic net, l1 plus squared l2 penalty, is one of this norm
-        with k = (||w||_1 / ||w||_2)^2. None: as in ``KSupport``.
+        1 gives the l1 norm, the number of coordinates (or more) the l2 norm. k need not be a whole
+        number: a solution w of the elastic net (l1 plus squared l2 penalty) is also a solution with
+        this norm, for k = (||w||_1 / ||w||_2)^2. None: cross-validated estimators choose k, and
+        other estimators and functions need a k.
 
     References
     ----------
@@ -55,18 +56,25 @@ class ElasticNetNorm(VectorNorm):
     """
 
     def __init__(self, k: float | None = None) -> None:
+        """Store k; ``on`` checks it."""
         self.k = k
 
     def on(self, n_features: int, shape: tuple[int, int] | None = None) -> ElasticNetNorm:
-        """The norm itself; raise if k is not a finite number >= 1."""
+        """Return the norm itself; raise ValueError if k is not a finite number >= 1.
+
+        ``n_features`` and ``shape`` do not matter.
+        """
         self._k()
         return self
 
     def candidates(self, n_samples: int, n_features: int) -> list[Norm]:
-        """The norms with k = 1, 2, 3, 5, 8, ... up to the largest that n_samples distinguish."""
+        """Return the norms from which cross-validation chooses: this one, if k is given.
+
+        Otherwise k = 1, 2, 3, 5, 8, ... up to the smaller of n_samples and n_features.
+        """
         if self.k is not None:
             return [self]
-        return [ElasticNetNorm(k) for k in sizes(min(n_samples, n_features))]
+        return [ElasticNetNorm(k) for k in k_grid(min(n_samples, n_features))]
 
     def value(self, w: Array) -> float:
         """Return max(||w||_2, ||w||_1 / sqrt k)."""
@@ -74,12 +82,20 @@ class ElasticNetNorm(VectorNorm):
         return max(l2_norm(w), float(np.abs(w).sum()) / self._root())
 
     def polar(self, scores: Scores) -> float:
-        """||S(z, theta)||_2 + sqrt k theta, with S(z, theta) the soft threshold; see the class."""
+        """Return ||S(z, theta)||_2 + sqrt k theta, the polar (dual norm) of the scores z.
+
+        S(z, theta) is the soft threshold, at the theta where its l1 norm is sqrt k times its l2
+        norm.
+        """
         values, theta = self._best_atom(scores)[1:]
         return l2_norm(soft_threshold(values, theta)) + self._root() * theta
 
     def best_columns(self, scores: Scores, count: int) -> Columns:
-        """The support of the best atom, and further columns of large |z_j| up to ``count``."""
+        """Return the support of the best atom, and further columns of large |z_j|.
+
+        The best atom is the vector a of norm 1 with the largest <a, z>, for the scores z
+        (n_features,). There are about ``count`` columns, if the support has no more than that.
+        """
         columns, values, theta = self._best_atom(scores)
         # If the largest scores tie, theta is their magnitude, and any k of them give an atom.
         size = int(np.count_nonzero(np.abs(values) > theta))
@@ -87,18 +103,25 @@ class ElasticNetNorm(VectorNorm):
         return columns[:size] if count <= size else scores.top(count)[0]
 
     def reference(self, scores: Scores) -> float:
-        """theta: the support of the best atom is the set of columns with |z_j| > theta."""
+        """Return theta: the columns with |z_j| > theta are the support of the best atom.
+
+        The best atom is the vector a of norm 1 with the largest <a, z>, for the scores z
+        (n_features,).
+        """
         return self._best_atom(scores)[2]
 
     def best_atom(self, scores: Scores) -> Atom:
-        """S(z, theta) / ||S(z, theta)||_2, or a sign vector of tied largest scores if S = 0.
+        """Return the atom a (vector of norm 1) with the largest <a, z>, for the scores z.
 
-        That vector has floor(k) entries of magnitude 1 / sqrt k and one entry with the fractional
-        part of k over sqrt k, so that ||a||_1 = sqrt k and ||a||_2 <= 1.
+        It is S(z, theta) / ||S(z, theta)||_2, with S the soft threshold. If S = 0 (the largest
+        scores tie), it is a sign vector instead. That vector has floor(k) entries of magnitude 1 /
+        sqrt k and one entry with the fractional part of k over sqrt k, so that ||a||_1 = sqrt k and
+        ||a||_2 <= 1.
         """
         columns, values, theta = self._best_atom(scores)
         shrunk = soft_threshold(values, theta)
         if not shrunk.any():
+            # 1, ..., 1, the fractional part of k, 0, ..., divided by sqrt k.
             share = np.clip(self._k() - np.arange(values.size), 0.0, 1.0) / self._root()
             support = np.flatnonzero(share * values)
             return Atom(columns[support], (np.sign(values) * share)[support])
@@ -106,20 +129,23 @@ class ElasticNetNorm(VectorNorm):
         return Atom(columns[support], shrunk[support] / l2_norm(shrunk[support]))
 
     def _best_atom(self, scores: Scores) -> tuple[Columns, Array, float]:
-        """Return the columns and scores of the largest |z_j| that determine theta, and theta."""
+        """Return the columns and scores of the largest |z_j|, and theta, which they determine.
+
+        Theta is the threshold of the soft-thresholded best atom. scores : z (n_features,).
+        """
         k = self._k()
         count = min(4 * math.ceil(k), scores.n_columns)
         while True:
             columns, values = scores.top(count)
             theta = _balance_level(values, k)
-            # Scores that are not read are at most the last one read; scores up to theta have no
-            # effect.
+            # Scores up to theta have no effect. The scores not read are at most the last one read,
+            # so that none of them matters if theta is at least that.
             if count >= scores.n_columns or values.size < count or theta >= abs(values[-1]):
                 return columns, values, theta
             count = min(4 * count, scores.n_columns)
 
     def _k(self) -> float:
-        """Return k as a float."""
+        """Return k as a float; raise ValueError if it is not a finite number >= 1."""
         return positive("ElasticNetNorm: k", given(self), least=1.0)
 
     def _root(self) -> float:
@@ -127,18 +153,24 @@ class ElasticNetNorm(VectorNorm):
         return math.sqrt(self._k())
 
     def _point(self, v: Array, amount: float, form: Form) -> ProxPoint:
-        """Return the proximal map of ``form``: a soft threshold followed by a scaling.
+        """Return the proximal map of ``form`` at v (n,): a soft threshold followed by a scaling.
 
-        There are three cases at the solution: the l2 norm is larger (no threshold), the scaled l1
-        norm is larger (no scaling), or both are equal and the threshold is theta for any amount.
+        The result x minimizes 1/2 ||x - v||^2 plus amount * gauge(x) for "penalized", or plus
+        (amount / 2) gauge(x)^2 for "squared"; for "constrained" it is the projection of v on
+        gauge(x) <= amount. The gauge is this norm. There are three cases at the solution: the l2
+        norm is larger (no threshold), the scaled l1 norm is larger (no scaling), or both are equal
+        and the threshold is theta for any amount.
         """
         root = self._root()
         theta = _balance_level(v, self._k())
+        # The l2 norm is the larger one at v, and remains so after scaling.
         if theta == 0.0:
             return L2().prox_point(v, amount, form)
         shrunk = soft_threshold(v, theta)
         length = l2_norm(shrunk)
+        # The polar (dual norm) of v.
         polar = length + root * theta
+        # Whether the scaled l1 norm is larger at the solution, and the gauge if both are equal.
         if form == "penalized":
             no_scaling = amount <= root * theta
             gauge = max(polar - amount, 0.0)
@@ -155,21 +187,25 @@ class ElasticNetNorm(VectorNorm):
         direction = shrunk / length
 
         def jacobian() -> ProxJacobian:
+            """Return the Jacobian of the case in which both norms are equal."""
             return _balanced_jacobian(v, direction, gauge / length, self._k(), amount, form)
 
         return ProxPoint(gauge * direction, gauge, jacobian)
 
     def restrict(self, columns: Columns, n_features: int) -> ElasticNetNorm:
-        """The same norm on fewer coordinates."""
+        """Return the same norm on ``columns``: it depends on no single column.
+
+        n_features : the number of all columns.
+        """
         return ElasticNetNorm(self.k)
 
 
 def _balance_level(v: Array, k: float) -> float:
     """Return the smallest theta >= 0 with ||S(v, theta)||_1 <= sqrt k ||S(v, theta)||_2.
 
-    S is the soft threshold. For m active entries, equality holds at
-    mean - deviation * sqrt(k / (m - k)) of their magnitudes, a lower bound of theta. Entries at or
-    below it are removed until none is left to remove, in a few rounds of O(n) each.
+    S is the soft threshold of v (n,). For m active entries, equality holds at mean - deviation *
+    sqrt(k / (m - k)) of their magnitudes, a lower bound of theta. Entries at or below it are
+    removed until none is left to remove, in a few rounds of O(n) each.
     """
     scale = power_of_two(v)
     return scale * _kernels.balance_level(v / scale, k)
@@ -178,11 +214,13 @@ def _balance_level(v: Array, k: float) -> float:
 def _balanced_jacobian(
     v: Array, direction: Array, ratio: float, k: float, amount: float, form: Form
 ) -> ProxJacobian:
-    """Return the Jacobian of the proximal map in the case in which both norms are equal.
+    """Return the Jacobian of the proximal map at v (n,), in the case in which both norms are equal.
 
     It is ratio * (P - u u' - q q' / (m - k)) + a u u'. Here u = ``direction`` has m nonzero
-    (active) entries, P is the diagonal projection on them, q = sign(v) - sqrt k u on them, and
-    a = d gauge / d polar is 1, 1 / (1 + step) or 0, depending on ``form``.
+    (active) entries, P is the diagonal projection on them, and q = sign(v) - sqrt k u on them.
+    ``ratio`` is the gauge of the result, divided by the length of the soft-thresholded v. The
+    number a is the derivative of that gauge with respect to the polar (dual norm) of v. It depends
+    on ``form``: 1 for "penalized", 1 / (1 + amount) for "squared", and 0 for "constrained".
     """
     active = direction != 0
     count = int(np.count_nonzero(active))

@@ -33,22 +33,22 @@ MAX_STEPS = 100
 
 
 class Exclusive(VectorNorm):
-    """gauge of conv { w : ||w||_2 <= 1, at most k columns of each group in w }.
+    """The gauge of conv { w : ||w||_2 <= 1, w has at most k nonzero columns of each group }.
 
-    gauge(w)^2 = sum_g ||w_g||_k^2, for the k-support norm of the columns of each group: the columns
-    of a group compete with each other and not with those of other groups, so that a few of each
-    group are selected. k = 1 is the exclusive lasso, sum_g ||w_g||_1^2. ``Blocks`` of ``KSupport``
-    has the sum of the norms in place of that of their squares: it selects few groups, too.
+    gauge(w)^2 = sum_g ||w_g||_k^2, where ||.||_k is the k-support norm (see ``KSupport``). The
+    columns of a group compete with each other, and not with columns of other groups, so that a few
+    of each group are selected. k = 1 is the exclusive lasso, sum_g ||w_g||_1^2. ``Blocks`` of
+    ``KSupport`` adds the norms instead of their squares, and selects only some groups.
 
-    The polar of z is the l2 norm of the k largest abs(z_j) of each group. The squared form is a
-    problem for each group, and the other two forms are found from it.
+    The polar (dual norm) of z is the l2 norm of the k largest abs(z_j) of each group. The squared
+    form is a separate problem for each group, and the other two forms are found from it.
 
     Parameters
     ----------
     groups : list of index lists, mapping of names to lists, or label array
-        Disjoint groups of columns; a column in no list, or with a negative label, is a group of
-        its own. Lists may contain column names or patterns ("chr7_*") if the columns of X have
-        names.
+        Disjoint groups of columns; a column in no list, or with a negative label, is a
+        singleton group. Lists may contain column names or patterns ("chr7_*") if the columns of X
+        have names.
     k : int or list of int, default=1
         Columns of each group in an atom; one number, or one for each listed group.
 
@@ -71,53 +71,72 @@ class Exclusive(VectorNorm):
     usual_form = "squared"
 
     def __init__(self, groups: Any, k: Any = 1) -> None:
+        """Store the parameters of the class; ``on`` checks them for a data set."""
         self.groups = groups
         self.k = k
 
     def on(self, n_features: int, shape: tuple[int, int] | None = None) -> Exclusive:
-        """The same norm with its groups checked, and one k for each of them."""
+        """Return the same norm with its groups checked, and one k for each of them.
+
+        ``n_features`` is the number of columns; ``shape`` is used only by norms of matrices.
+        """
         partition, sizes = self._parts(n_features)
         listed = partition.all_listed()
         return self if listed is self.groups else Exclusive(listed, sizes)
 
     def with_names(self, names: Sequence[str]) -> Exclusive:
-        """Return the same norm with names and patterns of columns replaced by their indices."""
+        """Return the same norm with names and patterns of columns replaced by indices.
+
+        names : the names of all columns, in order.
+        """
         groups = named_groups(self.groups, names, "Exclusive")
         return self if groups is self.groups else Exclusive(groups, self.k)
 
     def value(self, w: Array) -> float:
-        """The l2 norm of the k-support norms of the groups."""
+        """Return sqrt(sum_g ||w_g||_k^2), with the k-support norm of each group of w."""
         w = to_float64(w)
         scale = power_of_two(w)
         parts = [_kernels.ksupport_gauge(w[g] / scale, k) for g, k in self._groups(w.size)]
         return scale * l2_norm(np.array(parts))
 
     def polar(self, scores: Scores) -> float:
-        """The l2 norm of the k largest scores of each group."""
+        """Return the polar (dual norm of the scores): the l2 norm of the k largest per group."""
         return l2_norm(scores.full()[self.best_columns(scores, 0)])
 
     def best_columns(self, scores: Scores, count: int) -> Columns:
-        """The k largest scores of each group, then the next k, up to about ``count`` columns."""
+        """Return the k largest scores of each group, then the next k, about ``count`` columns.
+
+        The result is sorted by decreasing |z_j|; scores of 0 are left out.
+        """
         z = scores.full()
         partition, sizes = self._parts(z.size)
         # Sorted by group, and within a group by size, so that the rank within the group is known.
         order = np.lexsort((-np.abs(z), partition.labels))
         starts = np.cumsum(partition.sizes) - partition.sizes
         rank = np.arange(z.size) - starts[partition.labels[order]]
-        n_each = max(1, count // max(int(sizes.sum()), 1))
-        chosen = order[rank < n_each * sizes[partition.labels[order]]]
+        rounds = max(1, count // max(int(sizes.sum()), 1))
+        chosen = order[rank < rounds * sizes[partition.labels[order]]]
         chosen = chosen[z[chosen] != 0.0]
         ordered: Columns = chosen[np.argsort(-np.abs(z[chosen]), kind="stable")]
         return ordered.astype(np.int64)
 
     def restrict(self, columns: Columns, n_features: int) -> Exclusive:
-        """The same norm on these columns; each group keeps its k."""
+        """Return the same norm on ``columns``; each group keeps its k.
+
+        n_features : the number of all columns.
+        """
         partition, sizes = self._parts(n_features)
         restricted, kept_groups = partition.restrict(columns)
         return Exclusive(restricted, sizes[kept_groups])
 
     def _point(self, v: Array, amount: float, form: Form) -> ProxPoint:
-        """Return the proximal map of ``form`` at v, computed for v / scale against overflow."""
+        """Return the proximal map of ``form`` at v (n,), computed for v / scale against overflow.
+
+        The result x minimizes 1/2 ||x - v||^2 plus amount * gauge(x) for "penalized", or plus
+        (amount / 2) gauge(x)^2 for "squared"; for "constrained" it is the projection of v on
+        gauge(x) <= amount. The gauge is this norm. The forms "penalized" and "constrained" have the
+        same point as the squared form with a step that ``_root`` finds.
+        """
         scale = power_of_two(v)
         scaled = v / scale
         groups = self._groups(v.size)
@@ -125,12 +144,15 @@ class Exclusive(VectorNorm):
             point = _squared(scaled, groups, amount)
             return ProxPoint(point.point * scale, point.gauge * scale, point.jacobian)
         amount /= scale
+        # The point is v itself (no step, or v is in the ball), or 0 (a step beyond the polar, or a
+        # radius of 0), or between them.
         gauge = self.value(scaled)
         if (amount == 0.0) if form == "penalized" else (gauge <= amount):
             return ProxPoint(v.copy(), gauge * scale, lambda: ProxJacobian(np.ones(v.size)))
         polar = self.polar(scaled)  # type: ignore[arg-type]
         if (polar <= amount) if form == "penalized" else (amount == 0.0):
             return ProxPoint(np.zeros_like(v), 0.0, lambda: ProxJacobian(np.zeros(v.size)))
+        # ``least`` and ``largest`` bound the step of the squared form here, or its inverse.
         least = max(polar / amount - 1.0, TINY)
         largest = max(gauge / amount - 1.0, least)
         step, point = _root(scaled, groups, amount, form, least, largest)
@@ -139,7 +161,10 @@ class Exclusive(VectorNorm):
         )
 
     def _groups(self, n_features: int) -> list[tuple[Columns, int]]:
-        """Return the columns and the k of each group."""
+        """Return the columns and the k of each group; k is at most the size of the group.
+
+        n_features : the number of all columns.
+        """
         partition, sizes = self._parts(n_features)
         order, starts = partition.order
         return [
@@ -148,7 +173,11 @@ class Exclusive(VectorNorm):
         ]
 
     def _parts(self, n_features: int) -> tuple[Partition, Columns]:
-        """Return the partition and one k for each of its groups."""
+        """Return the groups of the features, and one k for each of its groups, (n_groups,).
+
+        Groups that the user did not list have one column and k = 1. n_features : the number of all
+        columns.
+        """
         partition = Partition.of(self.groups, n_features, "Exclusive")
         if np.ndim(self.k) == 0:
             k = whole_number("Exclusive", "k", self.k)
@@ -173,7 +202,7 @@ class SquaredPoint:
     parts: list[tuple[Columns, ProxPoint]]
 
     def jacobian(self) -> ProxJacobian:
-        """Return the block-diagonal Jacobian."""
+        """Return the Jacobian of the map, which is block-diagonal: one block for each group."""
         size = self.point.size
         diagonal = np.zeros(size)
         factors: list[Any] = [np.zeros((size, 0))]
@@ -187,7 +216,11 @@ class SquaredPoint:
 
 
 def _squared(v: Array, groups: list[tuple[Columns, int]], step: float) -> SquaredPoint:
-    """Return the proximal map of (step / 2) gauge^2, one k-support map for each group."""
+    """Return argmin_x 1/2 ||x - v||^2 + (step / 2) gauge(x)^2, v (n,): a k-support map per group.
+
+    groups : the columns and the k of each group; gauge(x)^2 is the sum of the squared k-support
+    norms of the groups.
+    """
     point = np.zeros_like(v)
     parts = []
     for columns, k in groups:
@@ -207,8 +240,10 @@ def _root(
 ) -> tuple[float, SquaredPoint]:
     """Return the step at which the squared form has the same point as ``form``, and the point.
 
-    ``least`` and ``most`` bound the step of "constrained", and its inverse for "penalized". A
-    safeguarded Newton method solves for the logarithm of the step.
+    ``form`` is "penalized" (step * gauge(x) = amount there) or "constrained" (gauge(x) = amount). v
+    and ``groups`` are the arguments of ``_squared``. ``least`` and ``most`` bound the step of
+    "constrained", and its inverse for "penalized". A safeguarded Newton method solves for the
+    logarithm of the step.
     """
     penalized = form == "penalized"
     low, high = (1.0 / most, 1.0 / least) if penalized else (least, most)
@@ -223,11 +258,14 @@ def _root(
             high = step
         if abs(residual) <= 4e-16 or high <= low * (1.0 + 4e-16):
             break
+        # s is the gradient of gauge^2 / 2 at the point, and J the Jacobian. ``share`` is
+        # -d log(gauge) / d log(step) = step s'J s / gauge^2.
         s = (v - squares.point) / step
         share = step * float(s @ squares.jacobian().apply(s)) / max(squares.gauge**2, TINY)
         # The derivative of log(value) with respect to log(step).
         slope = 1.0 - share if penalized else -share
         proposal = step * math.exp(-math.log1p(residual) / slope) if abs(slope) > 1e-3 else math.inf
+        # A Newton step out of the bracket is replaced by bisection of the logarithm.
         if not low < proposal < high:
             proposal = math.sqrt(low) * math.sqrt(high)
         if proposal == step:
@@ -240,10 +278,14 @@ def _root(
 def _jacobian(v: Array, point: SquaredPoint, step: float, form: Form) -> ProxJacobian:
     """Return the Jacobian of the penalized or constrained form, from that of the squared form.
 
-    The step of the squared form depends on v; its derivative adds a term of rank one.
+    v, ``point`` and ``step`` are those of the squared form with the same point. This step depends
+    on v, and its derivative adds a term of rank one. With n = (v - x) / step and J the Jacobian of
+    the squared form, the term is -(J n)(J n)' / n'J n for "constrained", and (J n)(J n)' / (gauge^2
+    / step - n'J n) for "penalized".
     """
     inner = point.jacobian()
     normal = (v - point.point) / step
+    # n is scaled to length 1, so that nothing overflows; n'J n is ``curvature``.
     length = l2_norm(normal)
     if not length:
         return inner

@@ -1,10 +1,11 @@
 """Three proximal maps from one: the squared and constrained forms by root finding in the step.
 
-With x(theta) = argmin 1/2 ||x - v||^2 + theta gauge(x), and s = (v - x) / theta a subgradient
-of the gauge there: the prox of (step / 2) gauge^2 is x(theta) at theta = step gauge(x(theta)), the
-projection onto gauge <= radius is x(theta) where gauge(x(theta)) = radius. As the gauge is
-homogeneous, dx/dtheta = -J s, and d gauge = s'J dv - s'J s dtheta, J the Jacobian at fixed theta.
-This also holds with bounds on single coefficients: J is 0 for a coefficient at its bound.
+Let x(theta) = argmin 1/2 ||x - v||^2 + theta gauge(x). The proximal map of (step / 2) gauge^2 is
+x(theta) at theta = step gauge(x(theta)). The projection onto gauge <= radius is x(theta) at the
+theta with gauge(x(theta)) = radius. Let s = (v - x) / theta, a subgradient of the gauge at x, and J
+the Jacobian of x in v at fixed theta. As the gauge is homogeneous, dx/dtheta = -J s, and
+d gauge = s'J dv - s'J s dtheta. This also holds with bounds on single coefficients: J is 0 for a
+coefficient at its bound.
 """
 
 from __future__ import annotations
@@ -20,16 +21,20 @@ MAX_SEARCH = 200
 
 
 def soft_threshold(v: Array, threshold: Array | float) -> Array:
-    """Return sign(v) max(|v| - threshold, 0)."""
+    """Return sign(v) max(|v| - threshold, 0) for each entry of v."""
     return np.asarray(np.copysign(np.maximum(np.abs(v) - threshold, 0.0), v))
 
 
 def soft_point(v: Array, step: float, weights: Array | float = 1.0) -> ProxPoint:
-    """Return the proximal map of step * sum_j weight_j |v_j|, a soft threshold."""
+    """Return argmin_x 1/2 ||x - v||^2 + step * sum_j weight_j |x_j| for v (n,): a soft threshold.
+
+    weights : one number, or one for each entry.
+    """
     threshold = step * weights
     point = soft_threshold(v, threshold)
 
     def jacobian() -> ProxJacobian:
+        """Return the Jacobian: 1 for entries above their threshold, else 0."""
         active = (np.abs(v) > threshold) | (step == 0.0)
         return ProxJacobian(active.astype(np.float64))
 
@@ -37,15 +42,24 @@ def soft_point(v: Array, step: float, weights: Array | float = 1.0) -> ProxPoint
 
 
 def l1_point(v: Array, weights: Array | float, amount: float, form: Form) -> ProxPoint:
-    """Return the proximal map of ``form`` of sum_j weight_j |v_j|, all weights > 0."""
+    """Return the proximal map of ``form`` at v (n,), for gauge(x) = sum_j weight_j |x_j|.
+
+    The result x minimizes 1/2 ||x - v||^2 plus amount * gauge(x) for "penalized", or plus (amount /
+    2) gauge(x)^2 for "squared"; for "constrained" it is the projection of v on gauge(x) <= amount.
+    All weights are positive.
+    """
 
     def polar(z: Array) -> float:
-        """Return the polar norm max_j |z_j| / weight_j."""
+        """Return max_j |z_j| / weight_j, the polar (dual norm) of z (n,)."""
         return float((np.abs(z) / weights).max(initial=0.0))
 
     def exact(offset: float, slope: float) -> float:
-        """Return the root theta of offset + slope theta = sum_j c_j max(|v_j| - theta c_j, 0)."""
-        # Each leading set of entries gives a candidate threshold; the true one is the largest.
+        """Return the root theta of offset + slope theta = sum_j c_j max(|v_j| - theta c_j, 0).
+
+        c = ``weights``; the right side is the gauge of v after a soft threshold at theta c.
+        """
+        # The entries with |v_j| > theta c_j are the first ones by |v_j| / c_j. Each number of
+        # first entries gives a candidate for theta, and the largest candidate is the root.
         sizes = np.abs(v)
         order = np.argsort(-sizes / weights)
         c = np.broadcast_to(weights, v.shape)[order]
@@ -63,30 +77,36 @@ def three_forms(
     polar: Callable[[Array], float],
     guess: Callable[[float, float], float] | None = None,
 ) -> ProxPoint:
-    """Return the proximal map of ``form`` at v, computed from that of theta * gauge.
+    """Return the proximal map of ``form`` at v (n,), computed from the map of theta * gauge.
 
-    amount : the step, or the radius of the form "constrained". penalized : (v, theta) -> x(theta),
-    the proximal map of theta * gauge. polar : the polar (dual) norm. A safeguarded Newton method
-    solves gauge(x(theta)) = offset + slope * theta for theta, with offset 0 and slope 1 / amount
-    for the squared form, and offset ``amount`` and slope 0 for the constrained form.
-    guess(offset, slope) : an initial theta.
+    The result x minimizes 1/2 ||x - v||^2 plus amount * gauge(x) for "penalized", or plus (amount /
+    2) gauge(x)^2 for "squared"; for "constrained" it is the projection of v on gauge(x) <= amount.
+
+    penalized : (v, theta) -> x(theta) = argmin_x 1/2 ||x - v||^2 + theta * gauge(x). polar : the
+    polar (dual norm). A safeguarded Newton method solves gauge(x(theta)) = offset + slope * theta
+    for theta. Offset and slope are 0 and 1 / amount for the squared form, ``amount`` and 0 for the
+    constrained form. guess : (offset, slope) -> theta, an initial theta.
     """
     if form == "penalized":
         return penalized(v, amount)
+    # No step, or v is in the ball already: the point for theta = 0.
     start = penalized(v, 0.0)
     if (form == "squared" and amount == 0.0) or (form == "constrained" and start.gauge <= amount):
         return start
+    # The point is x(0) for every theta, and its gauge is 0.
     high = polar(v)
     if high == 0.0:
         return ProxPoint(
             start.point, 0.0, lambda: ProxJacobian(np.full(v.size, 1.0 / (1.0 + amount)))
         )
+    # The ball of radius 0 has only the point 0, as any theta beyond the polar gives.
     if form == "constrained" and amount == 0.0:
         return penalized(v, 2.0 * high)
     theta, point = _search(v, amount, form, penalized, start, high, guess)
 
     def jacobian() -> ProxJacobian:
         """Return the Jacobian: that of x(theta), minus the rank-one effect of v on theta."""
+        # J at fixed theta, and the change of theta with v: see the formulas of the module.
         inner = point.jacobian()
         s = (v - point.point) / theta
         direction = inner.apply(s)
@@ -109,9 +129,10 @@ def _search(
 ) -> tuple[float, ProxPoint]:
     """Return the root theta of gauge(x(theta)) = offset + slope * theta, and x(theta).
 
-    The right side is theta / amount for "squared" and the radius for "constrained". ``start`` :
-    x(0); ``high`` : polar(v), an upper bound on theta; ``guess`` : (offset, slope) -> theta, a
-    first guess.
+    x(theta) = argmin_x 1/2 ||x - v||^2 + theta * gauge(x) is computed by ``penalized``. For the
+    form "squared" the right side is theta / amount, and for "constrained" the radius ``amount``.
+    start : x(0). high : the polar (dual norm) of v, an upper bound on theta. guess : (offset,
+    slope) -> theta, a first guess.
     """
     slope, offset = (1.0 / amount, 0.0) if form == "squared" else (0.0, amount)
     low = 0.0
@@ -121,6 +142,7 @@ def _search(
     point = penalized(v, theta)
     for _ in range(MAX_SEARCH):
         excess = point.gauge - offset - slope * theta
+        # The gauge falls with theta: the root is above theta if the gauge is still too large.
         if excess > 0:
             low = theta
         else:
@@ -128,6 +150,7 @@ def _search(
         scale = point.gauge + offset + slope * theta
         if abs(excess) <= 2e-15 * scale or high - low <= 4e-16 * high:
             break
+        # Newton's step, with s a subgradient of the gauge; bisection if it leaves (low, high).
         s = (v - point.point) / theta if theta > 0 else v
         derivative = float(s @ point.jacobian().apply(s)) + slope
         proposal = theta + excess / derivative if derivative > 0 else np.inf

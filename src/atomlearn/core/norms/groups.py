@@ -28,9 +28,9 @@ class Groups(RatedNorm):
         group. Lists may contain column names or patterns ("dose_*") if the columns of X have names.
     weights : None, "sqrt_size" or array-like
         One weight for each listed group, in the order of the lists, or in the sorted order of the
-        labels; as in ``L1``, 0 leaves a group unpenalized and inf leaves it out. None: all ones.
-        "sqrt_size": the square root of the number of columns, which keeps large groups from being
-        cheaper for each column. Columns in no group have weight 1.
+        labels. As in ``L1``, 0 leaves a group unpenalized and inf leaves it out. None: all ones.
+        "sqrt_size": the square root of the number of columns, so that large groups are not cheaper
+        per column. Columns in no group have weight 1.
 
     References
     ----------
@@ -46,24 +46,32 @@ class Groups(RatedNorm):
     """
 
     def __init__(self, groups: Any, weights: Any = None) -> None:
+        """Store the parameters of the class; ``on`` checks them for a data set."""
         self.groups = groups
         self.weights = weights
 
     def on(self, n_features: int, shape: tuple[int, int] | None = None) -> Groups:
-        """The same norm with its groups and weights checked and resolved for n_features."""
+        """Return the same norm with its groups and weights checked and resolved for n_features.
+
+        ``shape`` is used only by norms of matrices.
+        """
         partition, weights = self.parts(n_features)
         listed = partition.all_listed()
         return self if listed is self.groups else Groups(listed, weights)
 
     def as_groups(self, n_features: int, nonnegative: bool = False) -> GroupWeights | None:
-        """Return the groups and weights of the norm, if all weights are positive and finite."""
+        """Return the groups and weights of the norm; None if some weight is 0 or infinite.
+
+        With ``nonnegative``, the groups of a norm of w >= 0 are requested: None, as this norm is
+        not one. n_features : the number of all columns.
+        """
         partition, weights = self.parts(n_features)
         if nonnegative or not _priced(weights):
             return None
         return GroupWeights(partition.labels, weights)
 
     def value(self, w: Array) -> float:
-        """sum_g weight_g ||w_g||_2."""
+        """Return sum_g weight_g ||w_g||_2 over the groups of w (n_features,)."""
         w = to_float64(w)
         partition, weights = self.parts(w.size)
         norms = partition.norms(w)
@@ -71,11 +79,14 @@ class Groups(RatedNorm):
         return float(weights[is_positive] @ norms[is_positive])
 
     def _groups(self, n_features: int) -> Partition:
-        """Return the partition whose groups are rated."""
+        """Return the groups of the ``n_features`` features, which are rated."""
         return self.partition(n_features)
 
     def ratings(self, scores: Scores) -> Scores:
-        """Return ||z_g||_2 / weight_g of each group."""
+        """Return the rating ||z_g||_2 / weight_g of each group, from the scores z.
+
+        Groups of weight inf have the rating 0.
+        """
         partition, weights = self.parts(scores.n_columns)
         if _priced(weights):
             return partition.ratings_of_scores(scores, weights)
@@ -84,7 +95,8 @@ class Groups(RatedNorm):
     def without(self, columns: Columns, n_features: int) -> tuple[Columns, Groups]:
         """Return all unpenalized columns, and the norm that fixes groups of weight 0 at 0.
 
-        The unpenalized columns are ``columns`` and those of groups of weight 0.
+        The unpenalized columns are ``columns`` and those of groups of weight 0. n_features : the
+        number of all columns.
         """
         partition, weights = self.parts(n_features)
         free = np.flatnonzero(weights == 0)
@@ -94,11 +106,16 @@ class Groups(RatedNorm):
         return np.union1d(columns, partition.members(free)), fixed
 
     def _point(self, v: Array, amount: float, form: Form) -> ProxPoint:
-        """Return the proximal map of ``form``: the weighted l1 map applied to the group norms."""
+        """Return the proximal map of ``form`` at v (n,): the weighted l1 map of the group norms.
+
+        The result x minimizes 1/2 ||x - v||^2 plus amount * gauge(x) for "penalized", or plus
+        (amount / 2) gauge(x)^2 for "squared"; for "constrained" it is the projection of v on
+        gauge(x) <= amount. The gauge is this norm.
+        """
         partition, weights = self.parts(v.size)
 
         def point(norms: Array) -> ProxPoint:
-            """Return the proximal map over the norms of the groups."""
+            """Return the proximal map of the weighted l1 norm at the group norms (n_groups,)."""
             if _priced(weights):
                 return l1_point(norms, weights, amount, form)
             return L1(weights).prox_point(norms, amount, form)
@@ -106,13 +123,16 @@ class Groups(RatedNorm):
         return lifted_point(v, partition, point)
 
     def restrict(self, columns: Columns, n_features: int) -> Groups:
-        """The same norm over these columns, with the weights of their groups."""
+        """Return the same norm over ``columns``, with the weights of the groups they are in.
+
+        n_features : the number of all columns.
+        """
         partition, weights = self.parts(n_features)
         restricted, kept_groups = partition.restrict(columns)
         return Groups(restricted, weights[kept_groups])
 
     def parts(self, n_features: int) -> tuple[Partition, Array]:
-        """Return the partition and one weight for each of its groups."""
+        """Return the groups of n_features features, and one weight for each group."""
         partition = self.partition(n_features)
         # If all groups of a partition are listed, ``on`` has read it and its weights.
         if partition is self.groups and partition.n_listed == partition.n_groups:
@@ -127,10 +147,10 @@ def _priced(weights: Array) -> bool:
 
 
 def l1_weights(norm: Norm, n_features: int, nonnegative: bool = False) -> Array | None:
-    """Return p with gauge(w) = sum_j p_j |w_j|, 0 < p_j < inf; None for other norms.
+    """Return p with gauge(w) = sum_j p_j |w_j|, 0 < p_j < inf, (n_features,); None for other norms.
 
-    With ``nonnegative``, return p with gauge(w) = p'w for w >= 0 and infinite elsewhere, as for
-    columns that are images of atoms with coefficients >= 0.
+    With ``nonnegative``, return p with gauge(w) = p'w for w >= 0 and infinite elsewhere. Such a
+    norm is used for columns that are images of atoms with coefficients >= 0.
     """
     groups = norm.as_groups(n_features, nonnegative)
     if groups is None or groups.weights.size != n_features:
@@ -157,9 +177,10 @@ class L2(Groups):
     """
 
     def __init__(self) -> None:
+        """Leave the groups open: ``partition`` makes one group of all columns."""
         super().__init__(groups=None)
 
     def partition(self, n_features: int) -> Partition:
-        """One group of all columns."""
+        """Return one group of all ``n_features`` columns."""
         n_groups = min(n_features, 1)
         return Partition(np.zeros(n_features, dtype=np.int64), n_groups, n_groups)

@@ -16,22 +16,24 @@ from atomlearn.core.norms.vectors import to_float64
 
 
 class KSupport(RatedNorm):
-    """gauge of conv { w : ||w||_2 <= 1, w is zero outside k coordinates (or k groups) }.
+    """The gauge of conv { w : ||w||_2 <= 1, w is zero outside k coordinates (or k groups) }.
 
-    Its polar is the l2 norm of the k largest |z_j| (of the k groups of largest ||z_g||_2). k = 1
-    is the l1 norm (the group lasso), k >= the number of coordinates the l2 norm. ``value`` is [A]
-    Proposition 2.1, and ``prox_squared`` [A] Algorithm 1 with step = 1 / beta. With k = B, the
-    squared form is the problem of [T], and ``scaling`` is its d.
+    Its polar (dual norm) is the l2 norm of the k largest |z_j|, or of the k groups with the largest
+    ||z_g||_2. With k = 1 it is the l1 norm (the group lasso), and with k >= the number of
+    coordinates the l2 norm. ``value`` is [A] Proposition 2.1, and ``prox_squared`` is [A] Algorithm
+    1 with step = 1 / beta. With k = B, the squared form is the problem of [T], whose d is
+    ``scaling``.
 
     Parameters
     ----------
     k : int >= 1, optional
-        Coordinates, or groups, of an atom. More than there are acts as all of them. None: the
-        cross-validated estimators choose it together with the level; nothing else can do without.
+        Number of coordinates, or groups, of an atom. A k larger than their total is taken as the
+        total. None: cross-validated estimators choose k together with alpha; other estimators and
+        functions need a k.
     groups : None, list of index lists, or label array
-        Disjoint groups of columns; a column in no list, or with a negative label, is a group of
-        its own. The norm is then the k-support norm of the vector of group l2 norms. Do not
-        change the lists in place: set the parameter anew.
+        Disjoint groups of columns; a column in no list, or with a negative label, is a
+        singleton group. The norm is then the k-support norm of the vector of group l2 norms. Do not
+        change the lists in place, but set the parameter again.
 
     References
     ----------
@@ -50,24 +52,35 @@ class KSupport(RatedNorm):
     """
 
     def __init__(self, k: int | None = None, groups: Any = None) -> None:
+        """Store the parameters of the class; ``on`` checks them for a data set."""
         self.k: Any = k  # k is a number, so that it does not depend on the problem
         self.groups = groups
 
     def on(self, n_features: int, shape: tuple[int, int] | None = None) -> KSupport:
-        """The same norm with its groups checked and resolved for n_features."""
+        """Return the same norm with its groups checked and resolved for n_features.
+
+        ``shape`` is used only by norms of matrices.
+        """
         whole_number("KSupport", "k", given(self))
         return self if self.groups is None else KSupport(self.k, self.partition(n_features))
 
     def candidates(self, n_samples: int, n_features: int) -> list[Norm]:
-        """The norms with k = 1, 2, 3, 5, 8, ... up to the largest that n_samples distinguish."""
+        """Return the norms from which cross-validation chooses: this one, if k is given.
+
+        Otherwise k = 1, 2, 3, 5, 8, ... up to the smaller of two numbers: ``n_samples``, and the
+        number of groups (without groups, ``n_features``).
+        """
         if self.k is not None:
             return [self]
         groups = self._groups(n_features)
         size = n_features if groups is None else groups.n_groups
-        return [self.replaced(k=k) for k in sizes(min(n_samples, size))]
+        return [self.replaced(k=k) for k in k_grid(min(n_samples, size))]
 
     def value(self, w: Array) -> float:
-        """sqrt(min sum_g ||w_g||^2 / d_g) over 0 <= d <= 1, sum d <= k; O(n) expected."""
+        """Return gauge(w) = sqrt(min sum_g ||w_g||^2 / d_g) over 0 <= d <= 1, sum d <= k.
+
+        Without groups, each w_j is a group. It takes O(n) expected time.
+        """
         w = to_float64(w)
         if w.size == 0:
             return 0.0
@@ -77,18 +90,26 @@ class KSupport(RatedNorm):
         return scale * float(_kernels.ksupport_gauge(magnitudes / scale, k))
 
     def _support_size(self, n_ratings: int) -> int:
-        """Return k, at most the number of ratings."""
+        """Return k, but at most ``n_ratings``, the number of columns or groups."""
         k: int = given(self)
         return min(k, max(1, n_ratings))
 
     usual_form = "squared"
 
     def scaling(self, w: Array) -> Array | None:
-        """d_j = clip(t |w_j|, 0, 1) with sum d <= k; none with groups."""
+        """Return the scaling d (n_features,) of w, d_j = clip(t |w_j|, 0, 1) for some t.
+
+        It has the smallest sum_j w_j^2 / d_j over 0 <= d <= 1 with sum d <= k. None with groups.
+        """
         return scaling_vector(w, self._support_size(w.size)) if self.groups is None else None
 
     def _point(self, v: Array, amount: float, form: Form) -> ProxPoint:
-        """Return the proximal map of ``form``, of columns or of group norms."""
+        """Return the proximal map of ``form`` at v (n,), of columns or of group norms.
+
+        The result x minimizes 1/2 ||x - v||^2 plus amount * gauge(x) for "penalized", or plus
+        (amount / 2) gauge(x)^2 for "squared"; for "constrained" it is the projection of v on
+        gauge(x) <= amount. The gauge is this norm.
+        """
         if self.groups is None or v.size == 0:
             return ksupport_point(v, self._support_size(v.size), amount, form)
         partition = self.partition(v.size)
@@ -96,21 +117,30 @@ class KSupport(RatedNorm):
         return lifted_point(v, partition, lambda norms: ksupport_point(norms, k, amount, form))
 
     def restrict(self, columns: Columns, n_features: int) -> KSupport:
-        """The k-support norm on these columns, with the same groups restricted to them."""
+        """Return the norm on ``columns``, with the same k and the groups restricted to them.
+
+        n_features : the number of all columns.
+        """
         if self.groups is None:
             return KSupport(self.k)
         return KSupport(self.k, self.partition(n_features).restrict(columns)[0])
 
     @property
     def scores_for_ratings(self) -> Literal["all", "large"]:
-        """ "large" without groups: the polar needs only the k largest scores."""
+        """Which scores ratings need: the large ones without groups, all with groups.
+
+        Without groups, the polar (dual norm of the scores) needs only the k largest scores.
+        """
         return "large" if self.groups is None else "all"
 
     def thresholds(self, w: Array, columns: Columns, n_features: int) -> float:
-        """(T / (k - q)) / gauge, T = sum |w_j| over 0 < d_j < 1, q = #{d_j = 1}.
+        """Return t for which w_j = 0 stays optimal while |z_j| <= multiplier * t; see ``Norm``.
 
-        0 if at most k entries are not zero. With groups 0: a zero entry of an active group
-        always wants to enter.
+        w : the nonzero coefficients. t = (T / (k - q)) / gauge(w). Here d is the scaling of
+        ``scaling``, T the sum of |w_j| over 0 < d_j < 1, and q the number of d_j = 1. t is 0 if at
+        most k entries are not zero. With groups it is 0, because a zero entry of an active group
+        always wants to enter. The result is the same for all ``columns``, the zeros of w;
+        ``n_features`` is the number of all.
         """
         w = to_float64(w)
         k = self._support_size(n_features)
@@ -119,8 +149,11 @@ class KSupport(RatedNorm):
         return fair_share(w, k) / self.value(w)
 
 
-def sizes(largest: int) -> list[int]:
-    """Return 1, 2, 3, 5, 8, ..., ``largest``: a grid with ratios of at most 1.6."""
+def k_grid(largest: int) -> list[int]:
+    """Return the grid 1, 2, 3, 5, 8, ..., ``largest``, from which cross-validation chooses k.
+
+    It is geometric, with ratios of at most 1.6, and rounded to whole numbers.
+    """
     count = 1 + math.ceil(math.log(max(largest, 1)) / math.log(1.6))
     grid: list[int] = (
         np.unique(np.rint(np.geomspace(1, max(largest, 1), count))).astype(int).tolist()
@@ -129,7 +162,7 @@ def sizes(largest: int) -> list[int]:
 
 
 def given(norm: Any) -> Any:
-    """Return the k of a norm; raise if it has none."""
+    """Return the k of a norm; raise ValueError if it is None."""
     if norm.k is None:
         raise ValueError(
             f"{norm!r} has no k: a cross-validated estimator, such as AtomicRegressorCV, chooses "
@@ -139,12 +172,14 @@ def given(norm: Any) -> Any:
 
 
 def fair_share(w: Array, k: int) -> float:
-    """Return 1 / t for d_j = clip(t |w_j|, 0, 1) with sum d = k.
+    """Return 1 / t for d_j = clip(t |w_j|, 0, 1) with sum d = k, at w (n,).
 
-    w must have more than k nonzero entries.
+    w must have more than k nonzero entries. With q the number of d_j = 1, it is the sum of the
+    other |w_j|, divided by k - q.
     """
     ordered = -np.sort(-np.abs(w))
     tails = np.cumsum(ordered[::-1])[::-1]
+    # tails[q] is the sum of all magnitudes but the q largest; k - q is the sum of their d.
     remaining = k - np.arange(k)
     # The q entries with d = 1 are at least the fair share of the remaining ones.
     q = min(int(np.count_nonzero(ordered[:k] * remaining >= tails[:k])), k - 1)
@@ -152,7 +187,10 @@ def fair_share(w: Array, k: int) -> float:
 
 
 def scaling_vector(w: Array, k: int) -> Array:
-    """Return argmin_d sum_j w_j^2 / d_j over 0 <= d <= 1, sum d <= k: d_j = clip(t |w_j|, 0, 1)."""
+    """Return argmin_d sum_j w_j^2 / d_j over 0 <= d <= 1, sum d <= k, (n,).
+
+    It is d_j = clip(t |w_j|, 0, 1); if at most k entries of w are not 0, d_j is 1 for them.
+    """
     if np.count_nonzero(w) <= k:
         return np.asarray(w != 0, dtype=np.float64)
     return np.asarray(np.clip(np.abs(w) / fair_share(w, k), 0.0, 1.0))

@@ -29,8 +29,8 @@ class L1(RatedNorm):
         does), inf excludes it. A mapping lists the columns whose factor is not 1.
     lower, upper : float, array (n_features,), mapping of names, or None
         Bounds on coefficients, lower <= 0 <= upper; a bound of 0 fixes the sign. A column of
-        weight 0 may have two finite bounds; paths then need ``alphas=``, and the ridge part of
-        ``l1_ratio`` includes it. Columns in ``unpenalized=`` have no bounds, whatever is given.
+        weight 0 may have two finite bounds. Paths then need ``alphas=``, and the ridge part of
+        ``l1_ratio`` penalizes this column. Bounds of columns in ``unpenalized=`` are ignored.
 
     Notes
     -----
@@ -42,7 +42,7 @@ class L1(RatedNorm):
             h*(t) + sum_j u_j max(z_j - t p_j, 0) + sum_j (-l_j) max(-z_j - t p_j, 0),
 
     where the sums run over finite bounds, and t_0 is the maximum of |z_j| / p_j over the signs of
-    w_j without one (``BoxExcess``). The score of a coefficient at its bound may exceed its
+    w_j without a bound (``BoxExcess``). The score of a coefficient at its bound may exceed its
     weight.
 
     References
@@ -61,17 +61,24 @@ class L1(RatedNorm):
     """
 
     def __init__(self, weights: Any = None, lower: Any = None, upper: Any = None) -> None:
+        """Store the parameters of the class; ``on`` checks them for a data set."""
         self.weights = weights
         self.lower = lower
         self.upper = upper
 
     def on(self, n_features: int, shape: tuple[int, int] | None = None) -> L1:
-        """Return the norm with weights and bounds as arrays; raise if they do not fit X."""
+        """Return the norm with weights and bounds as arrays; raise if they do not fit X.
+
+        ``n_features`` is the number of columns; ``shape`` is used only by norms of matrices.
+        """
         sides = self._sides(n_features)
         return self if sides is self.weights else L1(sides)
 
     def with_names(self, names: Sequence[str]) -> L1:
-        """Return the same norm with weights and bounds as arrays instead of mappings from names."""
+        """Return the same norm with arrays in place of mappings from column names.
+
+        names : the names of all columns, in order.
+        """
         return L1(
             _numbers_by_name(self.weights, names, 1.0, "weights"),
             _numbers_by_name(self.lower, names, -np.inf, "lower"),
@@ -80,7 +87,7 @@ class L1(RatedNorm):
 
     @property
     def absolute(self) -> bool:  # type: ignore[override]
-        """True if the gauge depends only on |w|, that is, without bounds."""
+        """True if the norm depends only on |w|, that is, without bounds."""
         if isinstance(self.weights, Sides):
             return self.weights.symmetric
         return self.lower is None and self.upper is None
@@ -90,23 +97,30 @@ class L1(RatedNorm):
         """Whether a bound is neither 0 nor infinite."""
         if isinstance(self.weights, Sides):
             return bool(self.weights.boxed.any())
+        # A bound is a number, an array, or a mapping from names to numbers.
         bounds = [side for side in (self.lower, self.upper) if side is not None]
         numbers = [[*side.values()] if isinstance(side, Mapping) else side for side in bounds]
         return any(bool((np.isfinite(n) & (np.asarray(n) != 0)).any()) for n in numbers)
 
     def value(self, w: Array) -> float:
-        """Return sum_j weight_j |w_j|, or infinity outside the bounds."""
+        """Return sum_j weight_j |w_j| for w (n_features,), or infinity outside the bounds."""
         w = to_float64(w)
         sides = self._sides(w.size)
         return float(np.abs(w).sum()) if sides is None else sides.value(w)
 
     def excess(self, scores: Scores) -> BoxExcess | None:
-        """Return the terms that finite nonzero bounds add to the conjugate; None without any."""
+        """Return the terms that finite nonzero bounds add to the conjugate; None without any.
+
+        scores : z (n_features,). See ``BoxExcess``.
+        """
         sides = self._sides(scores.n_columns)
         return None if sides is None or sides.symmetric else sides.excess(scores.full())
 
     def ratings(self, scores: Scores) -> Scores:
-        """Return |z_j| / weight_j, or 0 if the bounds exclude a w_j with the sign of z_j."""
+        """Return the rating |z_j| / weight_j of each column, from the scores z.
+
+        It is 0 if the bounds exclude a w_j with the sign of z_j.
+        """
         sides = self._sides(scores.n_columns)
         return scores if sides is None else ArrayScores(sides.ratios(scores.full()))
 
@@ -114,7 +128,8 @@ class L1(RatedNorm):
         """Return the unpenalized columns, and the norm that fixes their coefficients at 0.
 
         They are ``columns`` and all columns of weight 0 without bounds. The loss fits their
-        coefficients; only the copies that the norm sees are 0.
+        coefficients; only the copies that the norm sees are 0. n_features : the number of all
+        columns.
         """
         sides = self._sides(n_features)
         if sides is None:
@@ -125,26 +140,36 @@ class L1(RatedNorm):
         return free, L1(sides._replace(price=price).settled())
 
     def _penalized(self, v: Array, step: float) -> ProxPoint:
-        """Return the proximal map of step * gauge: soft thresholding, clipped at the bounds."""
+        """Return argmin_x 1/2 ||x - v||^2 + step * gauge(x) for v (n,), within the bounds.
+
+        It is soft thresholding at step * weight_j, clipped at the bounds.
+        """
         sides = self._sides(v.size)
         return soft_point(v, step) if sides is None else sides.point(v, step)
 
     def _last_step(self, v: Array) -> float:
-        """Return the smallest step at which the proximal map sets all penalized columns to 0."""
+        """Return the smallest step at which the proximal map sets all penalized v_j to 0.
+
+        v : (n,). It is the largest |v_j| / weight_j.
+        """
         sides = self._sides(v.size)
         ratios = np.abs(v) if sides is None else sides.ratios(v)[sides.price > 0]
         return float(ratios.max(initial=0.0))
 
     def restrict(self, columns: Columns, n_features: int) -> L1:
-        """Return the same norm on these columns: l1 does not mix coordinates."""
+        """Return the same norm on ``columns``, with their weights and bounds.
+
+        n_features : the number of all columns.
+        """
         sides = self._sides(n_features)
         return self if sides is None else L1(Sides(*(side[columns] for side in sides)))
 
     def as_groups(self, n_features: int, nonnegative: bool = False) -> GroupWeights | None:
         """Return the norm as one group per column; None if it is no group norm.
 
-        It is none with weights of 0, with excluded columns, or with other bounds than these.
+        It is no group norm if a weight is 0, if a column is excluded, or with certain bounds.
         Without ``nonnegative`` there must be no bounds; with it, exactly lower = 0 for all columns.
+        n_features : the number of all columns.
         """
         sides = self._sides(n_features)
         columns = np.arange(n_features)
@@ -159,18 +184,20 @@ class L1(RatedNorm):
     def scores_for_ratings(self) -> Literal["all", "large"] | None:
         """Which scores ratings need: the large ones without weights, all with weights.
 
-        It is None with bounds, as the score of a coefficient at its bound may exceed its weight.
+        It is None (columns are not rated) with bounds, as the score of a coefficient at its bound
+        may exceed its weight.
         """
         if self.weights is self.lower is self.upper is None:
             return "large"
         return "all" if self.absolute else None
 
     def thresholds(self, w: Array, columns: Columns, n_features: int) -> Array | float:
-        """Return the weights of these columns, 0 with bounds.
+        """Return the weights of the zero coefficients ``columns``, or 0 with bounds.
 
-        w_j = 0 stays optimal while |z_j| <= multiplier * weight_j, see ``Norm.thresholds``. With
-        bounds the result is 0, which promises nothing: w_j can also stay 0 because of a bound,
-        however large |z_j| is.
+        w_j = 0 stays optimal while |z_j| <= multiplier * weight_j, see ``Norm.thresholds``; ``w``
+        are the nonzero coefficients. With bounds the result is 0, which promises nothing: w_j can
+        also stay 0 because of a bound, however large |z_j| is. n_features is the number of all
+        columns.
         """
         sides = self._sides(n_features)
         if sides is None:
@@ -178,7 +205,10 @@ class L1(RatedNorm):
         return sides.price[columns] if sides.symmetric else 0.0
 
     def _sides(self, n_features: int) -> Sides | None:
-        """Return weights and bounds as one number for each column; None for the plain norm."""
+        """Return weights and bounds as one number for each column; None for the plain norm.
+
+        n_features : the number of all columns.
+        """
         if self.weights is self.lower is self.upper is None:
             return None
         return Sides.read(self.weights, self.lower, self.upper, n_features)
@@ -198,7 +228,11 @@ class Sides(NamedTuple):
 
     @classmethod
     def read(cls, weights: Any, lower: Any, upper: Any, n_features: int) -> Sides:
-        """Return the parameters of ``L1``, checked and broadcast to one number per column."""
+        """Return the parameters of ``L1``, checked and broadcast to one number per column.
+
+        Raises ValueError if they do not fit ``n_features`` columns or exclude w = 0. weights,
+        lower, upper : each a number, an array or None.
+        """
         if isinstance(weights, Sides):
             if weights.price.size != n_features:
                 raise ValueError(
@@ -218,6 +252,7 @@ class Sides(NamedTuple):
                 "L1: bounds must hold 0, lower <= 0 <= upper; got lower up to "
                 f"{low.max()} and upper down to {high.min()}"
             )
+        # With weight 0 and one bound, the conjugate is infinite for scores of one sign.
         one_sided = (price == 0) & (np.isfinite(low) != np.isfinite(high))
         if one_sided.any():
             raise ValueError(
@@ -242,13 +277,17 @@ class Sides(NamedTuple):
 
     @property
     def boxed(self) -> NDArray[np.bool_]:
-        """Columns with a finite bound that is not 0."""
+        """The columns with a finite bound that is not 0, as a mask (n_features,)."""
         low = self.lower
         high = self.upper
         return (np.isfinite(low) & (low < 0)) | (np.isfinite(high) & (high > 0))
 
     def value(self, w: Array) -> float:
-        """Return the gauge; bounds may be exceeded by a relative rounding error of 1e-9."""
+        """Return sum_j price_j |w_j|, or infinity outside the bounds.
+
+        Bounds may be exceeded by a relative rounding error of 1e-9. w : (n_features,).
+        """
+        # The bound that applies is upper for w_j > 0, else lower.
         slack = 1e-9 * np.where(w > 0, self.upper, -self.lower) if w.size else w
         slack = np.where(np.isfinite(slack), slack, 0.0)
         if (w > self.upper + slack).any() or (w < self.lower - slack).any():
@@ -257,7 +296,10 @@ class Sides(NamedTuple):
         return float(np.abs(w[is_nonzero]) @ self.price[is_nonzero])
 
     def ratios(self, z: Array) -> Array:
-        """Return |z_j| / price_j, or 0 if w_j cannot move from 0 in the direction of z_j."""
+        """Return |z_j| / price_j for scores z, (n_features,).
+
+        It is 0 if w_j cannot move from 0 in the direction of z_j, and infinite if price_j is 0.
+        """
         moves = np.where(z > 0, self.upper > 0, self.lower < 0)
         sizes = np.where(moves, np.abs(z), 0.0)
         return np.divide(
@@ -265,9 +307,13 @@ class Sides(NamedTuple):
         )
 
     def excess(self, z: Array) -> BoxExcess | None:
-        """Return the terms that finite nonzero bounds add to the conjugate; None without any."""
+        """Return the terms that finite nonzero bounds add to the conjugate at the scores z.
+
+        None if there are no such bounds.
+        """
         if not self.boxed.any():
             return None
+        # The distance from 0 to the bound, in the direction of the sign of z_j.
         widths = np.where(z > 0, self.upper, -self.lower)
         ratios = self.ratios(z)
         bounded = np.isfinite(widths) & (widths > 0) & (z != 0)
@@ -275,7 +321,12 @@ class Sides(NamedTuple):
         return BoxExcess(polar, np.abs(z[bounded]), self.price[bounded], widths[bounded])
 
     def point(self, v: Array, step: float) -> ProxPoint:
-        """Return the proximal map of step * gauge: soft thresholding, clipped at the bounds."""
+        """Return argmin_x 1/2 ||x - v||^2 + step * sum_j price_j |x_j| for v (n,).
+
+        x is within the bounds: soft thresholding at step * price_j, clipped at the bounds. Its
+        Jacobian is 1 for coefficients strictly between 0 and their bound, else 0.
+        """
+        # x_j has the sign of v_j, and its bound on that side.
         caps = np.where(v > 0, self.upper, -self.lower)
         price = np.where(np.isfinite(self.price), self.price, 0.0)
         excess = np.abs(v) - step * price
@@ -286,7 +337,11 @@ class Sides(NamedTuple):
 
 
 def _numbers_by_name(numbers: Any, names: Sequence[str], default: float, owner: str) -> Any:
-    """Return a mapping of names to numbers as one number per column; other values unchanged."""
+    """Return a mapping of names to numbers as one number per column; other values unchanged.
+
+    names : of all columns, in order. default : the number of columns that are not in the mapping.
+    owner : the parameter, for errors.
+    """
     if not isinstance(numbers, Mapping):
         return numbers
     unknown = [name for name in numbers if name not in set(names)]
@@ -296,13 +351,17 @@ def _numbers_by_name(numbers: Any, names: Sequence[str], default: float, owner: 
 
 
 def _numbers(kind: str, value: Any, default: float, n_features: int) -> Array:
-    """Return ``value`` as one number per column (``default`` if None); raise if it does not fit."""
+    """Return ``value`` as one number per column, (n_features,); raise if it does not fit.
+
+    default : the number if ``value`` is None. kind : the name of the parameter, for errors.
+    """
     if value is None:
         return np.full(n_features, default)
     if isinstance(value, Mapping):
         raise ValueError(
             f"L1: {kind} by name needs columns with names; pass a data frame, or an array"
         )
+    # One number is broadcast to all columns.
     try:
         numbers = np.asarray(value, dtype=np.float64)
     except (TypeError, ValueError) as error:

@@ -21,12 +21,20 @@ MAX_STEPS = 100
 
 
 class ConstraintExcess(Excess):
-    """E(t) = min over m of b'm + box terms, with (z - A'm)_j <= t p_j on the sides without bounds.
+    """The conjugate term E(t) of linear constraints A w <= b, or = b, and bounds on single w_j.
 
-    A w <= b are the constraints, m >= 0 their multipliers (of either sign in equations), p the
-    weights of the l1 norm. ``best`` finds m by a linear program over a few columns, to which those
-    that violate its solution are added. The numbers that a proof uses are then computed from m over
-    all columns, with a bound on rounding: they are valid for any m.
+    A side is one sign (+1 or -1) of one w_j. E(t) is a minimum over multipliers m:
+
+        min b'm + sum over bounded sides of width_j max(sign (z - A'm)_j - t p_j, 0)
+        subject to sign (z - A'm)_j <= t p_j on the sides without a bound.
+
+    Here p are the weights of the l1 norm. m >= 0 for inequalities, and of either sign for
+    equations. ``best`` finds m by a linear program over a few columns; columns that violate its
+    solution are added until there are none. The numbers of a proof are then computed from m over
+    all columns, with a bound on rounding, and hold for any m.
+
+    z : (n_features,) scores. sides : weights and bounds of single columns. A : (n_rows, n_features)
+    and b : (n_rows,), the constraints. equal : (n_rows,), which rows are equations.
     """
 
     moves_scores = True
@@ -34,6 +42,7 @@ class ConstraintExcess(Excess):
     def __init__(
         self, z: Array, sides: Sides, A: Array, b: Array, equal: NDArray[np.bool_]
     ) -> None:
+        """Store the data of the class, with multipliers of 0; ``best`` improves them."""
         self.z = z
         self.sides = sides
         self.A = A
@@ -41,12 +50,13 @@ class ConstraintExcess(Excess):
         self.equal = equal
         upper = sides.upper
         lower = -sides.lower
-        #: Masks of the sides w_j > 0 and w_j < 0 without a bound, and the widths of those with one.
+        #: Masks of the sides w_j > 0 and w_j < 0 without a bound, and the widths of bounded sides.
         self.open = np.isposinf(upper), np.isposinf(lower)
         self.widths = tuple(np.where(np.isfinite(w), w, 0.0) for w in (upper, lower))
         self.price = np.where(np.isfinite(sides.price), sides.price, 1.0)
         #: Number of constraints of each column.
         self.terms = np.asarray((A != 0).sum(axis=0)).ravel()
+        #: Columns whose constraints bind in the last linear programs; see ``_lead``.
         self.leading: list[Columns] = []
         self._use(np.zeros(b.size))
         self._polar: float | None = None
@@ -54,14 +64,19 @@ class ConstraintExcess(Excess):
 
     @property
     def polar(self) -> float:  # type: ignore[override]
-        """The smallest t for which E(t) is finite."""
+        """The polar (dual norm of z under the constraints): the smallest t with a finite E(t)."""
         if self._polar is None:
             self._polar = self.best(0.0, 1.0, 0.0, cost=0.0)
         return self._polar
 
     def at(self, t: float) -> float:
-        """Return the value of the last multipliers at t, which bounds E(t)."""
+        """Return an upper bound on E(t), the conjugate term of the constraints (see the class).
+
+        It is the value with the last multipliers, plus rounding errors. It is valid for t of at
+        least the number that ``best`` returned with these multipliers.
+        """
         total = float(self.b @ self.multipliers)
+        # A bound on the rounding error of b'm.
         total += (self.b.size + 2) * EPS * float(np.abs(self.b) @ np.abs(self.multipliers))
         for sign, width in zip((1.0, -1.0), self.widths, strict=True):
             excess = np.maximum(sign * self.reduced + self.error - t * self.price, 0.0)
@@ -69,29 +84,39 @@ class ConstraintExcess(Excess):
         return total
 
     def scaled(self, factor: float) -> ConstraintExcess:
-        """Return the term for the scores factor * z."""
+        """Return the conjugate term for the scores ``factor`` * z."""
         other = ConstraintExcess(factor * self.z, self.sides, self.A, self.b, self.equal)
         other.leading = self.leading
         return other
 
     def repriced(self, factor: float) -> ConstraintExcess:
-        """Return the term with all prices multiplied."""
+        """Return the conjugate term with all weights p_j of the l1 norm times ``factor``."""
         sides = self.sides._replace(price=factor * self.sides.price)
         return ConstraintExcess(self.z, sides, self.A, self.b, self.equal)
 
     def columns(self, count: int) -> Columns:
-        """Return the columns that bind the multipliers found, then those nearest to binding."""
+        """Return about ``count`` columns that may enter a fit, best first.
+
+        The columns whose constraints bind the multipliers come first, then those with the largest
+        reduced score |z - A'm|_j / p_j. There are always more of them than constraints, so that w
+        can satisfy all.
+        """
         if not self.leading:
             _ = self.polar
+        # The larger of the two sides of each column.
         sizes = np.maximum(*self._sizes())
         usable = np.isfinite(self.sides.price) & (sizes > 0)
         ordered = np.argsort(-np.where(usable, sizes / self.price, -1.0), kind="stable")
         ordered = ordered[: min(max(count, self.b.size + 1), np.count_nonzero(usable))]
+        # Distinct columns, in the order of their first occurrence.
         numbers = np.concatenate([*self.leading, ordered]).astype(np.int64)
         return numbers[np.sort(np.unique(numbers, return_index=True)[1])]
 
     def atom(self) -> tuple[Columns, Array]:
-        """Return columns and values of the w of gauge 1 that attains the polar."""
+        """Return the columns and values of the atom: w of l1 norm 1 with <w, z> equal to the polar.
+
+        Both are empty if the polar (dual norm of z under the constraints) is 0.
+        """
         if self.polar <= 0.0:
             return np.zeros(0, dtype=np.int64), np.zeros(0)
         return self._atom
@@ -99,10 +124,12 @@ class ConstraintExcess(Excess):
     def best(self, start: float, constant: float, slope: float, cost: float = 1.0) -> float:
         """Choose multipliers that minimize cost * E(t) + constant t + (slope / 2) t^2, t >= start.
 
-        Return the smallest t >= start that they allow.
+        Return the smallest t >= start at which these multipliers give a finite E(t). If ``slope``
+        is not 0, ``constant`` is taken as 0 and ``cost`` as 1. E(t) is the conjugate term of the
+        constraints, see the class.
         """
         if not slope:
-            # No gap is proved at a point with an infinite objective.
+            # A point with an infinite objective proves no gap, and any factor of t will do.
             self._minimize(start, constant if math.isfinite(constant) else 1.0, cost)
         else:
             self._minimize_square(start, slope)
@@ -113,8 +140,9 @@ class ConstraintExcess(Excess):
     ) -> float | None:
         """Choose multipliers that minimize cost * E(t) + constant t over t >= start.
 
-        If t ``stays``, t = start is the only choice. Return the derivative of the minimum with
-        respect to start, or None if there is no minimum; then the multipliers are 0.
+        stays : whether t = start is the only choice. Return the derivative of the minimum with
+        respect to start, or None if there is no minimum; then the multipliers are 0. E(t) is the
+        conjugate term of the constraints, see the class.
         """
         # The solver's tolerances are absolute, so the scores are scaled to a size of about 1.
         scale = power_of_two(self.z)
@@ -137,8 +165,9 @@ class ConstraintExcess(Excess):
         """Choose multipliers that minimize E(t) + (slope / 2) t^2 over t >= start.
 
         E is convex and piecewise linear. The next t minimizes the square plus the larger of two
-        tangents of E, one on each side of the minimum. The search ends where E is on a tangent.
-        ``left`` and ``right`` are the points (t, E, derivative of E) of these tangents.
+        tangents of E, one on each side of the minimum. The search ends if E(t) is on a tangent.
+        ``left`` and ``right`` are the points (t, E, derivative of E) of these tangents, on the left
+        and right of the minimum. E(t) is the conjugate term of the constraints, see the class.
         """
         t = start
         left: tuple[float, float, float] | None = None
@@ -154,28 +183,36 @@ class ConstraintExcess(Excess):
             tangents = [end[1] + end[2] * (t - end[0]) for end in (left, right) if end]
             if tangents and value <= max(tangents) + 1e-13 * abs(value) and left and right:
                 return
+            # The derivative of the whole objective shows on which side of the minimum t is.
             point = t, value, derivative
             if derivative + slope * t >= 0.0:
                 right = point
             else:
                 left = point
             if left is None:
+                # The minimum is at the start, or between the start and t.
                 if t <= start:
                     return
                 t = start
             elif right is None:
+                # Move right, at least to the minimum of the left tangent plus the square.
                 t = max(4.0 * t, -derivative / slope)
             else:
+                # The minimum of each tangent plus the square, on its side of the crossing.
                 cross = _crossing(left, right)
                 left_minimum = min(max(-left[2] / slope, left[0]), cross)
                 right_minimum = max(min(-right[2] / slope, right[0]), cross)
                 t = left_minimum if left_minimum < cross else right_minimum
+                # No new point: set the multipliers of the better one again.
                 if t in (left[0], right[0]):
                     self._minimize(t, 0.0, stays=True)
                     return
 
     def _use(self, multipliers: Array) -> None:
-        """Set the multipliers, the reduced scores z - A'm, and a bound on their rounding; t = 0."""
+        """Set the multipliers m, the reduced scores z - A'm, and a bound on their rounding; t = 0.
+
+        multipliers : m, (n_rows,); negative ones of inequalities are set to 0.
+        """
         self.multipliers = np.where(self.equal, multipliers, np.maximum(multipliers, 0.0))
         self.t = 0.0
         self.reduced = self.z - self.A.T @ self.multipliers
@@ -186,21 +223,32 @@ class ConstraintExcess(Excess):
             self.error = 0.0 * sizes
 
     def _sizes(self) -> tuple[Array, Array]:
-        """Return the reduced scores on the sides that w_j may take, upward and downward."""
+        """Return the reduced scores of each column for w_j > 0, and those for w_j < 0.
+
+        Each is (n_features,), the score z - A'm with the sign of the side, plus its rounding bound.
+        It is -inf if w_j may not take that sign.
+        """
         upward = np.where(self.sides.upper > 0, self.reduced + self.error, -np.inf)
         downward = np.where(self.sides.lower < 0, self.error - self.reduced, -np.inf)
         return upward, downward
 
     def _smallest_t(self) -> float:
-        """Return the smallest t that the multipliers allow: a maximum over all columns."""
-        sizes = zip(self._sizes(), self.open, strict=True)
-        return max(float((s / self.price)[o].max(initial=0.0)) for s, o in sizes)
+        """Return the smallest t that the multipliers m allow: the maximum of |z - A'm|_j / p_j.
+
+        It is over all columns j, on the sides (signs) of w_j that have no bound. p_j are the
+        weights of the l1 norm.
+        """
+        sides = zip(self._sizes(), self.open, strict=True)
+        return max(
+            float((sizes / self.price)[is_open].max(initial=0.0)) for sizes, is_open in sides
+        )
 
     def _first_columns(self, z: Array) -> Columns:
         """Return the columns of the first linear program: those most likely to bind.
 
-        They have the largest |z_j| / price_j. About as many columns bind as there are multipliers;
-        those that are missing here are added by ``_violating``.
+        z : (n_features,) scores. The columns have the largest |z_j| / p_j, with p_j the weights of
+        the l1 norm. About as many columns bind as there are multipliers; any that are missing here
+        are added by ``_violating``.
         """
         if z.size <= SMALL:
             return np.arange(z.size)
@@ -208,9 +256,10 @@ class ConstraintExcess(Excess):
         return np.argpartition(-np.abs(z) / self.price, count)[:count]
 
     def _violating(self, t: float, chosen: Columns) -> Columns:
-        """Return columns outside of the program whose reduced score exceeds t price_j.
+        """Return columns outside of the program whose reduced score exceeds t p_j, the worst first.
 
-        The worst come first; at most 2 b.size + 50 are returned.
+        The reduced scores are z - A'm for the multipliers m, and p_j the weights of the l1 norm.
+        chosen : the columns in the program. At most 2 b.size + 50 columns are returned.
         """
         if chosen.size == self.z.size:
             return np.zeros(0, dtype=np.int64)
@@ -222,31 +271,41 @@ class ConstraintExcess(Excess):
     def _program(
         self, z: Array, chosen: Columns, start: float, constant: float, cost: float, stays: bool
     ) -> tuple[Array, float, float] | None:
-        """Return multipliers, t and derivative of a linear program; None without a solution.
+        """Return multipliers m, t and a derivative, from a linear program over some columns.
 
-        The variables are t, the multipliers m, and the excess s_j of each bounded side. For each
-        usable side (sign +1 or -1) of a chosen column there is a row
+        The program minimizes cost * E(t) + constant t over t >= start, or at t = start if t
+        ``stays``. E(t) is the conjugate term of the class. The derivative is that of the minimum
+        with respect to ``start``. The result is None if the program has no solution. chosen : the
+        columns.
+
+        A side is one sign (+1 or -1) of one w_j; it is open if w_j has no bound there, else it has
+        a width. The variables are t, the multipliers m, and an excess s_j >= 0 for each side with a
+        width, which costs the width. With z (n_features,) the scores, each side of a chosen column
+        has the row
 
             -t price_j - sign (A'm)_j - s_j <= -sign z_j,
 
-        where an open side, which has no bound, has no s_j.
+        without s_j if the side is open.
         """
-        m = self.b.size
+        n_multipliers = self.b.size
         chosen_rows = self.A[:, chosen]
         price = self.price[chosen]
+        # For each side of w_j: coefficients of t and m, right sides, widths (inf: open), columns.
         blocks = []
         limits = []
         side_widths: list[Array] = []
-        signs = []
+        side_rows = []
         for sign, is_open, width in zip((1.0, -1.0), self.open, self.widths, strict=True):
+            # A side is usable if w_j may take this sign.
             usable = np.flatnonzero(is_open[chosen] | (width[chosen] > 0))
-            block = np.zeros((usable.size, m + 1))
+            block = np.zeros((usable.size, n_multipliers + 1))
             block[:, 0] = -price[usable]
             block[:, 1:] = -sign * chosen_rows[:, usable].T
             blocks.append(block)
             limits.append(-sign * z[chosen[usable]])
             side_widths.append(np.where(is_open, np.inf, width)[chosen[usable]])
-            signs.append((usable, sign))
+            side_rows.append((usable, sign))
+        # One excess variable, in one row, for each side with a finite width.
         widths = np.concatenate(side_widths)
         bounded = np.flatnonzero(np.isfinite(widths))
         rows = np.vstack(blocks)
@@ -254,6 +313,7 @@ class ConstraintExcess(Excess):
         excesses[bounded, np.arange(bounded.size)] = -1.0
         table = np.hstack([rows, excesses])
         right_sides = np.concatenate(limits)
+        # The objective and the bounds of t, m and the excesses.
         objective = np.concatenate([[constant], cost * self.b, cost * widths[bounded]])
         multiplier_limits = [(None, None) if is_equal else (0, None) for is_equal in self.equal]
         variable_limits = [
@@ -271,35 +331,44 @@ class ConstraintExcess(Excess):
         )
         if solution.x is None:
             return None
-        self._lead(chosen, signs, -solution.ineqlin.marginals[: rows.shape[0]])
+        # Marginals are derivatives of the minimum: by right sides (<= 0), and by the bounds of t.
+        self._lead(chosen, side_rows, -solution.ineqlin.marginals[: rows.shape[0]])
         derivative = solution.lower.marginals[0] + solution.upper.marginals[0]
-        return solution.x[1 : m + 1], float(solution.x[0]), float(derivative)
+        return solution.x[1 : n_multipliers + 1], float(solution.x[0]), float(derivative)
 
-    def _lead(self, chosen: Columns, signs: Any, shares: Array) -> None:
+    def _lead(self, chosen: Columns, side_rows: Any, shares: Array) -> None:
         """Record the columns whose constraints bind in a program, and the w of its dual solution.
 
-        The dual variables ``shares`` of the rows of column j are the positive and the negative part
-        of w_j; ``signs`` are the columns and the sign of the rows of each side.
+        chosen : the columns of the program. side_rows : for each side, the positions of its rows in
+        ``chosen`` and its sign. shares : the dual variables of all rows; for column j they are the
+        positive and the negative part of w_j.
         """
         w = np.zeros(chosen.size)
-        upward, downward = np.split(shares, [signs[0][0].size])
-        w[signs[0][0]] += upward
-        w[signs[1][0]] -= downward
+        # The rows of the sides w_j > 0 come first.
+        upward, downward = np.split(shares, [side_rows[0][0].size])
+        w[side_rows[0][0]] += upward
+        w[side_rows[1][0]] -= downward
         nonzero = np.flatnonzero(w)
+        # The last three programs are kept, the columns of each by decreasing |w_j|.
         self.leading[:] = [*self.leading[-2:], chosen[nonzero[np.argsort(-np.abs(w[nonzero]))]]]
         self._atom = chosen[nonzero], w[nonzero]
 
 
 def _crossing(left: tuple[float, float, float], right: tuple[float, float, float]) -> float:
-    """Return the t between two points of a convex function where their tangents cross."""
+    """Return the t between two points of a convex function where their tangents cross.
+
+    left, right : (t, value, derivative) of each point. The result is between the two values of t;
+    it is the right one if the tangents have the same slope.
+    """
     t_left, left_value, left_slope = left
     t_right, right_value, right_slope = right
-    bend = right_slope - left_slope
-    if bend <= 0.0:
+    # The tangents are parallel if the slope does not change.
+    turn = right_slope - left_slope
+    if turn <= 0.0:
         return t_right
     return min(
         max(
-            (left_value - right_value - left_slope * t_left + right_slope * t_right) / bend, t_left
+            (left_value - right_value - left_slope * t_left + right_slope * t_right) / turn, t_left
         ),
         t_right,
     )
@@ -310,19 +379,22 @@ def constrained_point(
 ) -> ProxPoint:
     """Return argmin 1/2 ||x - v||^2 + step * gauge(x) over A x <= b, or = b where ``equal``.
 
-    x is the proximal map of the norm at v - A'm. The multipliers m minimize a convex function whose
-    gradient b - A x is piecewise linear: Newton's method ends on the right
-    pieces.
+    v : (n,); sides : the weights and bounds of the l1 norm, which give gauge(x). x is the proximal
+    map of that norm at v - A'm. The multipliers m (n_rows,) minimize a convex dual function, whose
+    gradient b - A x is piecewise linear in m. Newton's method with a line search finds the right
+    piece in a finite number of steps.
     """
     multipliers = np.zeros(b.size)
     for _ in range(MAX_STEPS):
         current = sides.point(v - A.T @ multipliers, step)
         slope = b - A @ current.point
+        # At the optimum (A x)_i = b_i, or m_i = 0 and (A x)_i <= b_i: the smaller number is 0.
         sizes = np.abs(v) + abs(A).T @ np.abs(multipliers)
         rounding = 4.0 * EPS * (abs(A) @ sizes + np.abs(b))
         target = np.where(equal, slope, np.minimum(multipliers, slope))
         if (np.abs(target) <= rounding).all():
             break
+        # A step of Newton's method, kept within the allowed multipliers.
         moves = current.jacobian().diagonal
         direction = _newton(A, moves, slope, multipliers, equal)
         length = _length(v, step, sides, A, b, multipliers, direction)
@@ -333,6 +405,8 @@ def constrained_point(
         if np.array_equal(trial, multipliers):
             break
         multipliers = trial
+    # The Jacobian is D - F F', with D = diag(moves). F F' projects on those rows of A D that hold
+    # with equality.
     current = sides.point(v - A.T @ multipliers, step)
     moves = current.jacobian().diagonal
     active = equal | (multipliers > 0)
@@ -340,7 +414,7 @@ def constrained_point(
     values, vectors = np.linalg.eigh(image @ image.T)
     is_positive = values > 1e-12 * values.max(initial=0.0)
     factors = image.T @ (vectors[:, is_positive] / np.sqrt(values[is_positive]))
-    # The rounding errors of the residuals, for rows that hold with equality.
+    # The rounding errors A x - b of these rows are removed by a step along F.
     point = current.point
     if multipliers.any():
         residuals = (
@@ -362,17 +436,21 @@ def _newton(
 ) -> Array:
     """Return the step to the minimum of the quadratic model over the allowed multipliers.
 
-    The model has the gradient ``slope`` (m,) and the Hessian A diag(moves) A' at ``multipliers``;
-    ``moves`` (n,) is 1 for entries of x that vary, else 0. Multipliers are >= 0, or of any sign
-    where ``equal``.
+    The model has the gradient ``slope`` (n_rows,) and the Hessian A diag(moves) A' at
+    ``multipliers``; ``moves`` (n,) is 1 for entries of x that vary, else 0. Multipliers are >= 0,
+    or of any sign where ``equal``. A Cholesky factor gives the step (n_rows,) if it keeps them
+    allowed; otherwise nonnegative least squares is solved with that factor.
     """
     image = A * moves
     hessian = image @ image.T
+    # A small multiple of the identity keeps the factor finite for redundant constraints.
     ridge = 1e-14 * float(np.trace(hessian)) + 1e-12
     root = np.linalg.cholesky(hessian + ridge * np.eye(slope.size))
     direction = -np.linalg.solve(root.T, np.linalg.solve(root, slope))
     if (equal | (multipliers + direction >= 0)).all():
         return np.asarray(direction)
+    # Minimize ||R'm - target|| over m >= 0, with R = ``root``; a free multiplier is the difference
+    # of two nonnegative ones.
     target = root.T @ multipliers - np.linalg.solve(root, slope)
     system = np.hstack([root.T, -root.T[:, equal]])
     solution = nnls(system, target)[0]
@@ -384,25 +462,34 @@ def _newton(
 def _length(
     v: Array, step: float, sides: Sides, A: Array, b: Array, multipliers: Array, direction: Array
 ) -> float:
-    """Return a step length in [0, 1] at which the derivative along the direction is near 0."""
+    """Return a step length in [0, 1] at which the derivative along ``direction`` is near 0.
+
+    It is the derivative of the dual function of ``constrained_point`` at ``multipliers`` (n_rows,);
+    the other arguments are those of that function. It increases with the length. The root is found
+    by the Illinois method (false position that halves the value at an end which stays), to a
+    thousandth of the first value. The length is 0 if the direction does not descend.
+    """
 
     def derivative(length: float) -> float:
-        """Return the derivative of the dual objective along the direction."""
+        """Return the derivative of the dual function at multipliers + length * direction."""
         x = sides.point(v - A.T @ (multipliers + length * direction), step).point
         return float((b - A @ x) @ direction)
 
     begin = derivative(0.0)
     if begin >= 0.0:
         return 0.0
+    # The full step is taken if it still descends, or nearly so at its end.
     end = derivative(1.0)
     if end <= 0.1 * abs(begin):
         return 1.0
+    # The root is between low and high, where the derivatives are left < 0 and right > 0.
     low = 0.0
     high = 1.0
     left = begin
     right = end
     length = 1.0
     for _ in range(MAX_STEPS):
+        # The zero of the line through both ends.
         length = high - right * (high - low) / (right - left)
         if not low < length < high:
             length = 0.5 * (low + high)

@@ -13,15 +13,20 @@ from atomlearn.core.interfaces.numbers import all_text
 
 
 def named(norm: Norm, names: Sequence[str] | None) -> Norm:
-    """Return the norm with column names replaced by indices; itself if it has none.
+    """Return ``norm`` with column names in its parameters replaced by indices.
 
-    ``names`` None: the columns have no names; norms that need them say so when they are checked.
+    names : the names of all columns; None if they have none. A norm that needs names says so when
+    it is checked.
     """
     return norm if names is None else norm.with_names(list(names))
 
 
 def named_columns(columns: Any, names: Sequence[str] | None, owner: str) -> Any:
-    """Return columns by index, from names and patterns of them; indices and masks as they are."""
+    """Return columns by index, given by names and patterns; indices and masks are unchanged.
+
+    names : the names of all columns, or None. owner : the parameter that the columns are for, which
+    begins the message of an error.
+    """
     if hasattr(columns, "tolist"):  # an index of pandas is no sequence
         columns = np.asarray(columns)
     if not _has_strings(columns):
@@ -36,7 +41,10 @@ def named_columns(columns: Any, names: Sequence[str] | None, owner: str) -> Any:
 
 
 def named_groups(groups: Any, names: Sequence[str], owner: str) -> Any:
-    """Return disjoint groups by index, from groups by name; groups without names are unchanged."""
+    """Return disjoint groups by index, given by name; groups without names are unchanged.
+
+    names : the names of all columns. owner : the norm, which begins the message of an error.
+    """
     if groups is None or not needs_names(groups):
         return groups
     by_index = resolved(groups, names, owner)
@@ -44,7 +52,7 @@ def named_groups(groups: Any, names: Sequence[str], owner: str) -> Any:
 
 
 def needs_names(groups: Any) -> bool:
-    """Return whether these groups refer to columns by name."""
+    """Return whether these groups refer to columns by name: lists, a mapping, or a data frame."""
     if _is_frame(groups):
         return True
     if isinstance(groups, Mapping):
@@ -61,7 +69,7 @@ def _is_frame(groups: Any) -> bool:
 
 
 def _has_strings(group: Any) -> bool:
-    """Return whether ``group`` is a string, or contains one."""
+    """Return whether ``group`` is a string, or a sequence, set or array that contains one."""
     if isinstance(group, np.ndarray) and group.dtype != object:
         return group.dtype.kind in "US"
     items = group if isinstance(group, Sequence | np.ndarray | set | frozenset) else ()
@@ -71,12 +79,15 @@ def _has_strings(group: Any) -> bool:
 def resolved(
     groups: Any, names: Sequence[str], owner: str, missing: str = "error"
 ) -> dict[str, list[int]] | list[list[int]]:
-    """Replace names and patterns of columns by their indices; a data frame becomes a mapping.
+    """Return groups with names and patterns of columns replaced by their indices.
 
-    A string with ``*``, ``?`` or ``[`` is a shell pattern over the names. A data frame has two
-    columns (group, feature), as a long .gmt table, or is a boolean membership matrix whose index
-    holds the features. ``missing`` = "ignore" leaves out names that X does not have; a mapping
-    also loses groups of which nothing is left, in a list they stay, empty.
+    A string with ``*``, ``?`` or ``[`` is a shell pattern over ``names``, the names of all columns.
+    A mapping keeps its keys, and other groups become a list. A data frame becomes a mapping. It has
+    two columns (group, feature), as a long .gmt table, or is a boolean membership matrix whose
+    index holds the features. owner : the norm, for errors.
+
+    missing : "error", or "ignore" to leave out names that X does not have. A mapping then loses
+    groups that become empty, while a list keeps them.
     """
     if missing not in ("error", "ignore"):
         raise ValueError(f"{owner}: missing must be 'error' or 'ignore', got {missing!r}")
@@ -97,8 +108,13 @@ def resolved(
 def _resolve(
     group: Any, label: str, position: dict[str, int], owner: str, missing: str
 ) -> list[int]:
-    """Return the distinct column numbers of one group of names, patterns and numbers."""
+    """Return the distinct column numbers of one group of names, patterns and numbers.
+
+    label : the name of the group, for errors. position : the number of each column name.
+    owner : the norm, for errors. missing : "ignore" leaves out names that no column has.
+    """
     entries = [group] if isinstance(group, str) else list(group)
+    # A dictionary without values is an ordered set.
     result: dict[int, None] = {}
     remedy = f" of group {label!r}; correct it, or pass missing='ignore'" if label else ""
     for entry in entries:
@@ -107,6 +123,7 @@ def _resolve(
         elif entry in position:
             result[position[entry]] = None
         elif any(mark in entry for mark in "*?["):
+            # A pattern, if it is not the name of a column.
             matches = fnmatch.filter(position, entry)
             if not matches and missing == "error":
                 raise ValueError(f"{owner}: no column matches the pattern {entry!r}{remedy}")
@@ -117,10 +134,15 @@ def _resolve(
 
 
 def _frame_sets(frame: Any, owner: str) -> dict[str, list[str]]:
-    """Return the sets of a data frame: long (group, feature), or boolean (features x groups)."""
+    """Return the features of each group of a data frame, by name.
+
+    frame : long with two columns (group, feature), or boolean (features x groups). owner : the
+    norm, for errors.
+    """
     columns = [str(column) for column in frame.columns]
     values = frame.to_numpy()
     if values.dtype == np.bool_ and hasattr(frame, "index"):
+        # A membership matrix: one column for each group.
         features = [str(feature) for feature in frame.index]
         return {
             column: [features[j] for j in np.flatnonzero(values[:, number])]
@@ -131,6 +153,7 @@ def _frame_sets(frame: Any, owner: str) -> dict[str, list[str]]:
             f"{owner}: a data frame of groups has two columns (group, feature), or is boolean with "
             f"the features as its index; got the columns {columns[:6]}"
         )
+    # A long table: one row for each member of a group.
     result: dict[str, list[str]] = {}
     for group, feature in values:
         result.setdefault(str(group), []).append(str(feature))

@@ -44,38 +44,53 @@ class OWL(VectorNorm):
     """
 
     def __init__(self, weights: Any) -> None:
+        """Store the weights; ``on`` checks them for the columns of a data set."""
         self.weights = weights
 
     @classmethod
     def oscar(cls, n_features: int, slope: float) -> OWL:
         """Return the OSCAR norm ||w||_1 + slope * sum over pairs of max(|w_i|, |w_j|).
 
-        Bondell, Reich (2008), doi:10.1111/j.1541-0420.2007.00843.x: weights 1 + slope (p - i).
+        n_features : p, the number of columns. The weights are 1 + slope (p - i) for i = 1, ..., p
+        (Bondell, Reich 2008, doi:10.1111/j.1541-0420.2007.00843.x).
         """
         positive("OWL.oscar: slope", slope)
         return cls(1.0 + slope * np.arange(n_features - 1, -1, -1, dtype=np.float64))
 
     def on(self, n_features: int, shape: tuple[int, int] | None = None) -> OWL:
-        """The norm itself; raise if the weights do not fit, increase, or are negative."""
+        """Return the norm itself; raise ValueError if the weights do not fit or are invalid.
+
+        ``n_features`` is the number of columns; ``shape`` is used only by norms of matrices.
+        """
         self._weights(n_features)
         return self
 
     def value(self, w: Array) -> float:
-        """sum_i weight_i |w|_(i), O(n log n)."""
+        """Return sum_i weight_i |w|_(i) of the sorted magnitudes, O(n log n)."""
         w = to_float64(w)
         return float(self._weights(w.size) @ -np.sort(-np.abs(w)))
 
     def polar(self, scores: Scores) -> float:
-        """max_k sum_{i <= k} |z|_(i) / sum_{i <= k} weight_i."""
+        """Return the polar (dual norm of the scores z).
+
+        It is the maximum over k of sum_{i <= k} |z|_(i) / sum_{i <= k} weight_i.
+        """
         return self._best(scores)[0]
 
     def best_columns(self, scores: Scores, count: int) -> Columns:
-        """The columns of the best atom, and further ones of large |z_j| up to ``count``."""
+        """Return the columns of the best atom, and further ones of large |z_j| up to ``count``.
+
+        The best atom is the vector a of norm 1 with the largest <a, z>, for the scores z
+        (n_features,).
+        """
         _, size = self._best(scores)
         return scores.top(max(size, count, 1))[0]
 
     def best_atom(self, scores: Scores) -> Atom:
-        """The signs of the k largest |z_j|, divided by the sum of the first k weights."""
+        """Return the atom a (vector of norm 1) with the largest <a, z>, for the scores z.
+
+        It has the signs of the k largest |z_j|, divided by the sum of the first k weights.
+        """
         polar, size = self._best(scores)
         columns, values = scores.top(size)
         if polar == 0.0:
@@ -84,20 +99,31 @@ class OWL(VectorNorm):
         return Atom(columns, np.where(values < 0, -1.0, 1.0) / total)
 
     def restrict(self, columns: Columns, n_features: int) -> OWL:
-        """The first weights: coordinates that are zero come last."""
+        """Return the norm of the first weights: coefficients that are zero are sorted last.
+
+        columns : the kept ones; n_features : the number of all columns.
+        """
         return OWL(self._weights(n_features)[: len(columns)])
 
     def _best(self, scores: Scores) -> tuple[float, int]:
-        """Return the polar of the scores, and the number of entries of the best atom."""
+        """Return the polar (dual norm of the scores z), and the number of entries of the best atom.
+
+        The best atom is the vector a of norm 1 for which <a, z> is the polar.
+        """
         magnitudes = -np.sort(-np.abs(scores.full()))
         ratios = np.cumsum(magnitudes) / np.cumsum(self._weights(scores.n_columns))
         best = int(np.argmax(ratios)) if ratios.size else 0
         return (float(ratios[best]), best + 1) if ratios.size else (0.0, 0)
 
     def _penalized(self, v: Array, step: float) -> ProxPoint:
-        """Return the proximal map: isotonic regression of sorted |v| - step * weights, cut at 0."""
+        """Return argmin_x 1/2 ||x - v||^2 + step * gauge(x) for v (n,), by an isotonic regression.
+
+        It is fitted to sorted |v| - step * weights, cut at 0, and put back in order with the signs
+        of v. The gauge is this norm.
+        """
         weights = self._weights(v.size)
         magnitudes = np.abs(v)
+        # The fit is of nonincreasing numbers, in the order of decreasing magnitudes.
         order = np.argsort(-magnitudes, kind="stable")
         fit = isotonic_regression(magnitudes[order] - step * weights, increasing=False)
         sizes = np.maximum(fit.x, 0.0)
@@ -105,6 +131,7 @@ class OWL(VectorNorm):
         point[order] = sizes
 
         def jacobian() -> ProxJacobian:
+            """Return the Jacobian of the proximal map at v; the identity for a step of 0."""
             if step == 0.0:
                 return ProxJacobian(np.ones(v.size))
             return _block_jacobian(v, order, fit.blocks, sizes)
@@ -112,7 +139,11 @@ class OWL(VectorNorm):
         return ProxPoint(np.copysign(point, v), float(weights @ sizes), jacobian)
 
     def _weights(self, n_features: int) -> Array:
-        """Return the weights, checked: finite, nonincreasing and >= 0, the first one positive."""
+        """Return the weights as float64, (n_features,), checked.
+
+        Raises ValueError unless they are finite, nonincreasing and >= 0, and the first one is
+        positive.
+        """
         weights = np.asarray(self.weights, dtype=np.float64)
         if weights.shape != (n_features,):
             raise ValueError(
@@ -130,18 +161,21 @@ class OWL(VectorNorm):
 
 
 def _block_jacobian(v: Array, order: Columns, edges: NDArray[Any], sizes: Array) -> ProxJacobian:
-    """Return the Jacobian of the OWL proximal map: s s' / size for each block of ties.
+    """Return the Jacobian of the OWL proximal map at v (n,): s s' / size for each block of ties.
 
-    s are the signs of v in the block, within which the map averages magnitudes. order : the
-    columns by decreasing |v|; edges : the block boundaries in that order; sizes : the sorted
-    magnitudes of the result.
+    A block is a set of entries whose results have one magnitude, the mean of their magnitudes. s
+    are the signs of v in the block. order : the columns by decreasing |v|. edges : the positions in
+    that order where blocks begin, and n. sizes : the sorted magnitudes of the result. Blocks of
+    magnitude 0 have no part in the Jacobian.
     """
     diagonal = np.zeros(v.size)
     factors = []
     coefficients = []
     for left, right in pairwise(edges):
+        # Sizes decrease, so that all further blocks are 0, too.
         if sizes[left] <= 0:
             break
+        # A block of one entry only shifts it; a larger one averages magnitudes.
         members = order[left:right]
         if members.size == 1:
             diagonal[members] = 1.0
@@ -174,12 +208,16 @@ class LInf(OWL):
     """
 
     def __init__(self) -> None:
+        """Leave the weights open: they depend only on the number of columns."""
         super().__init__(None)
 
     def _weights(self, n_features: int) -> Array:
-        """Return the weights of the maximum norm: 1, 0, 0, ..."""
+        """Return the weights of the maximum norm, (n_features,): 1, 0, 0, ..."""
         return np.where(np.arange(n_features) == 0, 1.0, 0.0)
 
     def restrict(self, columns: Columns, n_features: int) -> LInf:
-        """The same norm: zero coordinates do not change the maximum."""
+        """Return the same norm: coefficients that are zero do not change the maximum.
+
+        It has the same form for any ``columns`` of ``n_features``.
+        """
         return self

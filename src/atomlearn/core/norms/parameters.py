@@ -1,4 +1,4 @@
-"""Parameters of a norm: what ``get_params``, ``set_params``, ``repr`` and ``==`` are made of."""
+"""Parameters of a norm, from which ``get_params``, ``set_params``, ``repr`` and ``==`` follow."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ class Parameters:
     """Constructor arguments kept as plain attributes of the same names, as in scikit-learn.
 
     ``sklearn.base.clone`` and nested names such as ``norm__k`` work; scikit-learn itself is not
-    imported. Two objects are equal if their types and all their parameters are.
+    imported. Two objects are equal if their types and all their parameters are
+    equal.
     """
 
     __hash__ = None  # type: ignore[assignment]  # parameters may change
@@ -26,8 +27,9 @@ class Parameters:
         return tuple(name for name in signature.parameters if name != "self")
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the parameters by name; with ``deep``, those of parameters too (``norm__k``)."""
+        """Return the parameters by name; with ``deep``, also those of parameters (``norm__k``)."""
         result: dict[str, Any] = {}
+        # A class without a constructor has no parameters.
         for name in self._parameter_names() if type(self).__init__ is not object.__init__ else []:
             value = getattr(self, name)
             result[name] = value
@@ -37,9 +39,10 @@ class Parameters:
         return result
 
     def set_params(self, **parameters: Any) -> Self:
-        """Set parameters by name (``k=5``, or ``norm__k=5`` for a parameter's own)."""
+        """Set parameters by name, such as ``k=5``, or ``norm__k=5`` for a nested one."""
         current = self.get_params(deep=False)
         for name, value in parameters.items():
+            # "norm__k" is the parameter k of the parameter norm.
             head, _, tail = name.partition("__")
             if head not in current or (tail and not isinstance(current[head], Parameters)):
                 raise ValueError(
@@ -54,15 +57,17 @@ class Parameters:
         return self
 
     def replaced(self, **changes: Any) -> Self:
-        """Return a copy with other values of some parameters."""
+        """Return a new object with other values, ``changes``, of some parameters."""
         return type(self)(**{**self.get_params(deep=False), **changes})
 
     def __repr__(self) -> str:
+        """Return the call that makes the object, without parameters that are None."""
         parameters = self.get_params(deep=False).items()
         inner = [f"{name}={value!r}" for name, value in parameters if value is not None]
         return f"{type(self).__name__}({', '.join(inner)})"
 
     def __eq__(self, other: Any) -> bool:
+        """Return whether the types and all parameters are equal."""
         if type(self) is not type(other):
             return NotImplemented
         own_parameters = self.get_params(deep=False)
@@ -73,7 +78,10 @@ class Parameters:
 
 
 def _are_equal(left: Any, right: Any) -> bool:
-    """Return whether two parameters are equal; arrays and lists are compared by their entries."""
+    """Return whether two values, ``left`` and ``right``, of a parameter are equal.
+
+    Arrays and lists are compared by their entries.
+    """
     if isinstance(left, np.ndarray) or isinstance(right, np.ndarray):
         return np.array_equal(np.asarray(left), np.asarray(right))
     if isinstance(left, list | tuple) and isinstance(right, list | tuple):

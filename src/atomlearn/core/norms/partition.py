@@ -28,10 +28,12 @@ class Membership:
     Attributes
     ----------
     members : (m,) int64
+        The features of all sets, set after set; m is the sum of the sizes.
     starts : (n_sets + 1,) int64
+        The position in ``members`` where each set starts, and m.
     n_listed : int
-        The number of sets that the user gave, which come first (every feature in none of them is a
-        singleton set).
+        The number of sets that the user gave. They come first. Each other feature is
+        a set of one, and these sets follow.
     names : tuple[str, ...], optional
         The names of the listed sets, or None.
     """
@@ -43,17 +45,17 @@ class Membership:
 
     @property
     def labels(self) -> Columns:
-        """The number of the set of each member."""
+        """The number of the set that each entry of ``members`` belongs to, (m,)."""
         return np.repeat(np.arange(self.n_sets, dtype=np.int64), self.sizes)
 
     @property
     def n_sets(self) -> int:
-        """Number of sets."""
+        """Number of sets, those of single features included."""
         return self.starts.size - 1
 
     @property
     def sizes(self) -> Columns:
-        """Number of features of each set."""
+        """Number of features of each set, (n_sets,)."""
         return np.diff(self.starts)
 
 
@@ -62,7 +64,10 @@ MOST_MEMBERS = 2**25
 
 
 def check_members(total: int, owner: str) -> None:
-    """Raise ValueError if the sets have more than ``MOST_MEMBERS`` members in total."""
+    """Raise ValueError if the sets have more than ``MOST_MEMBERS`` members in total.
+
+    owner : the name of the norm, which begins the message.
+    """
     if total > MOST_MEMBERS:
         raise ValueError(
             f"{owner}: the groups have more than {MOST_MEMBERS:,} members in all, a feature "
@@ -74,9 +79,11 @@ def check_members(total: int, owner: str) -> None:
 def membership_of(groups: Any, n_features: int, owner: str) -> Membership:
     """Return sets of column indices as a Membership; names must have been resolved before.
 
-    ``groups`` is a list of index lists, a mapping from set names to index lists, a boolean matrix
-    or a sparse matrix of shape (n_features, n_sets), or a Membership.
+    groups : a list of index lists, a mapping from set names to index lists, a boolean matrix or a
+    sparse matrix of shape (n_features, n_sets), or a Membership. owner : the name of the norm,
+    which begins the messages of errors.
     """
+    # Sets that have been read already are only checked against these features.
     if isinstance(groups, Membership):
         _checked_members(groups, n_features, owner)
         return groups
@@ -85,6 +92,7 @@ def membership_of(groups: Any, n_features: int, owner: str) -> Membership:
             f"{owner}: groups name columns, but the columns of X have no names; pass X as a data "
             "frame, or indices"
         )
+    # Members and starts of the listed sets, from any of the forms.
     names = None
     if isinstance(groups, Mapping):
         names = tuple(str(name) for name in groups)
@@ -103,6 +111,7 @@ def membership_of(groups: Any, n_features: int, owner: str) -> Membership:
         )
     sets = Membership(members, starts.astype(np.int64), starts.size - 1, names)
     members = _checked_members(sets, n_features, owner)
+    # Each feature in no set becomes a set of one.
     singletons = np.flatnonzero(np.bincount(members, minlength=n_features) == 0)
     members = np.concatenate([members, singletons])
     starts = np.concatenate([starts, starts[-1] + 1 + np.arange(singletons.size)]).astype(np.int64)
@@ -110,7 +119,11 @@ def membership_of(groups: Any, n_features: int, owner: str) -> Membership:
 
 
 def _matrix_groups(groups: Any, n_features: int, owner: str) -> tuple[Columns, Columns]:
-    """Return the members of all groups of a boolean matrix (n_features, n_groups), and starts."""
+    """Return the members and starts of the groups of a membership matrix.
+
+    groups : (n_features, n_groups), boolean or sparse; each column is a group. The results have the
+    form of ``Membership``. owner : the name of the norm, for errors.
+    """
     if isinstance(groups, np.ndarray) and groups.dtype != np.bool_:
         raise TypeError(
             f"{owner}: a dense membership matrix must be boolean, of shape (n_features, n_groups); "
@@ -127,7 +140,10 @@ def _matrix_groups(groups: Any, n_features: int, owner: str) -> tuple[Columns, C
 
 
 def _index_list(group: Any, number: int, owner: str) -> Columns:
-    """Return one group's indices as an array of whole numbers."""
+    """Return the column indices of one group as an int64 array.
+
+    number : the position of the group in the list, for errors; owner : the name of the norm.
+    """
     if not is_listing(group) or isinstance(group, set | frozenset | Mapping):
         raise TypeError(
             f"{owner}: group {number} must be a list of column indices, got {group!r}; "
@@ -143,12 +159,17 @@ def _index_list(group: Any, number: int, owner: str) -> Columns:
 
 
 def _checked_members(sets: Membership, n_features: int, owner: str) -> Columns:
-    """Return the members increasing within each set, each of which exists and occurs once."""
+    """Return the members of the sets, increasing within each set.
+
+    Raises ValueError if a set is empty, a feature does not exist, or a set has a feature twice.
+    owner : the name of the norm, for errors. n_features : the number of all columns.
+    """
     empty = np.flatnonzero(sets.sizes == 0)
     if empty.size:
         raise ValueError(f"{owner}: group {int(empty[0])} is empty; remove it")
     members = sets.members
     labels = sets.labels
+    # Features that do not exist.
     outside = np.flatnonzero((members < 0) | (members >= n_features))
     if outside.size:
         position = int(outside[0])
@@ -158,6 +179,7 @@ def _checked_members(sets: Membership, n_features: int, owner: str) -> Columns:
             "of X"
         )
 
+    # Sort by set, and within a set by feature; equal neighbours are then repeated features.
     members = members[np.lexsort((members, labels))]
     repeated = np.flatnonzero((np.diff(members) == 0) & (np.diff(labels) == 0))
     if repeated.size:
@@ -170,12 +192,16 @@ def _checked_members(sets: Membership, n_features: int, owner: str) -> Columns:
 
 
 def is_listing(value: object) -> bool:
-    """Return whether ``value`` is an iterable other than a string."""
+    """Return whether ``value`` can be iterated over and is not a string."""
     return isinstance(value, Iterable) and not isinstance(value, str | bytes)
 
 
 def set_weights(weights: Any, sizes: Columns, n_listed: int, owner: str) -> Array:
-    """Return the weight of every set, in [0, inf]: those of listed sets, then 1 for singletons."""
+    """Return the weight of every set, in [0, inf]: those of listed sets, then 1 for others.
+
+    weights : None for ones, "sqrt_size" for the square roots of the sizes, or ``n_listed`` numbers.
+    sizes : the number of features of each set. owner : the name of the norm, for errors.
+    """
     if weights is None:
         return np.ones(sizes.size)
     if isinstance(weights, str):
@@ -184,13 +210,14 @@ def set_weights(weights: Any, sizes: Columns, n_listed: int, owner: str) -> Arra
                 f"{owner}: weights must be 'sqrt_size', one number a group, or None for all ones; "
                 f"got {weights!r}"
             )
-        weights = np.sqrt(sizes[:n_listed])
+        weights = np.sqrt(sizes[:n_listed])  # the listed sets come first
     listed = np.asarray(weights, dtype=np.float64)
     if listed.shape != (n_listed,):
         raise ValueError(
             f"{owner}: weights must hold one number for each of the {n_listed} groups, got shape "
             f"{listed.shape}; give one a group, 'sqrt_size', or None for all ones"
         )
+    # Negative weights, and NaN, which no comparison holds for.
     bad = np.flatnonzero(~(listed >= 0))
     if bad.size:
         raise ValueError(
@@ -203,19 +230,24 @@ def set_weights(weights: Any, sizes: Columns, n_listed: int, owner: str) -> Arra
 class Partition:
     """Disjoint groups that cover all features.
 
-    labels : (n_features,) int64, the group of each feature, in 0..n_groups-1, with no empty
-    group; n_listed : the number of groups that the user listed (they come first, in the user's
-    order; the others are singletons).
+    labels : (n_features,) int64, the group of each feature, in 0..n_groups-1, with no empty group.
+    n_listed : the number of groups that the user listed. They come first, in the user's order; the
+    others have one feature each.
     """
 
     def __init__(self, labels: Columns, n_groups: int, n_listed: int) -> None:
+        """Store the group of each feature, and the numbers of all and of listed groups."""
         self.labels = labels
         self.n_groups = n_groups
         self.n_listed = n_listed
 
     @classmethod
     def of(cls, groups: Any, n_features: int, owner: str) -> Partition:
-        """Read index lists, a label array or a Partition; raise if they do not fit."""
+        """Return groups of ``n_features`` features as a Partition.
+
+        groups : index lists, a label array, or a Partition. owner : the name of the norm. Raises
+        ValueError or TypeError if the groups do not fit the features.
+        """
         if isinstance(groups, Partition):
             if groups.labels.size != n_features:
                 raise ValueError(
@@ -231,7 +263,11 @@ class Partition:
 
     @classmethod
     def _from_labels(cls, labels: NDArray[Any], n_features: int, owner: str) -> Partition:
-        """Return the groups of one label a feature; negative numbers mark features in no group."""
+        """Return the groups of the features with equal labels, in the order of sorted labels.
+
+        labels : one integer or string for each feature; negative integers mark features in no
+        group. owner : the name of the norm, for errors. n_features : the number of all columns.
+        """
         if labels.size != n_features:
             raise ValueError(
                 f"{owner}: groups has {labels.size} labels, but there are {n_features} features; "
@@ -243,17 +279,22 @@ class Partition:
                 "convert them with labels.astype(int)"
             )
         is_single = labels < 0 if labels.dtype.kind == "i" else np.zeros(labels.size, dtype=bool)
-        names, numbered = np.unique(labels[~is_single], return_inverse=True)
+        names, codes = np.unique(labels[~is_single], return_inverse=True)
+        # Groups by sorted label come first, then the features in no group, one group each.
         result = np.empty(n_features, dtype=np.int64)
-        result[~is_single] = numbered.ravel()
-        n_alone = int(is_single.sum())
-        result[is_single] = names.size + np.arange(n_alone)
-        return cls(result, names.size + n_alone, names.size)
+        result[~is_single] = codes.ravel()
+        n_single = int(is_single.sum())
+        result[is_single] = names.size + np.arange(n_single)
+        return cls(result, names.size + n_single, names.size)
 
     @classmethod
     def _from_sets(cls, sets: Membership, owner: str) -> Partition:
-        """Return the groups of disjoint sets of features; raise ValueError if sets overlap."""
+        """Return the groups of disjoint sets that contain every feature.
+
+        Raises ValueError if sets overlap; owner is the name of the norm for the message.
+        """
         labels = sets.labels
+        # The first position of each feature; fewer positions than members means an overlap.
         first = np.unique(sets.members, return_index=True)[1]
         if first.size < sets.members.size:
             repeated = int(np.setdiff1d(np.arange(sets.members.size), first)[0])
@@ -265,7 +306,10 @@ class Partition:
         return cls(labels[first], sets.n_sets, sets.n_listed)
 
     def all_listed(self) -> Partition:
-        """Return the same groups with singletons counted as listed groups."""
+        """Return the same groups with singletons counted as listed groups.
+
+        A norm whose parameters have been checked has one weight for each of its groups.
+        """
         if self.n_listed == self.n_groups:
             return self
         return Partition(self.labels, self.n_groups, self.n_groups)
@@ -277,18 +321,24 @@ class Partition:
 
     @cached_property
     def order(self) -> tuple[Columns, Columns]:
-        """The features sorted by group, and the offset of each group, (n_groups + 1,)."""
+        """The features sorted by group, and the start of each group there, (n_groups + 1,)."""
         order = np.argsort(self.labels, kind="stable").astype(np.int64)
         return order, np.concatenate([[0], np.cumsum(self.sizes)]).astype(np.int64)
 
     def ratings_of_scores(self, scores: Scores, weights: Array | None = None) -> Scores:
-        """Return the l2 norm of z over each group, divided by its weight, as scores of groups."""
+        """Return ||z_g||_2 / weight_g of each group g, as scores of the groups.
+
+        scores : z, one for each feature. weights : (n_groups,); None: all ones.
+        """
         if not self.n_groups:
             return ArrayScores(np.zeros(0))
         return scores.group_ratings(self.labels, self.n_groups, weights)
 
     def members(self, numbers_of_groups: Columns) -> Columns:
-        """Return the features of these groups, group after group, increasing within each."""
+        """Return the features of some groups, group after group, increasing within each.
+
+        numbers_of_groups : the numbers of these groups.
+        """
         order, starts = self.order
         return np.asarray(order[ranges(starts[numbers_of_groups], self.sizes[numbers_of_groups])])
 
@@ -299,11 +349,16 @@ class Partition:
         return norms_by_label(w, self.labels, self.n_groups)
 
     def restrict(self, columns: Columns) -> tuple[Partition, Columns]:
-        """Return the partition of these columns, and the old number of each of its groups."""
+        """Return the groups of the features ``columns``, and the old number of each group.
+
+        Groups without a feature are dropped; features get the numbers 0, 1, ... in the order of
+        ``columns``.
+        """
         groups, labels = numbered(self.labels[columns], self.n_groups)
         return Partition(labels, groups.size, groups.size), groups
 
     def __eq__(self, other: object) -> bool:
+        """Return whether both have the same groups, listed in the same number."""
         if not isinstance(other, Partition):
             return NotImplemented
         return self.n_listed == other.n_listed and np.array_equal(self.labels, other.labels)
@@ -311,15 +366,20 @@ class Partition:
     __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
+        """Return the numbers of features and groups as text."""
         return f"Partition({self.labels.size} features in {self.n_groups} groups)"
 
 
 def _is_labels(groups: Any) -> bool:
-    """Return whether groups are given as one label a feature, not as lists of features."""
+    """Return whether ``groups`` is one label a feature, and not lists of features.
+
+    Labels are a one-dimensional array, or a list of numbers or strings.
+    """
     if isinstance(groups, np.ndarray) and groups.dtype != object:
         return groups.ndim == 1
     if not is_listing(groups) or isinstance(groups, Mapping) or sparse.issparse(groups):
         return False
+    # The items of a list of labels are numbers or strings, not lists.
     items = list(groups)
     return bool(items) and all(
         isinstance(item, numbers.Number | np.generic | str) for item in items

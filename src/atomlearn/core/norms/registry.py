@@ -1,4 +1,4 @@
-"""Norms by name: what ``norm="l1"`` means."""
+"""Norms by name: the meaning of ``norm="l1"``."""
 
 from __future__ import annotations
 
@@ -24,9 +24,10 @@ OTHERS = {
 
 
 def as_norm(norm: str | Norm, **parameters: Any) -> Norm:
-    """Return the norm of a name such as "l1", or the object itself.
+    """Return the norm of a name such as "l1", or the norm object itself.
 
-    ``parameters`` are those of the class with this name: ``as_norm("ksupport", k=20)``.
+    parameters : of the class with this name, as in ``as_norm("ksupport", k=20)``. Raises ValueError
+    or TypeError if ``norm`` is neither, or if a required parameter is missing.
     """
     if isinstance(norm, Norm):
         if parameters:
@@ -41,12 +42,14 @@ def as_norm(norm: str | Norm, **parameters: Any) -> Norm:
             f"norm must be a name ({', '.join(map(repr, NORMS))}) or an object such as "
             f"norms.KSupport(k=10), got {type(norm).__name__}{remedy}"
         )
+    # Case, hyphens and underscores do not matter: "k-support" is "ksupport".
     name = norm.lower().replace("-", "").replace("_", "")
     if name not in NORMS:
         raise ValueError(
             f"norm {norm!r} is unknown; use one of {', '.join(map(repr, NORMS))}, or an object "
             f"such as norms.KSupport(k=10){instead(norm, NORMS, OTHERS)}"
         )
+    # The catalogue has the place of the class, and the parameters without which it cannot be made.
     part, required = NORMS[name]
     kind: type[Norm] = loaded(part)
     missing = [parameter for parameter in required if parameter not in parameters]

@@ -23,10 +23,10 @@ BEATEN = 1e-9
 class UserNorm(Parameters, Norm):
     """gauge(w) = min { sum_h c_h : w = sum_h c_h a_h, c >= 0 }, the atomic norm of a user's oracle.
 
-    The atoms a_h are known only through the oracle, a function that returns an atom a with the
-    largest inner product <a, z> for given scores z (a linear minimization oracle, as in
-    Frank-Wolfe methods). That maximum is the polar of the gauge at z, also called its dual norm
-    or support function. Fits, paths, cross-validation and the certificate need nothing else;
+    The atoms a_h are known only through the oracle: a function that returns an atom a with the
+    largest inner product <a, z> for given scores z. (It is a linear minimization oracle, as in
+    Frank-Wolfe methods.) That maximum is the polar of the gauge at z, also called its dual norm
+    or support function. Fits, paths, cross-validation and duality gaps need nothing else;
     ``solvers.AtomGeneration`` computes them.
 
     Parameters
@@ -76,6 +76,7 @@ class UserNorm(Parameters, Norm):
         symmetric: bool = True,
         name: str | None = None,
     ) -> None:
+        """Store the parameters and start without earlier atoms; ``on`` checks the parameters."""
         self.oracle = oracle
         self._value = value
         self.symmetric = symmetric
@@ -83,23 +84,28 @@ class UserNorm(Parameters, Norm):
         #: Atoms that new atoms are compared with; they are dropped if the oracle or n_features
         #: changes.
         self._former: list[Atom] = []
+        #: The oracle, ``symmetric`` and the number of features of the last call.
         self._asked: tuple[Any, ...] = ()
+        #: The last scores z, the best atom for them, and its <a, z>.
         self._last: tuple[Array, Atom, float] | None = None
 
     # ``value`` is the name of a parameter and of a method, so the parameter is kept in ``_value``.
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the parameters by name."""
+        """Return the parameters by name; with ``deep``, parameters of nested objects, too."""
         return {**super().get_params(deep), "value": self._value}
 
     def set_params(self, **parameters: Any) -> UserNorm:
-        """Set parameters by name."""
+        """Set parameters by name, as scikit-learn does, and return the norm."""
         if "value" in parameters:
             self._value = parameters.pop("value")
         return super().set_params(**parameters)
 
     def on(self, n_features: int, shape: tuple[int, int] | None = None) -> UserNorm:
-        """The norm itself; raise TypeError if oracle or value is not callable."""
+        """Return the norm itself; raise TypeError if a parameter has a wrong type.
+
+        ``n_features`` and ``shape`` do not matter.
+        """
         if not callable(self.oracle):
             raise TypeError(
                 f"UserNorm: oracle must be a function of the scores z that returns the best atom, "
@@ -117,7 +123,7 @@ class UserNorm(Parameters, Norm):
         return self
 
     def value(self, w: Array) -> float:
-        """gauge(w), computed by the user's function ``value``."""
+        """Return gauge(w) >= 0, computed by the user's function ``value``."""
         if self._value is None:
             raise TypeError(
                 f"{self._title}: gauge(w) is not known, only the oracle is; pass "
@@ -130,21 +136,34 @@ class UserNorm(Parameters, Norm):
         return float(gauge)
 
     def polar(self, scores: Scores) -> float:
-        """The polar (dual) norm max_a <a, z>, reached at the oracle's atom; 0 if none is > 0."""
+        """Return the polar (dual norm of the scores z): <a, z> for the oracle's atom a.
+
+        It is 0 if no atom has <a, z> > 0.
+        """
         return self._answer(scores)[1]
 
     def best_atom(self, scores: Scores) -> Atom:
-        """The oracle's atom a, or the empty atom if <a, z> <= 0."""
+        """Return the oracle's atom a, or the empty atom if <a, z> <= 0.
+
+        scores : z (n_features,).
+        """
         return self._answer(scores)[0]
 
     def best_columns(self, scores: Scores, count: int) -> Columns:
-        """The support of the oracle's atom, in decreasing order of magnitude."""
+        """Return the support of the oracle's atom, in decreasing order of magnitude.
+
+        ``count`` has no effect, since only one atom is known. scores : z (n_features,).
+        """
         atom = self.best_atom(scores)
         return atom.columns[np.argsort(-np.abs(atom.values), kind="stable")]
 
     def _answer(self, scores: Scores) -> tuple[Atom, float]:
-        """Return the best atom a, checked, and <a, z>; the answer for the last z is cached."""
+        """Return the oracle's best atom a for the scores z, checked, and <a, z>.
+
+        The answer for the last z is cached. The atom is empty if <a, z> <= 0.
+        """
         z = np.array(scores.full(), dtype=np.float64)
+        # Forget the earlier atoms if the norm has changed.
         key = self.oracle, self.symmetric, z.size
         if key != self._asked:
             self._asked = key
@@ -158,16 +177,23 @@ class UserNorm(Parameters, Norm):
                 atom = self._read(self.oracle(z.copy()), z.size)
                 value = float(atom.values @ z[atom.columns])
                 self._compare(atom, value, z)
+                # Keep this atom for later comparisons, within a bounded memory.
                 n_cached = max(1, min(REMEMBERED, REMEMBERED_ENTRIES // z.size))
                 self._former = [*self._former, atom][-n_cached:]
             self._last = (z, atom, value) if value > 0 else (z, empty, 0.0)
         return self._last[1:]
 
     def _read(self, answer: Any, n_features: int) -> Atom:
-        """Return the oracle's answer as an Atom; raise if it is not a finite vector (p,)."""
+        """Return the oracle's ``answer`` as an Atom; raise if it is not a finite vector.
+
+        An answer is a dense array (n_features,), a SciPy sparse vector, or a pair (indices,
+        values).
+        """
+        # Make a dense array of any of the three forms.
         dense: Any = answer
         if sparse.issparse(answer):
             dense = dense.toarray()
+            # A sparse matrix of one row or column is a vector.
             dense = dense.ravel() if 1 in dense.shape else dense
         elif isinstance(answer, tuple):
             dense = self._dense_pair(answer, n_features)
@@ -190,11 +216,15 @@ class UserNorm(Parameters, Norm):
                 f"{self._title}: the oracle's atom is {dense[wrong[0]]} at feature {wrong[0]}; "
                 "atoms must be finite"
             )
+        # An atom holds only its nonzero entries.
         columns = np.flatnonzero(dense)
         return Atom(columns, dense[columns].astype(np.float64))
 
     def _dense_pair(self, answer: tuple[Any, ...], n_features: int) -> Array:
-        """Return a pair (indices, values) as a dense array of shape (n_features,)."""
+        """Return the pair (indices, values) as a dense array of shape (n_features,).
+
+        Raises ValueError or TypeError if the indices are invalid or repeat. answer : the pair.
+        """
         parts = [np.asarray(part) for part in answer]
         if len(parts) != 2 or parts[0].ndim != 1 or parts[0].shape != parts[1].shape:
             raise ValueError(
@@ -220,9 +250,9 @@ class UserNorm(Parameters, Norm):
         return dense
 
     def _compare(self, atom: Atom, value: float, z: Array) -> None:
-        """Raise ValueError if a known atom, -a or an earlier one, is better than the oracle's.
+        """Raise ValueError if a known atom is better than the oracle's atom a, for the scores z.
 
-        value : <a, z> of the oracle's atom a.
+        Known atoms are -a and the earlier ones. value : <a, z> of the oracle's atom.
         """
         if self.symmetric and value < 0:
             raise ValueError(
@@ -230,17 +260,19 @@ class UserNorm(Parameters, Norm):
                 "return the atom of largest <a, z>, or pass symmetric=False if -a is not an atom"
             )
         for former in self._former:
-            other = float(former.values @ z[former.columns])
-            other = abs(other) if self.symmetric else other
+            known = float(former.values @ z[former.columns])
+            known = abs(known) if self.symmetric else known
+            # A difference within rounding, relative to the lengths, is accepted.
             longest = max(l2_norm(former.values), l2_norm(atom.values))
-            if other > max(value, 0.0) + BEATEN * l2_norm(z) * longest:
+            if known > max(value, 0.0) + BEATEN * l2_norm(z) * longest:
                 raise ValueError(
                     f"{self._title}: the oracle's atom has <a, z> = {value}, but an atom that "
-                    f"it returned before has {other}; it must return the best atom for every z, "
+                    f"it returned before has {known}; it must return the best atom for every z, "
                     "or the gap would prove nothing"
                 )
 
     def __getstate__(self) -> dict[str, Any]:
+        """Return the state of a copy or pickle: without earlier atoms."""
         return {**self.__dict__, "_asked": (), "_former": [], "_last": None}
 
     @property

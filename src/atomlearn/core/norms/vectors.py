@@ -23,7 +23,10 @@ def to_float64(w: NDArray[Any]) -> Array:
 
 
 def l2_norm(w: Array) -> float:
-    """Return ||w||_2 without overflow or underflow of the squares."""
+    """Return ||w||_2 without overflow or underflow of the squares.
+
+    If the sum of squares is very large or small, w is scaled by a power of two, which is exact.
+    """
     with np.errstate(over="ignore"):
         square = float(np.dot(w, w))
     if 1e-200 < square < 1e200:

@@ -21,10 +21,11 @@ ROUNDING = 1e-9
 class ZeroSum(VectorNorm):
     """gauge(w) = ||w||_1 if the coefficients sum to zero, else infinite: for compositions.
 
-    Logarithms of parts of a whole (bacteria of a sample, minerals of a rock) are known up to a
-    constant of each row, the logarithm of the whole. Coefficients that sum to zero do not see this
-    constant: the model is one of log-ratios. The atoms are (e_i - e_j) / 2, and the polar of scores
-    z is (max z - min z) / 2, so that the proof of a fit includes the constraint.
+    A composition is a set of parts of a whole, such as the bacteria of a sample. The columns are
+    logarithms of the parts, which are known up to a constant of each row (the logarithm of the
+    whole). Coefficients that sum to zero are not affected by this constant: the model is one of
+    log-ratios. The atoms are (e_i - e_j) / 2, and the polar (dual norm) of scores z is
+    (max z - min z) / 2, so that the duality gap of a fit includes the constraint.
 
     Parameters
     ----------
@@ -57,33 +58,48 @@ class ZeroSum(VectorNorm):
     bounds_coefficients = True
 
     def __init__(self, groups: Any = None) -> None:
+        """Store the compositions; ``on`` checks them for the columns of a data set."""
         self.groups = groups
 
     def on(self, n_features: int, shape: tuple[int, int] | None = None) -> ZeroSum:
-        """The same norm with its groups checked and resolved for n_features."""
+        """Return the same norm with its groups checked and resolved for n_features.
+
+        ``shape`` is used only by norms of matrices.
+        """
         sets = self._sets(n_features)
         return self if sets is self.groups else ZeroSum(sets)
 
     def with_names(self, names: Sequence[str]) -> ZeroSum:
-        """Return the same norm with names and patterns of columns replaced by their indices."""
+        """Return the same norm with names and patterns of columns replaced by indices.
+
+        names : the names of all columns, in order.
+        """
         groups = named_groups(self.groups, names, "ZeroSum")
         return self if groups is self.groups else ZeroSum(groups)
 
     def value(self, w: Array) -> float:
-        """||w||_1, or infinity where the coefficients of a composition do not sum to zero."""
+        """Return ||w||_1, or infinity if the coefficients of a composition do not sum to zero."""
         w = to_float64(w)
         size = float(np.abs(w).sum())
         sums = [w[members].sum() for members in self._compositions(w.size)]
         return size if np.abs(sums).max(initial=0.0) <= ROUNDING * size else math.inf
 
     def polar(self, scores: Scores) -> float:
-        """The maximum of (max z - min z) / 2 over compositions, and of |z_j| over other columns."""
+        """Return the polar (dual norm of the scores z).
+
+        It is the maximum of (max z - min z) / 2 over the compositions, and of |z_j| over other
+        columns.
+        """
         z = scores.full()
         halves = [0.5 * float(np.ptp(z[members])) for members in self._compositions(z.size)]
         return max([*halves, float(np.abs(z[self._unlisted_columns(z.size)]).max(initial=0.0))])
 
     def polar_of_sizes(self, sizes: Scores) -> float:
-        """The mean of the two largest sizes of a composition, whose signs may differ."""
+        """Return the largest polar (dual norm) of scores whose magnitudes are at most ``sizes``.
+
+        In a composition it is the mean of the two largest sizes, whose scores may have opposite
+        signs.
+        """
         z = sizes.full()
         halves = [
             0.5 * float(np.sort(z[m])[-2:].sum()) for m in self._compositions(z.size) if m.size > 1
@@ -91,8 +107,13 @@ class ZeroSum(VectorNorm):
         return max([*halves, float(z[self._unlisted_columns(z.size)].max(initial=0.0))])
 
     def best_columns(self, scores: Scores, count: int) -> Columns:
-        """The columns of the largest and of the smallest scores, best pair first."""
+        """Return the columns of the largest and of the smallest scores, the best pair first.
+
+        About ``count`` columns are returned, but at least one pair.
+        """
         z = scores.full()
+        # Entries (z_i - z_j, i, j): the largest and the smallest score of a composition, then the
+        # second of each, and so on.
         pairs = []
         for members in self._compositions(z.size):
             order = members[np.argsort(-z[members], kind="stable")]
@@ -100,14 +121,20 @@ class ZeroSum(VectorNorm):
             first = order[:count_of_pairs]
             last = order[::-1][:count_of_pairs]
             pairs += list(zip(z[first] - z[last], first, last, strict=True))
+        # The atom of a pair gives (z_i - z_j) / 2, and that of a single column |z_j|: the factor 2.
         pairs += [(2.0 * abs(z[j]), j, j) for j in self._unlisted_columns(z.size)]
         pairs.sort(key=lambda pair: -pair[0])
         chosen = [pair for pair in pairs[: max(count, 1)] if pair[0] > 0]
+        # Distinct columns, in the order of the pairs.
         columns = np.array([j for _, *both in chosen for j in both], dtype=np.int64)
         return columns[np.sort(np.unique(columns, return_index=True)[1])][: max(count, 2)]
 
     def best_atom(self, scores: Scores) -> Atom:
-        """(e_i - e_j) / 2 of the best pair, or a signed unit vector."""
+        """Return the best atom (vector a of norm 1 with the largest <a, z>) for the scores z.
+
+        It is (e_i - e_j) / 2 for the best pair, or a signed unit vector if the best column is in no
+        composition.
+        """
         columns = self.best_columns(scores, 1)
         values = scores.at(columns)
         if columns.size < 2:
@@ -115,19 +142,28 @@ class ZeroSum(VectorNorm):
         return Atom(columns, np.copysign(0.5, values - values.mean()))
 
     def restrict(self, columns: Columns, n_features: int) -> ZeroSum:
-        """The same norm on these columns, which sum to zero within each composition."""
+        """Return the same norm on ``columns``, which sum to zero within each composition.
+
+        n_features : the number of all columns.
+        """
         position = np.full(n_features, -1, dtype=np.int64)
         position[columns] = np.arange(columns.size)
-        parts = [position[members] for members in self._compositions(n_features)]
-        lists = [kept for part in parts if (kept := part[part >= 0]).size]
+        # The new numbers of the kept columns of each composition; empty compositions are dropped.
+        new_numbers = [position[members] for members in self._compositions(n_features)]
+        lists = [kept for part in new_numbers if (kept := part[part >= 0]).size]
         return ZeroSum(membership_of(lists, columns.size, "ZeroSum"))
 
     def _penalized(self, v: Array, step: float) -> ProxPoint:
-        """Soft thresholding after a shift of each composition, so that it sums to zero."""
+        """Return argmin_x 1/2 ||x - v||^2 + step * ||x||_1 for v (n,), with sums of zero.
+
+        It is soft thresholding, after a shift of each composition that makes the result sum to
+        zero.
+        """
         x = np.sign(v) * np.maximum(np.abs(v) - step, 0.0)
         listed = self._compositions(v.size)
         for members in listed:
             x[members] = balanced(v[members], step)
+        # The Jacobian projects the active entries of each composition on sum zero.
         factors = np.zeros((v.size, len(listed)))
         for column, members in enumerate(listed):
             active = members[x[members] != 0]
@@ -137,7 +173,11 @@ class ZeroSum(VectorNorm):
         return ProxPoint(x, float(np.abs(x).sum()), lambda: jacobian)
 
     def _sets(self, n_features: int) -> Membership:
-        """Return the compositions: disjoint sets of columns; one set of all columns by default."""
+        """Return the compositions, disjoint sets of columns; one set of all columns by default.
+
+        Each column in no composition is a set of one, after the listed sets. n_features : the
+        number of all columns.
+        """
         if self.groups is None:
             return membership_of([np.arange(n_features)], n_features, "ZeroSum")
         sets = membership_of(self.groups, n_features, "ZeroSum")
@@ -150,21 +190,28 @@ class ZeroSum(VectorNorm):
         return sets
 
     def _compositions(self, n_features: int) -> list[Columns]:
-        """Return the columns of each composition."""
+        """Return the columns of each composition.
+
+        n_features : the number of all columns.
+        """
         sets = self._sets(n_features)
         return np.split(sets.members, sets.starts[1:-1])[: sets.n_listed]
 
     def _unlisted_columns(self, n_features: int) -> Columns:
-        """Return the columns of no composition."""
+        """Return the columns that are in no composition.
+
+        n_features : the number of all columns.
+        """
         sets = self._sets(n_features)
         return sets.members[sets.starts[sets.n_listed] :]
 
 
 def balanced(v: Array, step: float) -> Array:
-    """Return argmin 1/2 ||x - v||^2 + step * ||x||_1 over x of sum zero, in O(n log n).
+    """Return argmin 1/2 ||x - v||^2 + step * ||x||_1 over x (n,) of sum zero, in O(n log n).
 
-    x is the soft thresholding of v - shift, whose sum falls with the shift and is linear between
-    the numbers v_i - step and v_i + step.
+    x is the soft thresholding of v - shift at ``step``. Its sum falls with the shift, and is linear
+    between the numbers v_i - step and v_i + step. So the shift is found by a search among these
+    numbers, and interpolation.
     """
     surplus = float(v.sum())
     if step == 0.0:
@@ -172,10 +219,11 @@ def balanced(v: Array, step: float) -> Array:
         return v.copy() if fits else v - surplus / v.size
     ordered = np.sort(v)
     sums = np.concatenate([[0.0], np.cumsum(ordered)])
+    # The shifts at which the sum of the result changes its slope.
     ends = np.sort(np.concatenate([ordered - step, ordered + step]))
 
     def total(shift: Array) -> Array:
-        """Return the sum of S(v - shift, step) over all entries; S is soft thresholding."""
+        """Return the sum of S(v - shift, step) for each shift; S is soft thresholding."""
         n_above = np.searchsorted(ordered, shift + step, side="right")
         n_below = np.searchsorted(ordered, shift - step, side="left")
         upper = sums[-1] - sums[n_above] - (v.size - n_above) * (shift + step)
@@ -184,9 +232,10 @@ def balanced(v: Array, step: float) -> Array:
 
     at_ends = total(ends)
     position = int(np.clip(np.searchsorted(-at_ends, 0.0, side="left"), 1, ends.size - 1))
-    slope_before = at_ends[position - 1]
+    # The sum is linear between these two ends, and zero at a share of the way.
+    left = at_ends[position - 1]
     right = at_ends[position]
-    share = slope_before / (slope_before - right) if slope_before > right else 0.0
+    share = left / (left - right) if left > right else 0.0
     shift = ends[position - 1] + share * (ends[position] - ends[position - 1])
     shifted = v - shift
     x = np.sign(shifted) * np.maximum(np.abs(shifted) - step, 0.0)
