@@ -99,6 +99,7 @@ class OnDevice(Design):
     """
 
     def __init__(self, X: Any, *, precision: str = "auto") -> None:
+        # A tensor that a design has checked already is not checked again.
         tensor = X if isinstance(X, HeldTensor) else _checked_tensor(X)
         if precision not in ("auto", "float32", "float64"):
             raise ValueError(f"precision must be 'auto', 'float32' or 'float64', got {precision!r}")
@@ -115,6 +116,7 @@ class OnDevice(Design):
             refuse_not_finite(self)
 
     def __repr__(self) -> str:
+        """Return a text with shape, type and device."""
         kind = "sparse " if self.traits.is_sparse else ""
         return f"OnDevice({self.shape}, {kind}{self.dtype}, {self.device})"
 
@@ -129,14 +131,18 @@ class OnDevice(Design):
         return device_of(self.tensor.sample)
 
     def scores(self, v: Array) -> Scores:
-        """Return X'v in float64, or in float32 with the scores that are used recomputed."""
+        """Return the scores X'v for v (n_samples,).
+
+        In precision "float64" they are computed at once. In "float32" the largest ones are found in
+        float32 when they are requested, and recomputed in float64.
+        """
         v = np.asarray(v, dtype=np.float64)
         if self.precision == "float64":
             return ArrayScores(self.exact_scores(v))
         return RecheckedScores(self, v)
 
     def scores_many(self, V: Array) -> Sequence[Scores]:
-        """Return the scores X'v for each column v of V."""
+        """Return the scores X'v in float64 for each column v of V, (n_samples, m), in one pass."""
         return [ArrayScores(z) for z in np.ascontiguousarray(self.exact_scores(V).T)]
 
     def exact_scores(self, v: Array, columns: Columns | None = None) -> Array:
@@ -150,15 +156,16 @@ class OnDevice(Design):
     def candidates(self, single: tuple[Any, Any], count: int) -> Columns:
         """Return the columns that may have one of the ``count`` largest absolute scores.
 
-        ``single`` has the float32 scores and their error bounds, from ``single_scores``.
+        ``single`` has the float32 scores z and their error bounds e, from ``single_scores``. Column
+        j is a candidate if abs(z_j) + e_j is at least the ``count``-th largest abs(z_i) - e_i.
         """
         xp = namespace(single[0])
         magnitude = xp.abs(single[0])
         error = single[1]
         # At least ``count`` columns have scores of this size or more, whatever their errors. A
         # column whose upper bound is smaller is not among the largest.
-        bar = kth_largest(magnitude - error, count)
-        return np.array(to_host(xp.nonzero(magnitude + error >= bar)[0]), dtype=np.int64)
+        threshold = kth_largest(magnitude - error, count)
+        return np.array(to_host(xp.nonzero(magnitude + error >= threshold)[0]), dtype=np.int64)
 
     def single_scores(self, v: Array) -> tuple[Any, Any]:
         """Return X'v summed in float32, and a bound on the error of each score, on the device."""
@@ -169,8 +176,8 @@ class OnDevice(Design):
             raise ValueError("v holds NaN or infinity: check the data and the predictions")
         scaled = v / unit
         z = self.tensor.single(scaled.astype(np.float32))
-        slack, least = self._errors(SingleRounding.of(z))
-        error = slack * float(np.linalg.norm(scaled)) + least
+        relative, underflow = self._errors(SingleRounding.of(z))
+        error = relative * float(np.linalg.norm(scaled)) + underflow
         # An overflowed sum contains no information, so its column is always a candidate.
         is_finite = xp.isfinite(z)
         z = xp.where(is_finite, z, xp.zeros_like(z))
@@ -192,22 +199,31 @@ class OnDevice(Design):
     def _errors(self, rounding: SingleRounding) -> tuple[Any, Any]:
         """Return tensors s and t (n_features,) that bound rounding errors of float32 scores.
 
-        The error of x_j'v from ``HeldTensor.single`` is at most s_j ||v|| + t_j; t_j bounds
-        underflow.
+        The error of x_j'v from ``HeldTensor.single`` is at most s_j ||v|| + t_j, for entries of v
+        up to 1. With m_j terms of each float32 sum, n_j terms in all, and the bounds ``rounding``
+        of the device, s_j = relative(m_j) ||x_j|| and t_j = (sqrt(n_j) ||x_j|| + 4 n_j) safety
+        tiny, which bounds underflow.
         """
         if self._lengths is None:
             self._lengths = to_device_of(self.tensor.sample, np.sqrt(self.squared_norms()))
         terms, all_terms = self.tensor.terms()
         # Entries, products and sums below the smallest normal float32 may become zero.
         absolute = rounding.safety * rounding.tiny
-        least = (all_terms**0.5 * self._lengths + 4.0 * all_terms) * absolute
-        return rounding.relative(terms) * self._lengths, least
+        underflow = (all_terms**0.5 * self._lengths + 4.0 * all_terms) * absolute
+        return rounding.relative(terms) * self._lengths, underflow
 
 
 class RecheckedScores(Scores):
     """Scores z = X'v whose largest entries are found in float32 and recomputed in float64.
 
     Entries computed in float64 are cached, so that later calls return the same values.
+
+    Parameters
+    ----------
+    design : OnDevice
+        The design that computes scores of X.
+    v : (n_samples,) array
+        The vector, which is copied.
     """
 
     def __init__(self, design: OnDevice, v: Array) -> None:
@@ -219,7 +235,10 @@ class RecheckedScores(Scores):
         self.n_columns = self._design.shape[1]
 
     def top(self, count: int) -> tuple[Columns, Array]:
-        """Return the largest scores: candidates by float32 sums, recomputed in float64."""
+        """Return the numbers and scores of the ``count`` columns of largest absolute score.
+
+        Float32 sums give the candidates; their scores are recomputed in float64.
+        """
         count = max(0, min(int(count), self.n_columns))
         if self._known.all():
             return ArrayScores(self._exact).top(count)
@@ -231,7 +250,7 @@ class RecheckedScores(Scores):
         return largest(columns, self.at(columns), count)
 
     def at(self, columns: Columns) -> Array:
-        """Return these scores in float64, each computed at its first use."""
+        """Return the scores of these columns in float64, each computed at its first use."""
         columns = np.asarray(columns, dtype=np.int64)
         unknown = np.unique(columns[~self._known[columns]])
         if unknown.size:
@@ -250,8 +269,8 @@ class RecheckedScores(Scores):
 
 
 def _checked_tensor(X: Any) -> HeldTensor:
-    """Wrap a dense or sparse tensor after checks of its shape, type and layout."""
-    namespace(X)
+    """Wrap a dense or sparse tensor after checks of its library, shape, type and layout."""
+    namespace(X)  # raises TypeError for objects that are no tensors
     check_shape(tuple(X.shape), X)
     sparse = is_sparse_tensor(X)
     if sparse:
@@ -261,7 +280,10 @@ def _checked_tensor(X: Any) -> HeldTensor:
 
 
 def in_place_or_on_device(X: Any) -> Any:
-    """Return a tensor in host memory as a NumPy or SciPy view without a copy, else ``OnDevice``."""
+    """Return a tensor as a NumPy or SciPy view without a copy if possible, else as ``OnDevice``.
+
+    A view is possible if the tensor is in the memory of the processor.
+    """
     view = host_sparse(X) if is_sparse_tensor(X) else host_view(X)
     return OnDevice(X) if view is None else view
 
@@ -275,9 +297,13 @@ def refuse_foreign(X: Any) -> Any:
 
 
 def _check_double(X: Any) -> None:
-    """Refuse devices without float64, which every certificate needs."""
+    """Refuse the tensor X if its device lacks float64.
+
+    Every certificate (the numbers that prove how good a fit is) needs float64.
+    """
     xp = namespace(X)
     device = device_of(X)
+    # Some libraries make another type than float64 without an error, so the result is compared.
     try:
         dtype = str(xp.zeros(1, dtype=xp.float64, device=device).dtype)
     except (TypeError, RuntimeError, ValueError) as error:
