@@ -60,6 +60,7 @@ class Workplace:
         if self.folder.is_symlink():
             raise ValueError(f"{self.folder} is a link, where work would be lost; remove it")
         self.folder.mkdir(exist_ok=True)
+        # The system removes the lock when the process ends, however it ends.
         self._lock = os.open(self.folder, os.O_RDONLY)
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -80,7 +81,8 @@ class Workplace:
     ) -> None:
         """Unlock the folder; remove it first if its files cannot serve a second attempt.
 
-        The arguments are those of Python's context managers; ``error`` is None after a success.
+        The arguments ``kind`` (class), ``error`` and ``trace`` are those of Python's context
+        managers: the error that ended the block, or None.
         """
         # A ValueError is a fault of the data and would occur again, so the files are deleted.
         # They are also deleted after any error before the first commit: there is no work to keep.

@@ -115,8 +115,9 @@ def convert_as(
 ) -> Conversion:
     """Write the column store of a data file; ``convert`` with all choices of reading.
 
-    ``reading`` has the choices of how the file is read (target, missing values, names). The other
-    arguments and the result are those of ``convert``. The command line calls this function.
+    ``reading`` has the choices of how the file is read (target, missing values, names). The
+    arguments ``source``, ``out``, ``dtype`` and ``memory`` and the result are those of ``convert``.
+    The command line calls this function.
     """
     file = Path(source)
     folder = Path(out)
@@ -175,8 +176,8 @@ def _open_source(
 ) -> tuple[RowSource | ColumnSource, Sequence[str]]:
     """Return the data of a file as a source that is read in pieces, and remarks on reading it.
 
-    Tables are encoded column by column. Other files are read whole if ``reading`` has a choice that
-    changes values or their order, and else in pieces.
+    ``file_format`` is the format of ``file``. Tables are encoded column by column. Other files are
+    read whole if ``reading`` has a choice that changes values or their order, and else in pieces.
     """
     if file_format.cells is not None:
         return table_columns(file_format, file, reading)
@@ -219,6 +220,7 @@ def _kind(source: RowSource | ColumnSource, dtype: str) -> str:
         raise ValueError("two-bit genotypes are dense: convert a dense file, or choose int8")
     if dtype != "auto":
         return dtype
+    # "auto": float types and bytes are kept; integers become float32 if it holds all of them.
     source_dtype = source.about.dtype
     if source_dtype.kind == "f" and source_dtype.itemsize <= 8:
         return str(source_dtype.newbyteorder("=").name)
@@ -238,6 +240,7 @@ def _copy(source: ColumnSource, work: Workplace, kind: str, memory: int, name: s
     for start, stop in pairwise(source.widths(max(memory // PIECES, 1)).tolist()):
         group = source.columns(start, stop)
         if source.about.sparse:
+            # Entries need their row and column, which messages about unfit values give.
             group.sum_duplicates()
             columns = np.repeat(np.arange(start, stop), np.diff(group.indptr))
             values = encode_values(group.data, kind, group.indices, columns)
@@ -255,7 +258,9 @@ def _copy(source: ColumnSource, work: Workplace, kind: str, memory: int, name: s
 def _transpose(source: RowSource, work: Workplace, kind: str, memory: int, name: str) -> Manifest:
     """Write a row-major source to the store by external transposition, see ``Transposition``.
 
-    The arguments and the result are those of ``_copy``.
+    ``work`` is the folder of the conversion, ``kind`` the type of the stored values, ``memory`` the
+    number of bytes to use, and ``name`` the file name of the source. Returns the manifest of the
+    store.
     """
     # First pass: all rows go to temporary files.
     rows = Transposition(work, source, kind, memory)

@@ -99,7 +99,7 @@ class Transposition:
         return X
 
     def _spill(self, pieces: list[RowPiece]) -> None:
-        """Write rows as one block to temporary files, then record the block in the journal.
+        """Write the rows in ``pieces`` as one block to files, then record it in the journal.
 
         A sparse block is written as three arrays in the order of columns: the column, the row and
         the value of each entry. Targets, if the rows have them, are one more array.

@@ -25,8 +25,8 @@ from atomlearn.storage.store.store_file import READING
 class StoreWriter:
     """Writes the files of a column store, from the first column to the last.
 
-    Columns are written in chunks, each with a checksum of its own; a pass over the store reads
-    whole chunks.
+    Columns are written in chunks. Each chunk has a checksum; a pass over the store reads whole
+    chunks.
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ class StoreWriter:
         return self.n_samples * np.dtype(self.kind).itemsize
 
     def dense(self, X: NDArray[Any]) -> None:
-        """Append columns (n_samples, m) in the type of the store (int8 for genotypes)."""
+        """Append the columns X (n_samples, m), in the type of the store (int8 for genotypes)."""
         if self.kind == "genotype":
             self.packed(pack(X))
             return
@@ -89,7 +89,11 @@ class StoreWriter:
                 self._counts.append(counts)
 
     def entries(self, values: NDArray[Any], rows: NDArray[Any], starts: NDArray[np.int64]) -> None:
-        """Append m sparse columns in CSC layout: values, row numbers, column pointers (m + 1,)."""
+        """Append m sparse columns in CSC layout.
+
+        ``values`` and ``rows`` (row numbers) are those of the stored entries, and ``starts``
+        (m + 1,) are the column pointers.
+        """
         target = max(1, READING.chunk_bytes // (values.itemsize + self.row_dtype.itemsize))
         self._counts.append(np.diff(starts))
         for first, end in pairwise(cuts_of_entries(starts, 0, target).tolist()):
@@ -140,10 +144,12 @@ class StoreWriter:
         for file in self._files:
             with file.open("rb") as stream:
                 os.fsync(stream.fileno())
+        # The content of each small file, by its name; all numbers are little-endian.
         small: dict[str, bytes | memoryview] = {}
         sums = np.array(self._checksums, dtype="<u4").T.tobytes()
         small[store.CHUNKS] = np.array(self._ends, dtype="<i8").tobytes() + sums
         nonzeros = 0
+        # Sparse columns: their counts of entries add up to column pointers.
         if self.sparse:
             starts = np.cumsum(np.concatenate([[0], *self._counts]), dtype="<i8")
             small[store.STARTS], nonzeros = starts.data, int(starts[-1])

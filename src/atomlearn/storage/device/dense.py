@@ -93,7 +93,10 @@ class DenseTensor(HeldTensor):
         return np.concatenate(parts)
 
     def gather(self, columns: Columns) -> Block:
-        """Return the columns as a dense block on the processor."""
+        """Return the columns with these numbers as a dense block (columns in memory) on the host.
+
+        The host is the processor, whose solvers use the block.
+        """
         if not columns.size:
             return DenseBlock(np.zeros((self.shape[0], 0), dtype=self.dtype))
         return DenseBlock(to_host(self._take(columns)))

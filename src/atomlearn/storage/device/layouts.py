@@ -8,7 +8,7 @@ import scipy.sparse as sp
 
 
 def host_sparse(X: Any) -> Any | None:
-    """Return a sparse tensor as a SciPy array that shares its memory; None if impossible.
+    """Return the sparse tensor X as a SciPy array that shares its memory; None if impossible.
 
     It is impossible for tensors on other devices than the processor, for tensors without two axes,
     and for types that NumPy lacks. The indices of CSR and CSC are not checked here; ``as_design``
@@ -35,7 +35,7 @@ def host_sparse(X: Any) -> Any | None:
 
 
 def check_layout(X: Any) -> None:
-    """Refuse sparse layouts other than COO, CSR and CSC, and entries that are vectors."""
+    """Refuse a sparse tensor X in a layout other than COO, CSR and CSC, or with vector entries."""
     kind = _layout(X)
     if kind not in ("coo", "csr", "csc") or X.dense_dim():
         obstacle = (
@@ -48,20 +48,20 @@ def check_layout(X: Any) -> None:
 
 
 def _layout(X: Any) -> str:
-    """Return the layout of a sparse tensor: "csr", "csc", "coo" or another name of PyTorch."""
+    """Return the layout of the sparse tensor X: "csr", "csc", "coo" or another PyTorch name."""
     name = str(X.layout).rpartition(".")[2]
     return name.removeprefix("sparse_")
 
 
 def _parts(X: Any) -> tuple[Any, Any, Any]:
-    """Return the three arrays of a CSR or CSC tensor: starts (pointers), indices and values."""
+    """Return the three arrays of a CSR or CSC tensor X: starts (pointers), indices and values."""
     if _layout(X) == "csr":
         return X.crow_indices(), X.col_indices(), X.values()
     return X.ccol_indices(), X.row_indices(), X.values()
 
 
 def by_columns(X: Any) -> tuple[Any, Any, Any]:
-    """Return the CSC arrays (values, row indices, column pointers) of any sparse tensor.
+    """Return the CSC arrays (values, row indices, column pointers) of any sparse tensor X.
 
     The rows of each column increase and are distinct: repeated entries of COO are added up. A CSC
     tensor is not copied. PyTorch checks all indices first.
@@ -78,7 +78,7 @@ def by_columns(X: Any) -> tuple[Any, Any, Any]:
 
 
 def _checked(X: Any) -> Any:
-    """Return a tensor of the same memory, whose indices PyTorch has checked; refuse broken ones."""
+    """Return the sparse tensor X, with the same memory, after PyTorch checked all its indices."""
     torch = torch_module()
     try:
         if _layout(X) == "coo":

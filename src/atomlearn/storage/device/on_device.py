@@ -185,14 +185,14 @@ class OnDevice(Design):
         return z * unit, error * unit
 
     def predict(self, weights: Array) -> Array:
-        """Return the product X w (n_samples,), summed in float64 on the device in one pass."""
+        """Return X w (n_samples,) for w = ``weights``, in float64 on the device, in one pass."""
         weights = one_weight_each(weights, self.shape[1])
         if not weights.any():
             return np.zeros(self.shape[0])
         return self.tensor.predict(weights)
 
     def gather(self, columns: Columns) -> Block:
-        """Return these columns as a block."""
+        """Return the columns with these numbers as a block (columns in the processor's memory)."""
         columns = existing_columns(columns, self.shape[1])
         return self.tensor.gather(columns)
 
@@ -269,7 +269,7 @@ class RecheckedScores(Scores):
 
 
 def _checked_tensor(X: Any) -> HeldTensor:
-    """Wrap a dense or sparse tensor after checks of its library, shape, type and layout."""
+    """Return the tensor X, wrapped, after checks of its library, shape, type and layout."""
     namespace(X)  # raises TypeError for objects that are no tensors
     check_shape(tuple(X.shape), X)
     sparse = is_sparse_tensor(X)
@@ -280,7 +280,7 @@ def _checked_tensor(X: Any) -> HeldTensor:
 
 
 def in_place_or_on_device(X: Any) -> Any:
-    """Return a tensor as a NumPy or SciPy view without a copy if possible, else as ``OnDevice``.
+    """Return the tensor X as a NumPy or SciPy view if possible, else as ``OnDevice``.
 
     A view is possible if the tensor is in the memory of the processor.
     """
@@ -289,7 +289,7 @@ def in_place_or_on_device(X: Any) -> Any:
 
 
 def refuse_foreign(X: Any) -> Any:
-    """Raise an error with a remedy for a sparse array of CuPy or JAX."""
+    """Raise TypeError with a remedy for X, a sparse array of CuPy or JAX."""
     raise TypeError(
         f"X is a sparse array of {type(X).__module__.partition('.')[0]}, which is not read; "
         "pass a sparse tensor of PyTorch, which shares the device's memory, or a SciPy array"

@@ -49,7 +49,7 @@ class SparseTensor(HeldTensor):
 
     @classmethod
     def of(cls, X: Any) -> SparseTensor:
-        """Return a sparse tensor of any layout of PyTorch, checked and stored by columns."""
+        """Return X, a sparse tensor of PyTorch in any layout, checked and stored by columns."""
         shape = int(X.shape[0]), int(X.shape[1])
         return cls(*by_columns(X.detach()), shape)
 
@@ -104,7 +104,10 @@ class SparseTensor(HeldTensor):
         return to_host(total)
 
     def gather(self, columns: Columns) -> Block:
-        """Return the columns as a block on the processor: dense if X is dense enough."""
+        """Return the columns with these numbers as a block (columns in the processor's memory).
+
+        The block is dense if X is nearly dense, else sparse.
+        """
         positions, lengths = self._places(columns)
         data = to_host(self.sample[positions]).astype(np.float64)
         rows = np.array(to_host(self._rows[positions]))
@@ -211,7 +214,10 @@ def _sums(values: Any, rows: Any, starts: Any, v: Any) -> Any:
 
 
 def _compressed(starts: Any, indices: Any, values: Any, size: tuple[int, int]) -> Any:
-    """Return a CSR tensor of shape ``size``, without PyTorch's check of its arrays."""
+    """Return a CSR tensor of shape ``size`` from its arrays, without PyTorch's check of them.
+
+    ``starts`` are the row pointers; ``indices`` and ``values`` are those of the stored entries.
+    """
     return torch_module().sparse_csr_tensor(
         starts, indices, values, size=size, check_invariants=False
     )

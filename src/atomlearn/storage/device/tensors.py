@@ -148,7 +148,10 @@ class HeldTensor(ABC):
 
     @abstractmethod
     def gather(self, columns: Columns) -> Block:
-        """Return these columns, which exist, as a block on the processor."""
+        """Return the columns with these numbers as a block (columns in the processor's memory).
+
+        The caller has checked that the columns exist.
+        """
 
     @abstractmethod
     def columns(self, lo: int, hi: int) -> Any:
@@ -188,7 +191,7 @@ def as_written(tensor: Any) -> AbstractContextManager[Any]:
 
 
 def kth_largest(values: Any, k: int) -> float:
-    """Return the k-th largest entry of a one-dimensional tensor of at least k entries.
+    """Return the k-th largest entry of ``values``, a tensor (m,) with m >= k.
 
     The array API has no selection: NumPy and PyTorch use their own, other libraries sort.
     """
@@ -202,7 +205,7 @@ def kth_largest(values: Any, k: int) -> float:
 
 
 def is_sparse_tensor(X: Any) -> bool:
-    """Return whether a tensor is a sparse one of PyTorch, in any layout."""
+    """Return whether the tensor X is a sparse one of PyTorch, in any layout."""
     return "sparse" in str(getattr(X, "layout", ""))
 
 

@@ -242,10 +242,11 @@ def symbols_of(
 
 
 def cell_file(path: Path) -> CellFile:
-    """Return the open file; its content decides whether it is AnnData or of 10x Genomics."""
+    """Open the file or Zarr folder ``path``; its content says if it is AnnData or 10x Genomics."""
     root: Node = open_zarr(path) if is_zarr(path) else open_hdf(path)
     if root.has("obs") and root.has("var"):
         return AnnDataFile(root)
+    # The matrix of 10x Genomics is the group with barcodes; old files have one for each genome.
     groups = [name for name in root.names() if root.member(name).is_group]
     matrices = [name for name in groups if root.member(name).has("barcodes")]
     if len(matrices) == 1:
@@ -262,7 +263,7 @@ def cell_file(path: Path) -> CellFile:
 
 
 def open_cells(path: Path, request: Request) -> Stored:
-    """Return a matrix of a file of cells as a source that is read in pieces.
+    """Return a matrix of the file of cells ``path`` as a source that is read in pieces.
 
     The ``request`` names the layer (None: X) and the target: a column of obs, or an .npy file. The
     matrix is dense, CSR or CSC.
@@ -281,12 +282,12 @@ def open_cells(path: Path, request: Request) -> Stored:
 
 
 def read_cells(path: Path) -> Any:
-    """Return X of a file of cells in memory, dense or sparse, in the type of the file."""
+    """Return X of the file of cells ``path`` in memory, dense or sparse, in its stored type."""
     return open_cells(path, Request()).whole()[0]
 
 
 def names_of_cells(path: Path) -> list[str]:
-    """Return the names of the columns of X, without its values."""
+    """Return the names of the columns of X in the file of cells ``path``; X is not read."""
     return cell_file(path).names()
 
 

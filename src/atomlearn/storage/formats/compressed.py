@@ -108,7 +108,7 @@ def open_text(path: Path, encoding: str = "utf-8-sig", errors: str = "strict") -
 
 
 def open_bytes(path: Path) -> BinaryIO:
-    """Open a file for reading its bytes after decompression; ``seek`` counts these bytes."""
+    """Return a stream of the bytes of a file after decompression; ``seek`` counts these bytes."""
     opener = _OPENERS.get(path.suffix.lower())
     if opener is None:
         return path.open("rb")

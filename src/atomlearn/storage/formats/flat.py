@@ -81,6 +81,7 @@ class SparseLines:
     def __init__(
         self, path: Path, data: Any, indices: Any, indptr: NDArray[Any], shape: tuple[int, int]
     ) -> None:
+        # A wrong shape or length could take all memory, or read outside of the arrays.
         stored = int(indices.size)
         sparse_size(path, shape, stored, max(shape))
         has_integers = indptr.dtype.kind in "iu" and indices.dtype.kind in "iu"
@@ -100,7 +101,7 @@ class SparseLines:
         self.indptr = indptr.astype(np.int64)
         self.shape = shape
         self.dtype = data.dtype
-        self._all_one = data.size == 1 and stored != 1
+        self._is_constant = data.size == 1 and stored != 1
 
     def part(self, start: int, stop: int) -> Any:
         """Return the lines start, ..., stop - 1 as the rows of a CSR array, checked by SciPy."""
@@ -108,10 +109,11 @@ class SparseLines:
         begin = int(pointers[0])
         end = int(pointers[-1])
         indices = self.indices.read(begin, end).astype(np.int64)
-        if self._all_one:
+        if self._is_constant:
             data = self.data.read(0, 1).repeat(indices.size)
         else:
             data = self.data.read(begin, end)
+        # SciPy checks the indices of every part, because kernels index memory with them.
         with understood(self.path, "sparse matrix"):
             shape = stop - start, self.shape[1]
             matrix = sp.csr_array((data, indices, pointers - begin), shape=shape)
@@ -248,13 +250,16 @@ def sparse_source(
 
 
 def open_npy(path: Path, request: Request) -> Stored:
-    """Return the source of an .npy file; the target of the ``request`` is another .npy file."""
+    """Return the source (data that are read in pieces) of an .npy file.
+
+    The target of the ``request`` is another .npy file, or None.
+    """
     y = None if request.target is None else target_from_file(request.target, path)
     return dense_source(FlatArray(path), None, y)
 
 
 def open_npz(path: Path, request: Request) -> Stored:
-    """Return the source of an .npz file.
+    """Return the source (data that are read in pieces) of an .npz file.
 
     A dense X has the key ``X``. A sparse X has the keys ``data, indices, indptr, shape`` of a CSR
     matrix, or of the layout under the key ``format``, as ``scipy.sparse.save_npz`` writes it. A

@@ -249,7 +249,10 @@ class Format:
         return table
 
     def _collected(self, path: Path, request: Request) -> DataTable:
-        """Return the table of a format that has only a stream: all its pieces, joined."""
+        """Return all data of a file as a table, for a format that has only a stream.
+
+        ``path`` and ``request`` are those of ``table``; all pieces of the stream are joined.
+        """
         assert self.stream is not None
         source = self.stream(path, request)
         X, y = source.whole()
@@ -258,9 +261,10 @@ class Format:
         return DataTable(X, y, Schema(X.shape[1], names), target, str(path))
 
     def source(self, path: Path, request: Request) -> RowSource | ColumnSource:
-        """Return the data of the file in pieces, or from memory if the format has no stream.
+        """Return the data of the file, read as the ``request`` says, as a source of pieces.
 
-        For formats with ``cells``, call ``table_columns`` instead.
+        Without a stream, the file is read whole. For formats with ``cells``, call ``table_columns``
+        instead.
         """
         if self.stream is not None:
             return self.stream(path, request)

@@ -118,7 +118,7 @@ class HdfNode(Node):
         return HdfNode(self.path, item)
 
     def attribute(self, name: str, default: Any = None) -> Any:
-        """Return an attribute of the node, or ``default`` if it has none."""
+        """Return the attribute ``name`` (metadata) of the node, or ``default`` if it has none."""
         with understood(self.path, _KIND):
             return self._item.attrs.get(name, default)
 

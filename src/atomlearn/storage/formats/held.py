@@ -51,11 +51,12 @@ LIMITS = FileLimits()
 
 @contextmanager
 def understood(path: object, what: str, remedy: str = "") -> Iterator[None]:
-    """Raise ValueError "PATH is not a readable WHAT: ..." if a parser in this block fails.
+    """Raise ValueError "PATH is not a readable WHAT: ..." if the body of this ``with`` fails.
 
     Use it only around calls of other packages' parsers, so that a fault of this package is not
     reported as a fault of the file. Parsers may raise any error; their memory is limited to the
-    free memory. ``remedy`` is the end of the message.
+    free memory. ``path`` and ``what`` name the file and its kind, and ``remedy`` is the end of the
+    message.
     """
     try:
         with enough(path), memory_capped():
@@ -75,10 +76,10 @@ _MOST: ContextVar[float | None] = ContextVar("most", default=None)
 
 @contextlib.contextmanager
 def within(memory_limit: int | None) -> Iterator[None]:
-    """Limit the memory that all readers together may take in this block.
+    """Limit the memory that all readers together may take in the body of this ``with``.
 
-    ``memory_limit`` is in bytes, in addition to the memory in use; None keeps the limit of the
-    block around this one.
+    ``memory_limit`` is in bytes, in addition to the memory in use; None keeps the limit that is
+    already set.
     """
     previous = _MOST.get()
     try:  # try begins before anything is set, because Ctrl-C may interrupt between any two lines
@@ -101,9 +102,10 @@ def is_large(n_bytes: int) -> bool:
 
 
 def room(shape: tuple[int, int], in_file: bool | None = None) -> NDArray[np.float64]:
-    """Return an uninitialized Fortran-order array; a large one is a memory-mapped temporary file.
+    """Return an uninitialized float64 array of this shape, in Fortran order.
 
-    ``in_file`` True puts it in a file, False in memory; None chooses by the free memory.
+    A large one is a memory-mapped temporary file. ``in_file`` True puts it in a file, False in
+    memory; None chooses by the free memory.
     """
     n_bytes = 8 * math.prod(shape)
     if not (is_large(n_bytes) if in_file is None else in_file):
@@ -118,7 +120,7 @@ def room(shape: tuple[int, int], in_file: bool | None = None) -> NDArray[np.floa
 
 @contextlib.contextmanager
 def enough(path: object) -> Iterator[None]:
-    """Raise ValueError with a remedy, about the file ``path``, if memory runs out in this block."""
+    """Raise ValueError about the file ``path`` if memory runs out in the body of this ``with``."""
     try:
         yield
     except MemoryError as error:
@@ -135,6 +137,7 @@ def free_memory() -> float:
     group (container), the rest of the limits of the process (``ulimit``), and the rest of the limit
     of ``within``. A limit that cannot be read is ignored.
     """
+    # The machine: a line such as "MemAvailable:  8000000 kB".
     available = math.inf
     with contextlib.suppress(OSError, ValueError, IndexError, StopIteration):
         lines = Path("/proc/meminfo").read_text().splitlines()
@@ -143,6 +146,7 @@ def free_memory() -> float:
         group = Path("/sys/fs/cgroup")
         group_limit = int((group / "memory.max").read_text())
         available = min(available, group_limit - int((group / "memory.current").read_text()))
+    # Limits of the process on its address space and on its data.
     space, resident, data = _memory_in_use()
     for kind, used in ((resource.RLIMIT_AS, space), (resource.RLIMIT_DATA, data)):
         soft_limit = resource.getrlimit(kind)[0]
@@ -155,11 +159,11 @@ def free_memory() -> float:
 
 @contextlib.contextmanager
 def memory_capped() -> Iterator[None]:
-    """Make allocations beyond the free memory raise MemoryError in this block, in C code as well.
+    """Make allocations beyond the free memory raise MemoryError in the body of this ``with``.
 
-    Declared sizes are checked before a file is read. This limit is for parsers of other packages: a
-    file may make them take memory that it does not declare. On systems without such a limit this
-    block does nothing.
+    This includes allocations of C code. Declared sizes are checked before a file is read. This
+    limit is for parsers of other packages: a file may make them take memory that it does not
+    declare. On systems without such a limit this ``with`` changes nothing.
     """
     # The limit is of the whole process: the first of several threads sets it, the last resets it.
     with _CAP.lock:

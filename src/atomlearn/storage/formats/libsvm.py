@@ -25,7 +25,7 @@ def looks_like_libsvm(line: str) -> bool:
 
 
 def read_libsvm(path: Path, request: Request) -> DataTable:
-    """Return the table of a libsvm file; its labels are the target.
+    """Return the table of the libsvm file ``path``; its labels are the target.
 
     If the smallest index is 1 or more, feature 1 is column 0 of X and is called ``x1``. If the file
     has an index 0, counting starts at 0. If the ``request`` has a schema (the columns of a fitted
@@ -94,7 +94,7 @@ class LibsvmRows(RowSource):
             while text := whole_lines(stream, size, self.path):
                 position += len(text)
                 description = f"libsvm file before byte {position:,} of its text"
-                # Several labels in a line would be a parser's error that nobody understands.
+                # The parser's own message about several labels in a line would be unclear.
                 match = _SEVERAL_LABELS.search(text)
                 if match is not None:
                     line = n_lines + text.count(b"\n", 0, match.start()) + 1

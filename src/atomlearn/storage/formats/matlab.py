@@ -77,9 +77,9 @@ def _arrays(path: Path) -> dict[str, Any]:
 
 
 def _plain(value: NDArray[Any]) -> NDArray[Any]:
-    """Return an array of cells as an array of text, empty if any cell is no text.
+    """Return an array ``value`` of MATLAB cells as an array of text, empty if any is no text.
 
-    Other arrays are returned unchanged.
+    Arrays of other types are returned unchanged.
     """
     if value.dtype != object:
         return value

@@ -59,7 +59,7 @@ LONGEST = 480
 
 
 def clipped(text: str, most: int = 30) -> str:
-    """Return a name or a cell, shortened to ``most`` characters."""
+    """Return ``text``, a name or a cell, shortened to ``most`` characters for messages."""
     return text if len(text) <= most else text[: most - 1] + "…"
 
 

@@ -46,9 +46,10 @@ def read_npy(path: Path, request: Request) -> DataTable:
 
 
 def sparse_form(arrays: Arrays, path: Path) -> str:
-    """Return the layout of the sparse matrix in an .npz file, "csr" or "csc"; refuse others.
+    """Return the layout of a sparse matrix, "csr" or "csc", from the ``arrays`` of an .npz file.
 
-    ``scipy.sparse.save_npz`` writes it under the key "format". ``path`` is for messages.
+    ``scipy.sparse.save_npz`` writes it under the key "format". Other layouts are refused. ``path``
+    is for messages.
     """
     with understood(path, "sparse matrix"):
         form = str(arrays.get("format", np.array("csr")).astype(np.str_).item())
@@ -58,9 +59,10 @@ def sparse_form(arrays: Arrays, path: Path) -> str:
 
 
 def stored_names(arrays: Arrays, n_features: int) -> tuple[str, ...] | None:
-    """Return the names of the columns of X, or None.
+    """Return the names of the columns of X from the ``arrays`` of a file, or None.
 
-    They are the first array, of usual keys, that has one text for each of ``n_features`` columns.
+    They are the first array under a usual key, such as "feature_names", that has one text for each
+    of ``n_features`` columns.
     """
     for key in ("feature_names", "features", "names", "genes", "words", "columns"):
         names = arrays.get(key)
@@ -86,6 +88,7 @@ def stored_target(arrays: Arrays, request: Request, path: Path) -> NDArray[Any] 
         return target_from_file(name, path)
     require_name(name, list(arrays), f"{path} has no key for the target")
     y = tidy_target(arrays[name], f"{name!r} of {path}", missing)
+    # Names of classes apply only to y under its default key, and only if y is whole numbers.
     classes = arrays.get("classes") if name == "y" else None
     if classes is None or y.dtype != np.int64:
         return y
@@ -97,7 +100,7 @@ def stored_target(arrays: Arrays, request: Request, path: Path) -> NDArray[Any] 
 
 
 def target_from_file(name: str, path: Path) -> NDArray[Any]:
-    """Return the target in another .npy file, in the current folder or next to ``path``."""
+    """Return the target in the .npy file ``name``, in the current folder or next to ``path``."""
     for candidate in (Path(name), path.parent / name):
         if candidate.suffix == ".npy" and candidate.is_file():
             return tidy_target(load_npy(candidate), f"the target {candidate}")
@@ -108,7 +111,10 @@ def target_from_file(name: str, path: Path) -> NDArray[Any]:
 
 
 def _npy_column(target: str | None, n_columns: int) -> int | None:
-    """Return the number of the column that ``target`` ("last" or a number) names, or None."""
+    """Return the number, below ``n_columns``, of the column that ``target`` names, or None.
+
+    ``target`` is "last" or a number, counted from 0; the result is None for other texts.
+    """
     if target == "last":
         return n_columns - 1
     if target is None or not target.isdecimal():
@@ -120,9 +126,9 @@ def _npy_column(target: str | None, n_columns: int) -> int | None:
 
 @contextlib.contextmanager
 def _array(description: str) -> Iterator[None]:
-    """Turn NumPy's errors about an unreadable array in this block into a one-line ValueError.
+    """Turn NumPy's errors about an unreadable array, in this ``with``, into a ValueError.
 
-    ``description`` says which array it is.
+    Its message is one line. ``description`` says which array it is.
     """
     remedy = "; save numbers, or text (dtype U or S), by numpy.save"
     with (
@@ -152,7 +158,10 @@ def load_npy(path: Path) -> NDArray[Any]:
 
 
 class Archive(Mapping[str, NDArray[Any]]):
-    """An .npz file as a mapping from key to array; an array is read at its first access."""
+    """The .npz file ``path`` as a mapping from key to array; an array is read at its first access.
+
+    Two arrays of the same name are refused.
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path

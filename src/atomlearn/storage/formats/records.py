@@ -88,7 +88,11 @@ def _value(place: str, value: object, kind: Any, own: Readers) -> Any:
 
 
 def demand(holds: bool, place: str, expected: str, received: object) -> None:
-    """Raise ValueError "PLACE must be EXPECTED, found RECEIVED" unless ``holds`` is True."""
+    """Raise ValueError "PLACE must be EXPECTED, found RECEIVED" unless ``holds`` is True.
+
+    ``place`` and ``expected`` are texts; ``received`` is the value, of which up to 60 characters
+    are shown.
+    """
     if not holds:
         value = repr(received)
         value = value if len(value) <= 60 else value[:57] + "..."
@@ -106,7 +110,7 @@ def of_type(place: str, value: Any, kind: Any) -> Any:
 
 
 def finite_number(place: str, value: Any) -> float:
-    """Return a finite number as a float; refuse other values with the place."""
+    """Return ``value`` as a float if it is a finite number; else ValueError names ``place``."""
     # An int may be larger than any float.
     holds = type(value) in (int, float) and abs(value) <= sys.float_info.max
     demand(holds, place, _WORDS[float], value)
@@ -114,7 +118,10 @@ def finite_number(place: str, value: Any) -> float:
 
 
 def finite_array(place: str, value: object) -> NDArray[np.float64]:
-    """Return nested lists of finite numbers as an array; refuse others with the place."""
+    """Return ``value``, nested lists of finite numbers, as an array.
+
+    ValueError names ``place`` if it is anything else.
+    """
     expected = "lists of finite numbers, of one length"
     try:
         array = np.array(of_type(place, value, list))

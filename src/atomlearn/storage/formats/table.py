@@ -213,9 +213,10 @@ class Request:
 
 
 def finite_matrix(X: Any, path: Path, missing: bool = False) -> Any:
-    """Return a dense or sparse matrix as float32 or float64; refuse values that are not finite.
+    """Return X, dense or sparse, as float32 or float64; refuse values that are not finite.
 
-    ``path`` is the file, for messages. ``missing`` allows NaN.
+    A sparse X becomes a CSR or CSC matrix. ``path`` is the file, for messages. ``missing`` allows
+    NaN.
     """
     if 0 in X.shape:
         raise ValueError(f"{path} has shape {X.shape}: it is empty")
@@ -284,10 +285,10 @@ def finite_values(values: NDArray[Any], path: Path, missing: bool = False) -> ND
 
 
 def tidy_target(values: NDArray[Any], where: str, missing: bool = False) -> NDArray[Any]:
-    """Return a target (n_samples,) as int64 if all numbers are whole, else as float64.
+    """Return the target ``values`` as int64 if all numbers are whole, else as float64.
 
-    Strings are kept. ``where`` names the target in messages. NaN and infinite numbers raise
-    ValueError; ``missing`` allows NaN.
+    The result is (n_samples,). Strings are kept. ``where`` names the target in messages. NaN and
+    infinite numbers raise ValueError; ``missing`` allows NaN.
     """
     if values.ndim == 2 and 1 in values.shape:
         values = values.ravel()

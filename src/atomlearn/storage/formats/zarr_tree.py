@@ -26,7 +26,7 @@ def is_zarr(path: Path) -> bool:
 
 
 def open_zarr(path: Path) -> ZarrNode:
-    """Return the root of a Zarr folder or archive."""
+    """Return the root of the Zarr folder or archive ``path``."""
     zarr = imported("zarr", "zarr", path)
     with understood(path, _KIND):
         if path.is_dir():
@@ -76,7 +76,7 @@ class ZarrNode(Node):
         return ZarrNode(self.path, item)
 
     def attribute(self, name: str, default: Any = None) -> Any:
-        """Return an attribute of the node, or ``default`` if it has none."""
+        """Return the attribute ``name`` (metadata) of the node, or ``default`` if it has none."""
         with understood(self.path, _KIND):
             return self._item.attrs.get(name, default)
 

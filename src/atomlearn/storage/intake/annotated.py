@@ -27,11 +27,12 @@ MOST_LOG = 20.0
 
 
 def of_anndata(data: Any, layer: str | None) -> tuple[DataTable, Observations]:
-    """Return a matrix of an AnnData object as a table, and its obs as ``Observations``.
+    """Return a matrix of ``data``, an AnnData object, as a table, and obs as ``Observations``.
 
     The matrix is X, or the one that ``layer`` names: a layer or "raw".
     """
     data = data.to_memory() if data.isbacked else data
+    # The matrix and its columns; raw has other columns than X.
     layers = (*data.layers, *(["raw"] if data.raw is not None else []))
     X = data.X
     names = data.var_names
@@ -49,6 +50,7 @@ def of_anndata(data: Any, layer: str | None) -> tuple[DataTable, Observations]:
     obs = frame_of(data.obs, Path("obs"))
     schema = Schema(X.shape[1], tuple(map(str, names)))
     table = DataTable(finite_matrix(X, where, missing=True), None, schema, None, str(where))
+    # Columns of obs and gene symbols, each read by a function of its name.
     labels = {name for name in obs.header if data.obs[name].dtype.name == "category"}
 
     def cells(name: str) -> NDArray[Any]:
@@ -152,7 +154,10 @@ def annotated(
 
 
 def _frame(path: Path, rows: Observations, names: Sequence[str], n_rows: int) -> Frame:
-    """Return the columns ``names`` of obs as a frame; ``path`` is the file, for messages."""
+    """Return the columns ``names`` of obs, which ``rows`` describes, as a frame of ``n_rows`` rows.
+
+    ``path`` is the file, for messages.
+    """
     return Frame(path, {name: rows.cells(name) for name in names}, n_rows)
 
 
@@ -162,6 +167,7 @@ def values_of(X: Any) -> str:
     It begins with "raw counts", "log-normalized values", "normalized values" or "scaled values",
     and gives the reason after that.
     """
+    # Evenly spaced columns, as many as fit into a piece of memory.
     n_rows, n_columns = X.shape
     count = min(n_columns, max(1, LIMITS.piece_bytes // (8 * n_rows)))
     columns = np.unique(np.linspace(0, n_columns - 1, count).astype(np.int64))

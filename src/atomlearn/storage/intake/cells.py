@@ -288,7 +288,9 @@ def _numbers(cells: Sequence[str], form: TextForm) -> list[float] | None:
 def by_polars(content: str, form: TextForm, width: int, text: set[int]) -> Columns | None:
     """Parse delimited text with polars; return None if it fails or might parse it differently.
 
-    The arguments are those of ``in_rows``. Polars is faster than the standard library.
+    ``content`` is the text (whole lines), ``form`` says how it is written, ``width`` is the number
+    of cells of a line, and ``text`` has the numbers of the columns to keep as text. Polars is
+    faster than the standard library.
     """
     # In a file of one column, polars takes a blank line for a missing value.
     pl = None if width == 1 or form.delimiter == " " else polars()

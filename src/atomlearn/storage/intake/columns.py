@@ -33,7 +33,7 @@ INTAKE = KindLimits()
 
 
 def absent(values: NDArray[Any]) -> NDArray[np.bool_]:
-    """Return a mask of the entries of a target (or another role) that are missing."""
+    """Return a mask of the entries of ``values``, a target or another role, that are missing."""
     if values.dtype.kind in "OUS":
         return np.array([str(cell) == "" for cell in values.tolist()], dtype=bool)
     return ~np.isfinite(values.astype(np.float64, copy=False))
@@ -57,6 +57,7 @@ def known_rows(
     """
     is_known = np.ones(n_rows, dtype=bool)
     notes = []
+    # The vectors without which a row is of no use, by their description for messages.
     required = {} if y is None else {f"the target {name!r}": y}
     required |= {role: values for role, values in extras.items() if role not in OPTIONAL}
     for description, values in required.items():

@@ -23,9 +23,9 @@ from atomlearn.storage.intake.written import date_parts, days_of, numbers_writte
 def encoded_again(frame: Frame, plans: Sequence[ColumnPlan]) -> dict[str, Array]:
     """Encode new rows with the plans of a fitted model; return the columns (n_rows,) by name.
 
-    ``frame`` has the cells of the new rows. Missing values are imputed as when the model was
-    fitted. One ValueError has all faults: columns that are absent, and missing values in columns
-    whose plan has no replacement for them.
+    ``frame`` has the cells of the new rows. A plan says how a column of a file is encoded, and
+    which value is imputed. One ValueError has all faults: columns that are absent, and missing
+    values in columns whose plan has no value to impute.
     """
     used_plans = [plan for plan in plans if plan.is_used]
     problems = list[tuple[str, str]]()
@@ -39,6 +39,7 @@ def encoded_again(frame: Frame, plans: Sequence[ColumnPlan]) -> dict[str, Array]
             hint = "; they are in its first column"
         fault = f"there {verb} {listing(missing)}, which the model reads{hint}"
         problems.append((fault, "--transpose" if is_transposed else ""))
+    # Columns with missing values that the model cannot impute.
     gaps = [
         plan.name
         for plan in used_plans
@@ -58,6 +59,7 @@ def encoded_again(frame: Frame, plans: Sequence[ColumnPlan]) -> dict[str, Array]
     if not used_plans:
         return {}
     encoded = encode_columns(frame, used_plans)
+    # A design reads columns alike from dense and sparse X.
     X = as_design(encoded.X)
     return {name: X.gather(np.array([j])).dense()[:, 0] for j, name in enumerate(encoded.names)}
 
@@ -110,6 +112,7 @@ def completed(
     if missing == "refuse":
         return list(plans), is_kept
     for plan in plans:
+        # A missing text has no words, which needs no imputation.
         if plan.is_used and plan.use != "words":
             gaps = frame.missing(plan.name)
             if missing == "drop" and gaps.any():
@@ -122,7 +125,7 @@ def completed(
 
 
 def usual_value(frame: Frame, plan: ColumnPlan) -> float | str:
-    """Return the value that replaces missing ones of the column of a plan.
+    """Return the value that replaces missing ones of a column, as its plan says it is used.
 
     It is the median of numbers, or the most frequent label of a category, over the rows of
     ``frame``. Of equally frequent labels, the first one in sorted order is taken.
@@ -135,10 +138,10 @@ def usual_value(frame: Frame, plan: ColumnPlan) -> float | str:
 
 
 def _values(frame: Frame, plan: ColumnPlan) -> Array:
-    """Return the column of a plan as floats (n_rows,), NaN if missing; refuse text.
+    """Return the column of ``frame`` that a plan describes as floats (n_rows,); refuse text.
 
-    Dates become days since 1970. True and False become 1 and 0. Numbers may be written with the
-    unit that the plan has.
+    The plan says how the column is used. Missing cells are NaN. Dates become days since 1970. True
+    and False become 1 and 0. Numbers may be written with the unit that the plan has.
     """
     if plan.use in ("parts", "elapsed") and frame.is_text(plan.name):
         order = plan.values[0] if plan.values else ""
@@ -150,6 +153,7 @@ def _values(frame: Frame, plan: ColumnPlan) -> Array:
                 "all of them as 2024-03-31"
             )
         return days
+    # Text is tried in this order: True and False, plain numbers, numbers with a unit.
     if frame.is_text(plan.name):
         cells = frame.columns[plan.name]
         truths = _truths(cells.tolist())
@@ -162,6 +166,7 @@ def _values(frame: Frame, plan: ColumnPlan) -> Array:
         written = numbers_written(cells.tolist())
         if written is not None and written.unit in ("", unit) and not written.strays:
             return written.values
+        # The message shows the first cell that is no number.
         rows = range(frame.n_rows)
         row = next((row for row in rows if _is_other(str(cells[row]), unit)), 0)
         kind = f"numbers of unit {unit!r}" if unit else "numbers"
@@ -188,10 +193,11 @@ def _truths(cells: Sequence[str]) -> Array | None:
 
 
 def encode_columns(frame: Frame, plans: Sequence[ColumnPlan]) -> Encoded:
-    """Return the cells of ``frame``, encoded as columns of numbers by one plan for each column.
+    """Return the cells of ``frame``, encoded as columns of numbers.
 
-    Missing values are imputed; they are NaN if a plan has no value for them. X is sparse (CSR) if a
-    plan makes columns of words, else dense.
+    ``plans`` has one plan for each column of the frame: how it is encoded, if it is used. Missing
+    values are imputed; they are NaN if a plan has no value for them. X is sparse (CSR) if a plan
+    makes columns of words, else dense.
     """
     used_plans = [plan for plan in plans if plan.is_used]
     is_sparse = any(plan.use == "words" for plan in used_plans)
@@ -227,9 +233,9 @@ def encode_columns(frame: Frame, plans: Sequence[ColumnPlan]) -> Encoded:
 def groups_made(plans: Sequence[ColumnPlan]) -> NDArray[np.int64] | None:
     """Return the group number of each column of X, (n_columns,), or None.
 
-    Columns that are encoded from one column of the file are a group, so that they are selected
-    together; but each word of a text column is a separate group. The result is None if each group
-    has one column.
+    ``plans`` say how each column of the file is encoded. Columns that are encoded from one column
+    of the file are a group, so that they are selected together; but each word of a text column is a
+    separate group. The result is None if each group has one column.
     """
     used_plans = [plan for plan in plans if plan.is_used]
     groups = np.repeat(
@@ -244,9 +250,10 @@ def groups_made(plans: Sequence[ColumnPlan]) -> NDArray[np.int64] | None:
 
 
 def _filled(frame: Frame, plan: ColumnPlan) -> Array:
-    """Return the column of a plan as floats (n_rows,), with missing values imputed.
+    """Return the column of ``frame`` that a plan describes as floats (n_rows,), imputed.
 
-    They stay NaN if the plan has no value for them.
+    The plan says how the column is used, and which value replaces missing ones. They stay NaN if
+    the plan has no value.
     """
     values = _values(frame, plan)
     return values if plan.fill is None else np.where(np.isfinite(values), values, float(plan.fill))
@@ -255,18 +262,20 @@ def _filled(frame: Frame, plan: ColumnPlan) -> Array:
 def _columns(frame: Frame, plan: ColumnPlan) -> tuple[Any, ColumnPlan]:
     """Return the columns (n_rows, m) that a plan makes of its column, and the completed plan.
 
-    The plan gets values that are learned from ``frame``, such as the first date or the words.
+    A plan says how a column of ``frame`` is encoded. The result has a plan with values that are
+    learned from ``frame``, such as the first date or the words.
     """
     if plan.use == "words":
         return _words(frame, plan)
     if plan.use == "category":
         columns = _indicators(frame, plan)
     elif plan.use == "ordered":
-        places = {label: float(index) for index, label in enumerate(plan.values)}
-        columns = [np.array([places.get(cell, np.nan) for cell in _labels(frame, plan)])]
+        numbers = {label: float(index) for index, label in enumerate(plan.values)}
+        columns = [np.array([numbers.get(cell, np.nan) for cell in _labels(frame, plan)])]
     elif plan.use == "parts":
         columns = date_parts(_filled(frame, plan))
     elif plan.use == "elapsed":
+        # Days are counted from the first date of the rows that the model was fitted to.
         days = _filled(frame, plan)
         start = plan.numbers[0] if plan.numbers else float(np.nanmin(_values(frame, plan)))
         plan = replace(plan, numbers=(start,))
@@ -279,9 +288,10 @@ def _columns(frame: Frame, plan: ColumnPlan) -> tuple[Any, ColumnPlan]:
 
 
 def _labels(frame: Frame, plan: ColumnPlan) -> list[str]:
-    """Return the label of each row of a category; refuse labels that the plan does not have.
+    """Return the label of each row of ``frame`` for the plan of a category; refuse unknown labels.
 
-    A missing cell has the imputed label, or "" if the plan has none.
+    The plan has the known labels. A missing cell has the imputed label of the plan, or "" if it has
+    none.
     """
     cells = frame.cells(plan.name).copy()
     gaps = frame.missing(plan.name)
@@ -305,9 +315,10 @@ def _labels(frame: Frame, plan: ColumnPlan) -> list[str]:
 
 
 def _indicators(frame: Frame, plan: ColumnPlan) -> list[Array]:
-    """Return the 0/1 columns (n_rows,) of a category, one for each label but the reference level.
+    """Return the 0/1 columns (n_rows,) of a category of ``frame``, for the labels of its plan.
 
-    Missing cells are NaN, or 0 in all columns if the plan marks them in another column (``flag``).
+    The reference level has no column. Missing cells are NaN, or 0 in all columns if the plan marks
+    them in another column (``flag``).
     """
     labels = np.array(_labels(frame, plan), dtype=object)
     gaps = frame.missing(plan.name)
@@ -325,8 +336,9 @@ def _indicators(frame: Frame, plan: ColumnPlan) -> list[Array]:
 def _words(frame: Frame, plan: ColumnPlan) -> tuple[Any, ColumnPlan]:
     """Return sparse tf-idf columns of the words of each cell, and the plan with its words.
 
-    The rows have norm 1, as scikit-learn's TfidfVectorizer makes them. If the plan has words
-    already, their stored inverse document frequencies are used.
+    ``plan`` describes the column of text in ``frame``. The rows have norm 1, as scikit-learn's
+    TfidfVectorizer makes them. If the plan has words already, their stored inverse document
+    frequencies are used.
     """
     # Imported here because importing it takes longer than reading most files.
     from sklearn.feature_extraction.text import TfidfVectorizer

@@ -29,12 +29,12 @@ def names_of_path(path: str | os.PathLike[str]) -> list[str] | None:
 
 
 def names_of_anndata(X: Any) -> list[str]:
-    """Return the names of the variables of an AnnData object."""
+    """Return the names of the variables (columns) of X, an AnnData object."""
     return [str(name) for name in X.var_names]
 
 
 def array_of_anndata(X: Any) -> Any:
-    """Return the matrix of an AnnData object, from memory, or from its file if it is there."""
+    """Return the matrix of X, an AnnData object, from memory, or from its file if it is there."""
     if X.isbacked:
         return read_cells(Path(X.filename))
     if X.X is None:
@@ -43,7 +43,7 @@ def array_of_anndata(X: Any) -> Any:
 
 
 def _format(path: str | os.PathLike[str]) -> Format:
-    """Return the format of a file that estimators can open, or raise an error with a remedy."""
+    """Return the format of ``path``, a file that estimators can open; refuse other files."""
     file = Path(path)
     if not file.exists():
         raise FileNotFoundError(

@@ -150,7 +150,7 @@ class Frame:
         return self.columns[name].dtype == object
 
     def cells(self, name: str) -> NDArray[Any]:
-        """Return a column as text, "" if missing; whole numbers are without a decimal point."""
+        """Return the column ``name`` as text: "" if missing, whole numbers without a point."""
         if self.is_text(name):
             return self.columns[name]
         return np.array([_shown(value) for value in self.columns[name].tolist()], dtype=object)
@@ -206,7 +206,7 @@ def wait_in_file(columns: Columns) -> Columns:
 
 
 def distinct_names(raw_names: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Return names that are distinct and not blank, and notes about names that were changed.
+    """Return distinct names in place of ``raw_names``, and notes about names that were changed.
 
     A repeated name gets the number of its occurrence: a, a_2, a_3. A blank one becomes column_j.
     There is at most one note.
@@ -266,7 +266,7 @@ BESIDE_FEATURES = ("EWEIGHT",)
 
 
 def transposed(frame: Frame) -> tuple[Frame, list[str]]:
-    """Return the transposed table, and the names of its rows (the header of the file).
+    """Return the transposed table of ``frame``, and the names of its rows (the file's header).
 
     The first column has the names of the new columns if it is text, has no name, or has a distinct
     whole number in each row (such as gene numbers). Other columns that contain only text describe
@@ -281,11 +281,12 @@ def transposed(frame: Frame) -> tuple[Frame, list[str]]:
     has_names = has_names or (are_numbers[0] and not all(are_numbers))
     samples = frame.header[1:] if has_names else frame.header
     words = [name for name in samples if frame.is_text(name) and _is_words(frame.columns[name])]
-    beside = [name for name in samples if name in words or name.casefold() in BESIDE_SAMPLES]
+    # Columns that describe the features, unless all columns would be such.
+    unused = [name for name in samples if name in words or name.casefold() in BESIDE_SAMPLES]
     notes = list(frame.notes)
-    if 0 < len(beside) < len(samples):
-        samples = [name for name in samples if name not in beside]
-        notes.append(f"columns beside the samples left out: {listing(beside)}")
+    if 0 < len(unused) < len(samples):
+        samples = [name for name in samples if name not in unused]
+        notes.append(f"columns beside the samples left out: {listing(unused)}")
     # Names of the new columns.
     labels = [str(cell) for cell in frame.cells(first)] if has_names else None
     if labels and labels[0] in BESIDE_FEATURES:
@@ -309,5 +310,5 @@ def _is_numbering(values: Array) -> bool:
 
 
 def _is_words(cells: NDArray[Any]) -> bool:
-    """Return whether no cell of a column of text is a number."""
+    """Return whether no cell of ``cells``, a column of text, is a number."""
     return all(as_numbers(cells[row : row + 1]).dtype == object for row in np.flatnonzero(cells))

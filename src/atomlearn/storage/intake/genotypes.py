@@ -25,8 +25,9 @@ TOLERANCE = 1e-3
 def kept_variants(design: Any, reading: Reading) -> tuple[NDArray[np.int64], list[str]]:
     """Return the columns of ``design`` that pass the quality filters, and notes about the others.
 
-    ``reading.maf`` is the minimum frequency of the rarer allele, ``reading.geno`` the maximum share
-    of missing genotypes of a variant. Variants without any genotype are always left out.
+    ``design`` has the genotypes X and their counts. ``reading.maf`` is the minimum frequency of the
+    rarer allele, ``reading.geno`` the maximum share of missing genotypes of a variant. Variants
+    without any genotype are always left out.
     """
     n_samples = design.shape[0]
     missing = design.missing.astype(np.float64)
@@ -190,7 +191,7 @@ def distinct(variants: Variants) -> list[str]:
 
 
 def taken(variants: Variants, columns: NDArray[np.int64]) -> Variants:
-    """Return the variants with these numbers."""
+    """Return the variants of the columns of X with the numbers ``columns``."""
 
     def entries_of(values: list[str]) -> list[str]:
         """Return the entries of ``values`` for these variants."""

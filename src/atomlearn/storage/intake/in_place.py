@@ -62,12 +62,15 @@ def write_plink(
     chromosomes = [1] * n_features if chromosomes is None else chromosomes
     positions = range(1, n_features + 1) if positions is None else positions
     values = np.full(n_samples, np.nan) if phenotype is None else phenotype
+    # Columns are packed and written in groups of limited size.
     with whole_file(file) as stream:
         stream.write(MAGIC)
         width = max(1, LIMITS.piece_bytes // n_samples)
         for start in range(0, n_features, width):
             part = encode_values(X[:, start : start + width], "genotype", 0, start)
             stream.write(pack(part).tobytes())
+    # Fields of .bim: chromosome, name, centimorgans, position, two alleles. Of .fam: family, name,
+    # father, mother, sex, phenotype.
     lines = zip(chromosomes, names, positions, strict=True)
     write_text(
         file.with_suffix(".bim"),
@@ -105,7 +108,7 @@ def read_bed(path: Path, request: Request) -> DataTable:
 
 
 def genotype_table(design: Any, path: Path, request: Request) -> DataTable:
-    """Return the table of a design of genotypes, which has variants and samples.
+    """Return the table of a design of genotypes: an X that is read from its file in every pass.
 
     ``path`` is the file. The target of the ``request`` is an .npy file; by default it is the
     phenotype next to the genotypes. A phenotype with unknown values is the target only if the
@@ -115,6 +118,7 @@ def genotype_table(design: Any, path: Path, request: Request) -> DataTable:
     phenotype = design.samples.phenotype
     if y is None and request.missing and np.isfinite(phenotype).any():
         y = phenotype
+    # The user did not name a target: a note says which file it is from.
     notes: tuple[str, ...] = ()
     if request.target is None:
         name = "phenotype"
@@ -130,9 +134,10 @@ def genotype_table(design: Any, path: Path, request: Request) -> DataTable:
 
 
 def _target(design: Any, path: Path, request: Request) -> tuple[NDArray[Any] | None, str]:
-    """Return the target and its name: that of the design by default, else an .npy file.
+    """Return the target (n_samples,) or None, and its name.
 
-    ``path`` is the file of the design, next to which the .npy file may be.
+    If the ``request`` has no target, it is that of the design. Else it is an .npy file, which may
+    be next to ``path``, the file of the design.
     """
     if request.target is None:
         return design.target, "target"
@@ -140,12 +145,12 @@ def _target(design: Any, path: Path, request: Request) -> tuple[NDArray[Any] | N
 
 
 def names_of_store(path: Path) -> list[str] | None:
-    """Return the names of the columns of a store, without opening its values."""
+    """Return the names of the columns of the store ``path``, or None; values are not read."""
     return store.read_names(path, store.read_manifest(path))
 
 
 def names_of_bed(path: Path) -> list[str]:
-    """Return the names of the variants, without counting their alleles."""
+    """Return the names of the variants of the .bed ``path``; genotypes are not read."""
     return read_variants(path.with_suffix(".bim")).names
 
 

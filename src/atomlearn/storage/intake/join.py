@@ -126,6 +126,7 @@ def joined_to_samples(frame: Frame, samples: NamedRows, path: Path) -> tuple[Fra
                 f"{frame.line(row)}; keep one of them (names are taken from {' and '.join(keys)})"
             )
         row_of[key] = row
+    # The row of each sample in the frame, -1 without one.
     places = _places(sample_parts, row_of)
     if (places < 0).all():
         # Retry without leading zeros, because a spreadsheet may have turned 007 into 7.
@@ -163,7 +164,8 @@ def joined_to_samples(frame: Frame, samples: NamedRows, path: Path) -> tuple[Fra
 def covariates_in(frame: Frame, reading: Reading, notes: list[str]) -> list[str]:
     """Return the columns of a covariate file to use: those requested, else all but the target.
 
-    A note is added to ``notes`` if the target is left out.
+    ``frame`` is the content of the file, and ``reading`` has the choices of the user. A note is
+    added to ``notes`` if the target is left out.
     """
     columns = keys_of(frame.header)[1]
     target = reading.pheno_name or reading.role("target")
@@ -217,6 +219,7 @@ def phenotype(
     repeated = [name for name, count in counts.items() if count > 1]
     if repeated:
         notes.append(f"samples on several rows, all with the same target: {listing(repeated)}")
+    # The phenotype that the user names, or the only one.
     others = keys_of(frame.header)[1]
     name = reading.pheno_name or reading.target
     if name is None:

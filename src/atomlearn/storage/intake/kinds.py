@@ -56,7 +56,10 @@ SCALES: tuple[tuple[str, ...], ...] = (
 
 
 def described(frame: Frame, names: Sequence[str]) -> list[ColumnPlan]:
-    """Return a plan for each of the columns ``names``, detected from its cells in ``frame``."""
+    """Return a plan for each of the columns ``names``, detected from its cells in ``frame``.
+
+    A plan says which kind a column is, how it is used, and how it is encoded.
+    """
     plans = [_text(frame, name) if frame.is_text(name) else _numbers(frame, name) for name in names]
     return _without_duplicates(frame, plans)
 
@@ -79,14 +82,14 @@ def is_code(cell: str) -> bool:
 def _left_out(name: str, kind: str, reason: str, **details: Any) -> ColumnPlan:
     """Return the plan of a column that is not used.
 
-    ``kind`` is its kind, ``reason`` a remark for the user, and ``details`` are other fields of the
-    plan.
+    ``name`` is the column, ``kind`` its kind, ``reason`` a remark for the user, and ``details`` are
+    other fields of the plan.
     """
     return ColumnPlan(name, kind, "leave out", why=reason, **details)
 
 
 def _numbers(frame: Frame, name: str) -> ColumnPlan:
-    """Return the plan of a numeric column; its kind is decided in this order.
+    """Return the plan of a numeric column of ``frame``; its kind is decided in this order.
 
     constant: fewer than two values. number: not all values are whole. index: distinct values that
     number the rows. identifier: the name says so, and the values are distinct, or are those of
@@ -134,7 +137,7 @@ def _counts_rows(values: NDArray[Any], span: float, least: int) -> bool:
 
 
 def _text(frame: Frame, name: str) -> ColumnPlan:
-    """Return the plan of a text column; its kind is decided in this order.
+    """Return the plan of a text column of ``frame``; its kind is decided in this order.
 
     constant, date, mixed (numbers with a few other cells), number (written with a unit), identifier
     (every row differs, or the name is of persons), ordered category (a known scale), category (few
@@ -282,7 +285,10 @@ def unknown_words(labels: Iterable[str]) -> list[str]:
 
 
 def _without_duplicates(frame: Frame, plans: list[ColumnPlan]) -> list[ColumnPlan]:
-    """Return the plans, without use for numeric columns that have the values of an earlier one."""
+    """Return the plans of columns, with numeric ones left out that repeat an earlier column.
+
+    ``frame`` has the cells. Such a column has the same values in every row.
+    """
     # Names of different columns, by their first cells; only columns with equal first cells are
     # compared in full. Adding 0.0 turns -0.0 to 0.0.
     seen: dict[bytes, list[str]] = {}

@@ -45,12 +45,15 @@ from atomlearn.storage.intake.tables import encoded_table
 
 
 def _names(table: DataTable) -> list[str]:
-    """Return the names of all columns; columns without names are called x0, x1, ..."""
+    """Return the names of all columns of X in ``table``; unnamed columns are x0, x1, ..."""
     return [table.schema.name(column) for column in range(table.X.shape[1])]
 
 
 def _places(table: DataTable, texts: Sequence[str]) -> list[int]:
-    """Return the numbers of the columns that ``texts`` name by names, lists and patterns."""
+    """Return the numbers of the columns of ``table`` that ``texts`` name.
+
+    Each text is a name, a list of names with commas, or a pattern such as ``x_*``.
+    """
     if not texts:
         return []
     column_of = {name: column for column, name in enumerate(_names(table))}
@@ -170,6 +173,7 @@ def matrix_table(table: DataTable, reading: Reading, rows: Observations | None) 
         samples = NamedRows(table.ids or ())
     if _has_gaps(table.X, path):
         return _with_gaps(path, table, reading, frame, notes)
+    # The target is in the file, in obs, or in a file of phenotypes.
     if table.samples is not None:
         samples = NamedRows(table.samples.name, table.samples.family)
     if frame is None:
@@ -181,10 +185,12 @@ def matrix_table(table: DataTable, reading: Reading, rows: Observations | None) 
         y = frame.columns[name]
     if reading.pheno is not None:
         name, y = phenotype(reading, samples, path, notes)
+    # ``extras`` are the vectors of roles; ``kept`` are the rows with a target and these vectors.
     table, extras = _take_roles(_genotypes(table, reading, notes), reading, frame)
     table = _without_columns(table, _places(table, reading.drop))
     kept, remarks = known_rows(y, name, extras, table.X.shape[0])
     notes += remarks
+    # Covariates are columns of another file, or of obs; columns of X become free of penalty.
     if reading.covar is not None:
         frame = frame_of_samples(reading.covar, samples, path, notes)
         covariates = covariates_in(frame, reading, notes)
@@ -220,6 +226,7 @@ def _with_plans(table: DataTable, notes: list[str]) -> DataTable:
     """
     plans = table.schema.columns
     name = table.target_name
+    # The columns of X that the plans make.
     columns = tuple(name for plan in plans if plan.is_used for name in plan.made())
     notes += [
         f"rows of one {plan.name!r} belong together, and the store does not hold whose each is: "
@@ -235,7 +242,7 @@ def _with_plans(table: DataTable, notes: list[str]) -> DataTable:
 
 
 def _names_in(path: Path, count: int) -> tuple[str, ...]:
-    """Return the first ``count`` names in a file, one in each line (the last field)."""
+    """Return the first ``count`` names in the file ``path``, one in each line (the last field)."""
     with open_text(path) as stream:
         lines = [line.strip() for line in stream if line.strip()]
     names = tuple(line.split("\t")[-1].strip() for line in lines)
@@ -249,8 +256,9 @@ def _take_roles(
 ) -> tuple[DataTable, dict[str, NDArray[Any]]]:
     """Return the table without columns of roles, and the vectors (n_samples,) by role.
 
-    Roles are weights, offsets or groups, for example. ``reading`` names their columns of obs (in
-    ``frame``) or of X, or .npy files. Columns of X with a role are removed from X.
+    A column with a role is no feature; roles are weights or offsets, for example. ``reading`` names
+    their columns of obs (in ``frame``) or of X, or .npy files. Columns of X with a role are removed
+    from X.
     """
     values = {}
     for role, name in reading.named_roles().items():
@@ -262,6 +270,7 @@ def _take_roles(
         if Path(name).suffix == ".npy":
             values[role] = load_npy(Path(name))
             continue
+        # A column of X: it is read and removed.
         [column] = _places(table, [name])
         values[role] = as_design(table.X).gather(np.array([column])).dense()[:, 0]
         table = _without_columns(table, [column])

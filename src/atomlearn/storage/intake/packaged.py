@@ -166,7 +166,7 @@ def _samples(path: Path, table: Any) -> Observations:
     names = dict.fromkeys(str(name) for row in rows for name in row)
 
     def cells(name: str) -> NDArray[Any]:
-        """Return a column of the metadata: numbers if all cells are numbers, else text."""
+        """Return the column ``name`` of the metadata: numbers if all cells are, else text."""
         require_name(name, names, f"the samples of {path} have no column")
         texts = ["" if row.get(name) is None else str(row[name]) for row in rows]
         return as_numbers(np.array(texts, dtype=object))

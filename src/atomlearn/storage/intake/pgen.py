@@ -26,7 +26,7 @@ from atomlearn.storage.store.plink import MAGIC, PlinkBed, read_samples, read_va
 
 
 class _Pgen:
-    """An open .pgen with the content of its .pvar and .psam.
+    """The open .pgen ``path`` with the content of its .pvar and .psam.
 
     ``variants`` and ``samples`` are their lines, in the form of a .bim and of a .fam.
     """
@@ -41,6 +41,7 @@ class _Pgen:
         self.n_variants = int(self._reader.get_variant_ct())
         self.variants = _variants(path)
         self.samples = _samples(path)
+        # The three files must be of the same data.
         if len(self.variants) != self.n_variants or len(self.samples) != self.n_samples:
             raise ValueError(
                 f"{path} has {self.n_samples} samples and {self.n_variants} variants, and its "
@@ -181,7 +182,10 @@ class PgenColumns(ColumnSource):
 
 
 def open_pgen(path: Path) -> PlinkBed | Dosages:
-    """Return the design of a .pgen: packed genotypes, or its dosages if it has any."""
+    """Return the design (X with its products) of the .pgen ``path``.
+
+    It has packed genotypes, or dosages in memory if the file has any.
+    """
     bed = bed_of(path)
     return Dosages(path) if bed is None else PlinkBed(bed)
 
@@ -206,7 +210,7 @@ def pgen_columns(path: Path, request: Request) -> ColumnSource:
 
 
 def names_of_pgen(path: Path) -> list[str]:
-    """Return the names of the variants, without their genotypes."""
+    """Return the names of the variants of the .pgen ``path``; genotypes are not read."""
     return [line[1] for line in _variants(path)]
 
 

@@ -29,9 +29,11 @@ MOST_STRAYS = 8
 def plans_of(frame: Frame, reading: Reading) -> list[ColumnPlan]:
     """Return a plan for each column of a frame, in the order of the frame.
 
-    A column with a role, or one to leave out, has the plan that ``reading`` says. Others have the
-    plan of the schema in ``reading``, if it has one, else the plan that is detected from the cells.
+    A plan says which kind a column is, how it is used, and how it is encoded. ``reading`` decides
+    the plan of columns with a role, such as target or weights, and of columns to leave out. Other
+    columns have the plan of the schema in ``reading``, or else one that is detected from the cells.
     """
+    # Roles by the name of their column; plans of the schema by name.
     roles = {name: role for role, name in reading.named_roles().items()}
     fixed = {plan.name: plan for plan in reading.schema}
     role_columns = [name for name in frame.header if name in roles or name in reading.drop]
@@ -44,6 +46,7 @@ def plans_of(frame: Frame, reading: Reading) -> list[ColumnPlan]:
         categories=reading.categories,
     )
     plans = {plan.name: plan for plan in proposed} | fixed
+    # Columns that are no features.
     for name in role_columns:
         use = roles.get(name, "leave out")
         why = "" if name in roles else "left out by --drop"
@@ -61,7 +64,8 @@ def with_rows_of(
     Rows with the same value in this column belong together, such as rows of one patient, and stay
     in one fold. The column is an identifier whose values repeat. Of several, one of persons comes
     first, then the one with the fewest values. A column that the user leaves out is considered,
-    too. Nothing is detected if the user names ``rows_of`` or ``order``.
+    too. Nothing is detected if the user names ``rows_of`` or ``order``. ``frame`` has the cells,
+    ``reading`` the choices of the user, and ``plans`` are those of all columns.
     """
     if {"rows_of", "order"} & {*reading.named_roles(), *reading.roles}:
         return reading, list(plans)
@@ -86,7 +90,7 @@ def with_rows_of(
 
 
 def _with_values(frame: Frame, plan: ColumnPlan) -> ColumnPlan:
-    """Return the plan, with the labels in ``frame`` if it is a category without labels.
+    """Return the plan of a column, with labels from ``frame`` if it is a category without labels.
 
     A schema that a person wrote may declare a category and not list its labels.
     """
@@ -99,10 +103,11 @@ def _with_values(frame: Frame, plan: ColumnPlan) -> ColumnPlan:
 def with_references(
     frame: Frame, plans: Sequence[ColumnPlan], reading: Reading
 ) -> tuple[list[ColumnPlan], list[str]]:
-    """Return the plans with reference levels of categories, and notes on those of covariates.
+    """Return the plans of columns with reference levels of categories, and notes for the user.
 
-    A reference level gets no column. The user names them in ``reading``. A covariate needs one: it
-    has no penalty, and columns of all of its levels add up to a constant column.
+    The notes are about covariates. ``frame`` is for messages. A reference level gets no column. The
+    user names them in ``reading``. A covariate needs one: it has no penalty, and columns of all of
+    its levels add up to a constant column.
     """
     # ``references`` has the level by the name of the column.
     texts = [part for text in reading.reference for part in text.split(",")]
@@ -112,10 +117,10 @@ def with_references(
         plan = next((plan for plan in plans if plan.name == name), None)
         levels = () if plan is None or plan.use != "category" else plan.values
         if references[name] not in levels:
-            there = f"{name} has {listing(levels)}" if levels else f"{name!r} is no category"
+            finding = f"{name} has {listing(levels)}" if levels else f"{name!r} is no category"
             raise ValueError(
                 f"--reference {text}: expected NAME=LEVEL with a level of a category of "
-                f"{frame.path}; {there}"
+                f"{frame.path}; {finding}"
             )
     completed_plans = []
     notes = []
@@ -187,6 +192,7 @@ def refuse(frame: Frame, plans: Sequence[ColumnPlan], reading: Reading) -> None:
     such as how missing values are treated.
     """
     problems = faults_of(frame, plans, reading)
+    # Missing values are a fault only if they are to be refused and have no imputed value.
     used_plans = [
         plan for plan in plans if plan.is_used and plan.use != "words" and plan.fill is None
     ]
@@ -207,7 +213,8 @@ def refuse(frame: Frame, plans: Sequence[ColumnPlan], reading: Reading) -> None:
 def faults_of(frame: Frame, plans: Sequence[ColumnPlan], reading: Reading) -> list[tuple[str, str]]:
     """Return the faults of columns other than missing values, each with an option or "".
 
-    The option, of the command line, remedies the fault. The arguments are those of ``refuse``.
+    The option, of the command line, remedies the fault. ``plans`` are those of the columns of
+    ``frame``, and ``reading`` has the choices of the user.
     """
     problems = list[tuple[str, str]]()
     # Numbers that may be codes of missing values, such as -9, in columns of numbers.
@@ -232,6 +239,7 @@ def _nothing_used(plans: Sequence[ColumnPlan]) -> tuple[str, str]:
 
     The option uses columns of text or of dates, if ``plans`` has any.
     """
+    # Each unused column with its kind, which is the reason.
     unused = []
     for plan in plans:
         lack = f", {plan.missing} values missing or not finite" if plan.missing else ""
@@ -253,9 +261,10 @@ def _nothing_used(plans: Sequence[ColumnPlan]) -> tuple[str, str]:
 def _mixed(plans: Sequence[ColumnPlan]) -> list[tuple[str, str]]:
     """Return the faults of columns of numbers that have other cells, with options as remedies.
 
-    Limits of detection such as <0.5 can be read as numbers (--limits). A few other cells, such as
-    "unknown", may mean missing values (--na). If there are more, the numbers may be labels
-    (--categories). If there are too many, the column has to be mended or left out (--drop).
+    ``plans`` are those of such columns; their ``values`` are the other cells. Limits of detection
+    such as <0.5 can be read as numbers (--limits). A few other cells, such as "unknown", may mean
+    missing values (--na). If there are more, the numbers may be labels (--categories). If there are
+    too many, the column has to be mended or left out (--drop).
     """
     # Cells that are no numbers, by column, for each of the four remedies.
     limits = dict[str, list[str]]()
@@ -295,8 +304,8 @@ def _mixed(plans: Sequence[ColumnPlan]) -> list[tuple[str, str]]:
 def codes_in(frame: Frame, names: Iterable[str]) -> dict[str, list[float]]:
     """Return the numbers, such as -9, that may mean a missing value, by column, if it has any.
 
-    Only the columns ``names`` are searched. If most columns with negative numbers have ordinary
-    ones, only numbers that occur several times in a column are reported.
+    Only the columns ``names`` of ``frame`` are searched. If most columns with negative numbers have
+    ordinary ones, only numbers that occur several times in a column are reported.
     """
     # ``below`` are the columns with negative candidates, ``negative`` all with negative numbers.
     numeric = [name for name in names if not frame.is_text(name)]
@@ -314,7 +323,10 @@ def codes_in(frame: Frame, names: Iterable[str]) -> dict[str, list[float]]:
 
 
 def made_of(plans: Sequence[ColumnPlan], names: Sequence[str]) -> tuple[int, ...]:
-    """Return the numbers of the columns of X that are encoded from the file's columns ``names``."""
+    """Return the numbers of the columns of X that are made of the file's columns ``names``.
+
+    ``plans`` say which columns of X each column of the file makes.
+    """
     sources = [plan.name for plan in plans if plan.is_used for _ in plan.made()]
     return tuple(column for column, name in enumerate(sources) if name in names)
 

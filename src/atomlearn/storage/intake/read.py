@@ -74,6 +74,7 @@ def read(path: str | PathLike[str] | Any, target: str | None = None, **options: 
     >>> table.feature_names, table.X.tolist(), table.y.tolist()
     (('dose', 'smoker=yes'), [[1.5, 1.0], [2.0, 0.0], [2.5, 0.0]], [1, 0, 1])
     """
+    # Options for text files and for roles may be given directly, next to those of Reading.
     names_of_options = [field.name for field in fields(Reading)]
     text = {field.name for field in fields(TextForm)} & options.keys()
     roles = {role for role, described in ROLES.items() if described} & options.keys()
@@ -92,7 +93,7 @@ def read(path: str | PathLike[str] | Any, target: str | None = None, **options: 
 
 
 def in_python(text: str) -> str:
-    """Return a message for Python: parameters of ``read`` in place of command line options.
+    """Return the message ``text`` with parameters of ``read`` in place of command line options.
 
     For example, "type --missing median" becomes "type missing='median'".
     """
@@ -126,7 +127,7 @@ def read_as(path: Any, reading: Reading) -> DataTable:
 
 
 def _read(path: Any, reading: Reading) -> DataTable:
-    """Return the table of ``path`` (see ``read_as``) without a limit of memory.
+    """Return the table of ``path``, read as ``reading`` says, without a limit of memory.
 
     Matrices and tables are read by different functions: the columns of a table have to be
     interpreted first, as numbers, categories or dates.
@@ -162,7 +163,7 @@ def refuse_layers(form: Format | None, path: Any, reading: Reading) -> None:
 
 
 def framed(file: TableFile, reading: Reading) -> tuple[Frame, list[str] | None]:
-    """Return the cells of a table, a row for each sample, and the names of the rows or None.
+    """Return the cells of an open table file, a row for each sample, and the row names or None.
 
     The table is transposed if ``reading`` says so, and then the names of its columns are known.
     """

@@ -128,7 +128,7 @@ class Reading:
                 raise ValueError(f"{name} must be one of {allowed}, got {settings[name]!r}")
 
     def role(self, role: str) -> str | None:
-        """Return the column with a role such as "weights", from the choices or from the schema.
+        """Return the column that has the ``role``, such as "weights", by the choices or the schema.
 
         The result is None if no column has it; "none" in the choices overrides the schema.
         """
@@ -150,7 +150,10 @@ class Reading:
 
 
 def read_schema(path: str | Path) -> tuple[ColumnPlan, ...]:
-    """Return the plans in a schema.json, as written by ``atomlearn inspect``."""
+    """Return the plans in the file ``path``, a schema.json that ``atomlearn inspect`` wrote.
+
+    A plan says how a column of a data file is used and encoded.
+    """
     try:
         content = json.loads(Path(path).read_text(encoding="utf-8"))
     except ValueError as error:

@@ -143,6 +143,7 @@ def format_of(path: str | PathLike[str]) -> Format:
     'libsvm'
     """
     file = Path(path)
+    # Folders, and paths that are no file.
     if is_zarr(file):
         return CELLS
     if file.is_dir():
@@ -157,6 +158,7 @@ def format_of(path: str | PathLike[str]) -> Format:
         )
     if file.stat().st_size == 0:
         raise ValueError(f"{file} is empty")
+    # An ending decides; the first line is read only if the ending is not known.
     suffix = suffix_of(file)
     for file_format in FORMATS:
         if suffix in file_format.suffixes:

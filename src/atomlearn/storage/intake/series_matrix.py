@@ -80,7 +80,8 @@ class SeriesMatrix(TextFile):
                 f"{self.path} has no values between {_BEGIN} and {_END}; those of sequencing are "
                 "in supplementary files: read these by --transpose, with this file as --pheno"
             )
-        turned, samples = transposed(super().frame())
+        table, samples = transposed(super().frame())
+        # The accessions name the samples above the table, and the columns in it.
         order = self._about.get("geo_accession")
         if order is None or list(order) != samples:
             samples_text = listing(samples)
@@ -88,10 +89,10 @@ class SeriesMatrix(TextFile):
                 f"{self.path} describes other samples than those of its table ({samples_text}); "
                 "copy it afresh"
             )
-        names, _ = distinct_names([*self._about, *turned.header])
-        columns = [*self._about.values(), *turned.columns.values()]
+        names, _ = distinct_names([*self._about, *table.header])
+        columns = [*self._about.values(), *table.columns.values()]
         cells = dict(zip(names, columns, strict=True))
-        return Frame(self.path, cells, len(samples), turned.notes)
+        return Frame(self.path, cells, len(samples), table.notes)
 
 
 def _described_samples(rows: list[list[str]]) -> dict[str, NDArray[Any]]:

@@ -112,7 +112,7 @@ def encoded_table(frame: Frame, reading: Reading, ids: Sequence[str] | None) -> 
 
 
 def _values(frame: Frame, name: str) -> NDArray[Any]:
-    """Return the cells (n_rows,) of the column ``name``, which is the target or has another role.
+    """Return the cells (n_rows,) of the column ``name`` of ``frame``, the target or another role.
 
     Text such as "60 kg" becomes numbers if all cells of the column are such text.
     """

@@ -225,7 +225,7 @@ class TextFile(TableFile):
 
 
 def _comments(sample: str, delimiter: str) -> int:
-    """Return the number of characters of comments and blank lines at the beginning of a text.
+    """Return the number of characters of comments and blank lines at the start of ``sample``.
 
     A line that begins with # is no comment if it contains the delimiter: it may be the header.
     """
@@ -240,7 +240,7 @@ def _comments(sample: str, delimiter: str) -> int:
 
 
 def delimiter_in(sample: str) -> str:
-    """Return the delimiter that splits the first lines most consistently into cells.
+    """Return the delimiter that splits the first lines of ``sample`` most consistently.
 
     For each candidate, the usual number of cells of a line is found. The best candidate has the
     largest share of lines with this number; of several, the one with most cells.

@@ -236,7 +236,10 @@ class ExcelFile(TypedFile):
         yield self._columns
 
     def _rows(self, sheet: Any) -> dict[int, list[Any]]:
-        """Return the rows that are not empty, each up to its last cell, by number from 1."""
+        """Return the rows of ``sheet`` that are not empty, each up to its last cell, by number.
+
+        Rows are numbered from 1, as Excel does.
+        """
         rows = dict[int, list[Any]]()
         for number, cells in enumerate(sheet.iter_rows(values_only=True), 1):
             if number > _MOST_ROWS:
@@ -280,6 +283,7 @@ def _cells_of_series(column: Any, as_days: bool) -> NDArray[Any]:
         )
     if kind in (nw.Categorical, nw.Enum):
         return _objects(column.cast(nw.String).to_list(), column.name, is_label=True)
+    # Numbers are converted by the library of the data frame, because NumPy lacks types with gaps.
     if kind.is_numeric() or kind == nw.Boolean:
         column = column.cast(nw.Float64)
     if as_days and kind in (nw.Date, nw.Datetime):
@@ -289,7 +293,7 @@ def _cells_of_series(column: Any, as_days: bool) -> NDArray[Any]:
 
 
 def _cells_of(values: NDArray[Any], name: str) -> NDArray[Any]:
-    """Return an array as floats or as text.
+    """Return the array ``values`` as floats or as text.
 
     Dates become ISO text, durations become days, and other objects become numbers if all can.
     ``name`` is the column.
@@ -310,7 +314,7 @@ def _is_word(cell: Any) -> bool:
 
 
 def _is_number(kind: Any) -> bool:
-    """Return whether an Arrow type is numeric, and not a date or time."""
+    """Return whether ``kind``, a type of Arrow, is numeric, and not a date or time."""
     from pyarrow import types
 
     return bool(types.is_primitive(kind) and not types.is_temporal(kind))
@@ -340,7 +344,7 @@ def _arrow_values(column: Any, name: str) -> NDArray[Any] | list[Any]:
 
 
 def _objects(cells: list[Any], name: str, is_label: bool = False) -> NDArray[Any]:
-    """Convert Python objects to an array of floats if all are numbers, else of strings.
+    """Return ``cells`` (Python objects) as an array of floats if all are numbers, else of strings.
 
     Dates become YYYY-MM-DD. Labels (``is_label``) remain strings, and so do codes such as 0007 if
     the ``name`` of the column says that it has identifiers.

@@ -132,7 +132,7 @@ def _value(parts: dict[str, Any], by_comma: bool) -> float | None:
 
 
 def _digits(text: str, by_comma: bool) -> float | None:
-    """Return digits as a number; None if separators of thousands are misplaced.
+    """Return the digits in ``text`` as a number; None if separators of thousands are misplaced.
 
     ``by_comma`` says that the comma is the decimal mark, and the period separates thousands.
     """
@@ -197,8 +197,9 @@ _EPOCH = datetime(1970, 1, 1)
 def order_of(cells: Sequence[str]) -> tuple[str, bool]:
     """Return which of "year", "day" and "month" is first in dates, and whether that is a guess.
 
-    A number above 12 decides between day and month. Without one, periods (3.4.2024) mean that the
-    day is first. Other separators (3/4/2024) mean that the month is first, which is a guess.
+    ``cells`` are the dates of a column, "" if missing. A number above 12 decides between day and
+    month. Without one, periods (3.4.2024) mean that the day is first. Other separators (3/4/2024)
+    mean that the month is first, which is a guess.
 
     Examples
     --------
@@ -259,7 +260,8 @@ def days_of(cells: Sequence[str], order: str = "") -> NDArray[np.float64] | None
 def _day(match: re.Match[str] | None, day_first: bool) -> float:
     """Return the days since 1970-01-01 of a matched date; raise ValueError if it is none.
 
-    ``day_first`` decides the order of two numbers before the year.
+    ``match`` is the match of one of ``_FORMS``, or None. ``day_first`` decides the order of two
+    numbers before the year.
     """
     if match is None:
         raise ValueError("a cell is no date")

@@ -34,13 +34,16 @@ Grid = tuple[NDArray[Any], list[slice], list[slice], np.dtype[Any], list[str] | 
 
 
 def names_of_dask(X: Any) -> list[str] | None:
-    """Return the column names of a Dask table; None for arrays, or if a name is not a string."""
+    """Return the names of the columns of X, a Dask table; None for arrays.
+
+    The result is also None if a name is not a string.
+    """
     names = list(getattr(X, "columns", ()))
     return names if names and all(isinstance(name, str) for name in names) else None
 
 
 def grid_of(X: Any) -> Grid:
-    """Return the chunks of a two-dimensional dask.array or of a dask.dataframe, as a ``Grid``.
+    """Return the chunks of X, a two-dimensional dask.array or a dask.dataframe, as a ``Grid``.
 
     Each chunk is a task (a Dask Delayed). Chunk sizes that Dask does not know are computed, which
     computes the data once.
@@ -53,6 +56,7 @@ def grid_of(X: Any) -> Grid:
             "example dask.array.from_delayed(X, shape, dtype)"
         )
     check_shape(X.shape, X)
+    # Dask marks unknown sizes by NaN; the array of the caller is not changed.
     if any(np.isnan(size) for sizes in X.chunks for size in sizes):
         X = X.copy()
         X.compute_chunk_sizes()
@@ -204,7 +208,7 @@ def rows_of_chunk(chunk: Chunk, rows: Columns) -> Chunk:
 
 
 def beside(parts: list[Chunk]) -> Chunk:
-    """Return one chunk for several chunks of the same rows, put next to each other.
+    """Return one chunk with the columns of all ``parts``, which are chunks of the same rows.
 
     It is sparse if any of them is.
     """
@@ -221,9 +225,10 @@ def rows_beside(_: Chunk, *parts: Any) -> HeldRows:
 
 
 def answer(chunks: list[Chunk], rows: list[HeldRows], question: Sums) -> Sums:
-    """Return the sum of the answers of several chunks to a request, see ``HeldRows.answer``.
+    """Return the sum of the answers of several chunks to one request.
 
-    ``rows`` has the loss, targets and weights of the rows of each chunk.
+    ``rows`` has the loss, targets and weights of the rows of each chunk. ``question`` is the
+    request; ``HeldRows.answer`` describes it and the answer.
     """
     question = {name: part if name == "ask" else aligned(part) for name, part in question.items()}
     return summed(

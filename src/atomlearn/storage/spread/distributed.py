@@ -231,7 +231,7 @@ class Dask(Design, RowAccess):
 
     @property
     def row_access(self) -> RowAccess:  # type: ignore[override]
-        """The access to the rows by solvers: this design itself."""
+        """This design itself, through which solvers request sums over rows."""
         return self
 
     def summed(self, problem: Problem) -> Problem:
@@ -249,6 +249,7 @@ class Dask(Design, RowAccess):
         loss = problem.loss
         parts = self.rows_of_chunks
 
+        # The rows are sent to the workers at the first request, and only once.
         @cache
         def rows() -> list[Any]:
             """Return tasks that keep the targets and weights of each chunk on its worker."""
@@ -264,7 +265,7 @@ class Dask(Design, RowAccess):
             )
 
         def total_answer(question: Sums) -> Sums:
-            """Send a request to all chunks, and return the sum of their answers."""
+            """Send the request ``question`` to all chunks, and return the sum of their answers."""
             chunks = self.chunks_for_a_pass()[:, 0]
             return self.answered(list(zip(chunks, rows(), strict=True)), question)
 
@@ -284,7 +285,7 @@ class Dask(Design, RowAccess):
         ]
 
     def gather(self, columns: Columns) -> Block:
-        """Return the columns with these numbers as a block in this process.
+        """Return the columns with these numbers as a block (columns in this process's memory).
 
         It is sparse if any chunk is sparse, else dense.
         """

@@ -49,16 +49,16 @@ class HeldRows:
         Parameters
         ----------
         design : Design
-            X for these rows.
+            X for these rows, in memory.
         question : dict
             The request. "columns" (m,) are the columns A of X with nonzero coefficients, "weights"
             (k, m) their coefficients and "shifts" (k,) the intercepts. "ask" is the kind.
 
-            - "look": ``squares`` (m,), the squared norms of the columns over rows with a positive
-            weight; and, with one entry per point, ``value`` of f and ``slope``, ``size``,
-            ``curve``: the sums of f'_i, of abs(f'_i) and of f''_i.
-            - "bend", for one point, in addition: ``gradient`` A'f' (m,), ``pull`` A'f'' (m,) and
-            ``hessian`` A'diag(f'')A (m, m).
+            - "look", for values and slopes: ``squares`` (m,), the squared norms of the columns over
+            rows with a positive weight; and, with one entry per point, ``value`` of f and
+            ``slope``, ``size``, ``curve``: the sums of f'_i, of abs(f'_i) and of f''_i.
+            - "bend", for second derivatives at one point, in addition: ``gradient`` A'f' (m,),
+            ``pull`` A'f'' (m,) and ``hessian`` A'diag(f'')A (m, m).
             - "price", in addition to "look": the sums for a duality certificate (the proof of how
             good a point is), see ``_price``, and ``scores`` X'v (k, n_features), with v = -f'. Here
             "cuts" (k,) is part of the request: the entries of v with the sign of a cut are
@@ -130,5 +130,8 @@ def summed(answers: Sequence[Sums]) -> Sums:
 
 
 def size_of(message: Sums) -> int:
-    """Return the number of bytes of the arrays and numbers in a request or an answer."""
+    """Return the number of bytes of the arrays and numbers in ``message``.
+
+    It is a request or an answer; names are not counted.
+    """
     return 8 * sum(math.prod(np.shape(part)) for part in message.values())

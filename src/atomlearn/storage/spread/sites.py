@@ -203,13 +203,13 @@ class Sites(Design, RowAccess):
         return list(self._about[0]["names"]) or None
 
     def asked(self, question: dict[str, Any]) -> list[Sums]:
-        """Send a request to all sites in parallel, and return their answers in order."""
+        """Send the request ``question`` to all sites in parallel; return their answers in order."""
         with ThreadPoolExecutor(len(self.sites)) as pool:
             return list(pool.map(lambda site: site(question), self.sites))
 
     @property
     def row_access(self) -> RowAccess:  # type: ignore[override]
-        """The access to the rows by solvers: this design itself."""
+        """This design itself, through which solvers request sums over rows."""
         return self
 
     def summed(self, problem: Problem) -> Problem:
@@ -244,14 +244,14 @@ class Sites(Design, RowAccess):
         }
 
         def total_answer(question: Sums) -> Sums:
-            """Send a request to all sites, and return the sum of their answers."""
+            """Send the request ``question`` to all sites, and return the sum of their answers."""
             answer: Sums = self.add(self.asked(question | loss_parts))
             return answer
 
         return problem_of_sums(problem, len(self.sites), total_answer)
 
     def scores(self, v: Array) -> Scores:
-        """Raise TypeError: scores of a vector over rows would need the rows here."""
+        """Raise TypeError: scores X'v of a vector v over rows would need the rows here."""
         _refuse_rows()
 
     def gather(self, columns: Columns) -> Block:

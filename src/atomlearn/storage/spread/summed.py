@@ -121,7 +121,8 @@ class Summed(OfCoefficients):
         Parameters
         ----------
         kind : {"look", "bend", "price"}
-            The set of sums, see ``HeldRows.answer``.
+            The set of sums: for values and slopes, for second derivatives, or for a duality
+            certificate; see ``HeldRows.answer``.
         columns : (m,) int64
             Columns whose coefficients may be nonzero.
         weights : (k, m) float64
@@ -141,6 +142,7 @@ class Summed(OfCoefficients):
         size = size_of(question) + size_of(found)
         self.sent = self.sent[0] + 1, self.sent[1] + self.count * size
         self._squares[columns] = found["squares"]
+        # Most sums have an entry for each point; some are the same for all points.
         return [
             {name: part if name in SHARED else part[k] for name, part in found.items()}
             | {"shift": shifts[k]}
@@ -194,13 +196,14 @@ class Summed(OfCoefficients):
         return sums_at[least_shift(slope, curve, value, first["shift"], self.n_rows)]
 
     def foresee(self, points: Sequence[Array]) -> None:
-        """Compute and cache the sums that duality certificates at these points need.
+        """Request and cache the sums that duality certificates at these points need.
 
-        One distributed request covers up to ``AT_ONCE`` points, each a coefficient vector
-        (n_features,). With an intercept, the dual vector v = -f' (one entry per row) has to sum to
-        0. If it does not at the guessed intercept, the intercept is refined; then the entries of v
-        of the sign with the larger sum are multiplied by a factor below 1 so that v sums to 0, and
-        the request is repeated for these points.
+        A certificate proves how good a point is. One distributed request covers up to ``AT_ONCE``
+        points, each a coefficient vector (n_features,). With an intercept, the dual vector v = -f'
+        (one entry per row) has to sum to 0. If it does not at the guessed intercept, the intercept
+        is refined. If v still does not sum to 0, its positive or its negative entries, whichever
+        have the larger sum, are multiplied by a factor below 1. The request is repeated for these
+        points.
         """
         new = [u for u in points if _key(u) not in self._priced]
         for start in range(0, len(new), AT_ONCE):
@@ -239,7 +242,7 @@ class Summed(OfCoefficients):
 
     @cached_property
     def at_zero(self) -> float:
-        """F(0), the loss of the model without coefficients, at its optimal intercept."""
+        """F(0), the loss of the model without coefficients at its optimal intercept."""
         return float(self.price(np.zeros(self.size))["value"])
 
     def price(self, u: Array) -> Sums:
@@ -251,10 +254,11 @@ class Summed(OfCoefficients):
         return self._priced[_key(u)]
 
     def bend(self, columns: Columns, u: Array) -> TaylorModel:
-        """Return the second-order Taylor model of F at coefficients u (m,) of these columns.
+        """Return the second-order Taylor model of F(w) = min_b f(X w + b) at coefficients u (m,).
 
-        No request is sent if the cached model includes all these columns and is exact at u: the
-        loss is quadratic, or the model was made at u.
+        The model is over these columns; all other coefficients are 0. No request is sent if the
+        cached model includes all these columns and is exact at u: the loss is quadratic, or the
+        model was made at u.
         """
         model = self._model
         covers = np.isin(columns, model.columns).all()
@@ -286,11 +290,14 @@ class Summed(OfCoefficients):
     # --- the loss ---------------------------------------------------------------------------
 
     def value(self, y: Array, prediction: Array, weight: Array) -> float:
-        """Return F at the coefficients ``prediction``."""
+        """Return F(w) = min_b f(X w + b) for w = ``prediction``; y and weight are not used."""
         return float(self.price(prediction)["value"])
 
     def gradient(self, y: Array, prediction: Array, weight: Array) -> Array:
-        """Return the gradient -X'v of F at the coefficients ``prediction``."""
+        """Return the gradient -X'v of F(w) = min_b f(X w + b) for w = ``prediction``.
+
+        The dual vector is v = -f'. The arguments ``y`` and ``weight`` are not used.
+        """
         slopes: Array = np.negative(self.price(prediction)["scores"])
         return slopes
 
@@ -299,10 +306,11 @@ class Summed(OfCoefficients):
     ) -> float:
         """Return an upper bound on the conjugate F*(factor F'(w)), w = ``prediction``.
 
-        The bound is f*(factor v), summed over all rows, with v the dual vector at w. The machines
-        return f* only at v (``full``) and at (1 - NEAR) v (``reduced``). f* along v is convex, and
-        at most 0 at factor 0, so that linear interpolation bounds it between these points. The
-        gradient ``dual`` is not used.
+        F(w) = min_b f(X w + b) is the loss f with the optimal intercept b. The bound is f*(factor
+        v), summed over all rows, with v the dual vector at w. The machines return f* only at v
+        (``full``) and at (1 - NEAR) v (``reduced``). f* along v is convex, and at most 0 at factor
+        0, so that linear interpolation bounds it between these points. The arguments ``y``,
+        ``dual`` (the gradient) and ``weight`` are not used.
         """
         full, reduced = self.price(prediction)["conjugates"]
         # Between 1 - NEAR and 1 the two values are interpolated; below, the result is scaled to 0.
@@ -310,24 +318,26 @@ class Summed(OfCoefficients):
         return float(factor / near * (full + (1.0 - near) / NEAR * (reduced - full)))
 
     def curvature(self, y: Array, prediction: Array, weight: Array) -> Array:
-        """Return the sum of f'' over the rows (1 if it is 0), once for each coefficient.
+        """Return the sum of f'' over the rows at ``prediction`` (1 if it is 0), per coefficient.
 
-        The result is an array (n_features,) of equal numbers.
+        The result is an array (n_features,) of equal numbers. The arguments ``y`` and ``weight``
+        are not used.
         """
         return np.full(prediction.size, self.price(prediction)["curve"] or 1.0)
 
     def coupling(self, y: Array, prediction: Array, weight: Array) -> tuple[Array, Any]:
-        """Raise TypeError: a Hessian over all columns would need the rows."""
+        """Raise TypeError for all arguments: a Hessian over all columns would need the rows."""
         raise TypeError(
             "rows that stay where they are answer about single columns: solve with "
             "ColumnGeneration, and a norm over columns"
         )
 
     def slack(self, y: Array, prediction: Array, dual: Array, weight: Array) -> float:
-        """Return a bound on the rounding error of the duality gap, from sums over rows.
+        """Return a bound on the rounding error of the duality gap at ``prediction``.
 
         It is growth(n_rows) (F + max abs(f*) + ||v|| ||p||) plus the bounds of the machines, with
-        the predictions p; growth(n) bounds the relative error of a sum of n terms.
+        the predictions p; growth(n) bounds the relative error of a sum of n terms. The arguments
+        ``y``, ``dual`` and ``weight`` are not used.
         """
         sums = self.price(prediction)
         inner = math.sqrt(sums["steepness"] * sums["predicted"])
@@ -355,15 +365,22 @@ class SummedOver(OfCoefficients):
         self.columns = columns
 
     def _around(self, u: Array) -> tuple[float, Array, Array]:
-        """Return value, gradient (m,) and Hessian (m, m) of F at the coefficients u (m,)."""
+        """Return value, gradient (m,) and Hessian (m, m) of F at the coefficients u (m,).
+
+        F(w) = min_b f(X w + b) is the loss f with the optimal intercept b, here as a function of
+        the coefficients of m columns.
+        """
         return self.whole.bend(self.columns, u).at(self.columns, u)
 
     def value(self, y: Array, prediction: Array, weight: Array) -> float:
-        """Return F at the coefficients ``prediction``; at 0 it is cached."""
+        """Return F(w) = min_b f(X w + b) for w = ``prediction``; y and weight are not used.
+
+        F(0) is cached, because a path begins there.
+        """
         return self._around(prediction)[0] if prediction.any() else self.whole.at_zero
 
     def gradient(self, y: Array, prediction: Array, weight: Array) -> Array:
-        """Return the gradient (m,) of F at the coefficients ``prediction``."""
+        """Return the gradient (m,) of F at w = ``prediction``; y and weight are not used."""
         return self._around(prediction)[1]
 
     def conjugate_along(
@@ -372,14 +389,14 @@ class SummedOver(OfCoefficients):
         """Return an upper bound on the conjugate, which needs no distributed request.
 
         With w = ``prediction`` and u = ``dual`` = F'(w), convexity of F* and F*(0) <= 0 give
-        F*(factor u) <= factor (<u, w> - F(w)).
+        F*(factor u) <= factor (<u, w> - F(w)). The argument ``weight`` is not used.
         """
         return factor * (float(dual @ prediction) - self.value(y, prediction, weight))
 
     def curvature(self, y: Array, prediction: Array, weight: Array) -> Array:
-        """Return sum_k abs(H_jk) for each column j, with the Hessian H of F.
+        """Return sum_k abs(H_jk) for each column j, with the Hessian H of F at ``prediction``.
 
-        A diagonal matrix with these entries is at least H.
+        A diagonal matrix with these entries is at least H. ``y`` and ``weight`` are not used.
         """
         bound: Array = np.abs(self._around(prediction)[2]).sum(axis=1)
         return bound
@@ -388,7 +405,7 @@ class SummedOver(OfCoefficients):
         """Return c and K with H = c I - K K' for the Hessian H of F at ``prediction``.
 
         The scalar c, at least twice the largest eigenvalue of H, is returned as a vector (m,). K
-        (m, m) is the Cholesky factor of c I - H.
+        (m, m) is the Cholesky factor of c I - H. The arguments ``y`` and ``weight`` are not used.
         """
         H = self._around(prediction)[2]
         c = 2.0 * float(np.abs(H).sum(axis=1).max(initial=0.0)) or 1.0
@@ -396,7 +413,7 @@ class SummedOver(OfCoefficients):
 
 
 def _key(u: Array) -> tuple[bytes, bytes]:
-    """Return a dictionary key for a coefficient vector: its nonzero positions and values."""
+    """Return a dictionary key for the coefficients u: its nonzero positions and values."""
     columns = np.flatnonzero(u)
     return columns.tobytes(), u[columns].tobytes()
 
@@ -450,19 +467,19 @@ class SummedRows(RowAccess):
         return self.loss.sent
 
     def foresee(self, predictions: Sequence[Array]) -> None:
-        """Request the sums for proofs at several points at once; later calls find them cached."""
+        """Request and cache the sums that proofs need at several points, the ``predictions``."""
         self.loss.foresee(predictions)
 
     def restrict(self, problem: Problem, block: Design) -> Problem:
-        """Return the problem restricted to the features of ``block``, columns of the identity.
+        """Return the ``problem`` restricted to the features of ``block``, columns of the identity.
 
         Its loss is the quadratic model of F over these features. A feature may be in several
         columns of the block.
         """
-        features, places = _features(block)
+        features, positions = _features(block)
         return Problem(
             SummedOver(self.loss, features),
-            CachedBlock(CoefficientBlock(np.eye(features.size)[:, places])),
+            CachedBlock(CoefficientBlock(np.eye(features.size)[:, positions])),
             np.zeros(features.size),
             np.ones(features.size),
             problem.regularizer,
@@ -481,15 +498,18 @@ class SummedRows(RowAccess):
 
         All are over the remote rows. The column norms (m,) are of the m columns of ``design``.
         """
-        features, places = _features(design.gather(columns))
+        features, positions = _features(design.gather(columns))
         slope = math.sqrt(self.loss.price(prediction)["steepness"])
-        return self.loss.lengths(features)[places], slope, self.loss.n_rows
+        return self.loss.lengths(features)[positions], slope, self.loss.n_rows
 
 
 def _features(block: Any) -> tuple[Columns, Columns]:
-    """Return the distinct features in a block, and for each column the position of its feature."""
-    base, places = distinct_columns(block)
-    return base.stored().indices.astype(np.int64), places
+    """Return the features in ``block``, and for each of its columns the position of its feature.
+
+    The block has columns of the identity; the column of feature j has its 1 in row j.
+    """
+    base, positions = distinct_columns(block)
+    return base.stored().indices.astype(np.int64), positions
 
 
 def problem_of_sums(problem: Problem, count: int, send: Callable[[Sums], Sums]) -> Problem:

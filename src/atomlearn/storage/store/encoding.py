@@ -76,7 +76,7 @@ def _refuse(X: NDArray[Any], bad: NDArray[np.bool_], expected: str, first: tuple
 
 
 def pack(codes: NDArray[np.int8]) -> NDArray[np.uint8]:
-    """Pack genotypes (n_samples, m) of 0, 1, 2 or MISSING into PLINK's two-bit code.
+    """Pack genotypes ``codes`` (n_samples, m), 0, 1, 2 or MISSING, into PLINK's two-bit code.
 
     Returns the bytes of all columns, one column after the other, ceil(n_samples / 4) bytes each.
     """

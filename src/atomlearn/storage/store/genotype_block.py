@@ -86,8 +86,9 @@ class GenotypeBlock(Block):
     def _squares(self, weights: Array) -> Array:
         """Return sum_i w_i a_ij^2 for each column j of the standardized genotypes.
 
-        With s_j = sum_i w_i x_ij and q_j = sum_i w_i x_ij^2 it is
-        scale_j (scale_j q_j - 2 shift_j s_j) + shift_j^2 sum_i w_i, w = ``weights``.
+        With w = ``weights``, s_j = sum_i w_i x_ij and q_j = sum_i w_i x_ij^2, it is
+
+        ``scale_j (scale_j q_j - 2 shift_j s_j) + shift_j^2 sum_i w_i``.
         """
         sums = self._sums(weights, False)
         squares = self._sums(weights, True)
@@ -96,7 +97,10 @@ class GenotypeBlock(Block):
         return np.asarray(np.maximum(norms + self._shift**2 * weights.sum(), 0.0))
 
     def _sums(self, v: Array, squared: bool) -> Array:
-        """Return sum_i v_i x_ij for each column j of the genotypes x; x_ij^2 if ``squared``."""
+        """Return sum_i v_i x_ij for each column j of the genotypes x, or of x_ij^2 if ``squared``.
+
+        The columns are shared between threads.
+        """
         size = self.shape[1]
         values = _kernels.padded(v)
         sums = np.empty(self.shape[1])
@@ -129,7 +133,7 @@ class GenotypeBlock(Block):
         return array
 
     def gather(self, columns: Columns) -> GenotypeBlock:
-        """Return the block of these columns."""
+        """Return the block of the columns with these numbers, still packed."""
         packed, *parts = (part[columns] for part in self._parts)
         return GenotypeBlock(packed, self._n_samples, *parts)
 
@@ -150,7 +154,8 @@ class GenotypeBlock(Block):
 def _genotypes(block: GenotypeBlock, means: Array, factors: Array) -> GenotypeBlock:
     """Return the block with columns (a_j - means_j) factors_j for the columns a_j of ``block``.
 
-    The genotypes stay packed: only scale and shift change.
+    ``means`` and ``factors`` are (n_columns,). The genotypes stay packed: only scale and shift
+    change.
     """
     parts = block._scale * factors, (block._shift + means) * factors
     return GenotypeBlock(block._packed, block._n_samples, block._means, *parts)

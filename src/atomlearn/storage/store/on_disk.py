@@ -108,6 +108,7 @@ class StreamedDesign(Design):
         list of m FoundScores
             The scores of the found columns for each v_k.
         """
+        # Each chunk has its own place in ``answers``, because threads work at the same time.
         columns = self._columns
         search = self._columns.search(V, bounds, affine)
         answers: list[Any] = [None] * (columns.chunks.size - 1)
@@ -154,7 +155,7 @@ class StreamedDesign(Design):
         _kernels.share_out(lambda place: work(order[place]), n_chunks, operations)
 
     def predict(self, weights: Array) -> Array:
-        """Return the product X w (n_samples,) for coefficients w (n_features,).
+        """Return the product X w (n_samples,) for the coefficients w = ``weights`` (n_features,).
 
         Chunks of columns whose coefficients are all zero are not read. The other chunks are divided
         into fixed groups, one for each thread, and each group is summed in order, so that the
@@ -181,7 +182,7 @@ class StreamedDesign(Design):
         return result
 
     def gather(self, columns: Columns) -> Block:
-        """Return the columns with these numbers as a block in memory."""
+        """Return the columns with these numbers as a block (columns in memory)."""
         columns = existing_columns(columns, self.shape[1])
         return self._columns.gather(columns)
 
@@ -231,6 +232,7 @@ class OnDisk(StreamedDesign):
         LIMITS.check_columns(manifest.n_features)
         chunks, sums = store.read_chunks(folder, manifest)
         checks = Checks(sums)
+        # The layout decides how chunks are read and multiplied.
         values = store.ByteFile(folder / store.VALUES)
         n_samples = manifest.n_samples
         columns: ColumnsOnDisk

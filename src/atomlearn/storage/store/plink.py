@@ -67,7 +67,7 @@ class Variants:
 
 
 def read_variants(path: str | os.PathLike[str]) -> Variants:
-    """Return the variants that a .bim file lists; refuse positions that are not whole numbers."""
+    """Return the variants in the .bim file ``path``; refuse positions that are no whole numbers."""
     fields = _fields(Path(path), "chromosome, name, centimorgans, position and two alleles")
     try:
         positions = np.array([int(line[3]) for line in fields], dtype=np.int64)
@@ -100,7 +100,7 @@ class Samples:
 
 
 def read_samples(path: str | os.PathLike[str]) -> Samples:
-    """Return the samples that a .fam file lists, with NaN for unknown phenotypes."""
+    """Return the samples in the .fam file ``path``, with NaN for unknown phenotypes."""
     fields = _fields(Path(path), "family, name, father, mother, sex and phenotype")
     values = np.full(len(fields), np.nan)
     for number, line in enumerate(fields):
@@ -121,7 +121,7 @@ def read_samples(path: str | os.PathLike[str]) -> Samples:
 
 
 def _fields(path: Path, description: str) -> list[list[str]]:
-    """Return the six fields of each line of a .bim or .fam; refuse other numbers of fields.
+    """Return the six fields of each line of ``path``, a .bim or .fam; refuse other lines.
 
     ``description`` lists the fields, for messages.
     """
@@ -231,12 +231,13 @@ class PlinkBed(StreamedDesign):
 def _checked(file: Path, n_samples: int, n_features: int) -> ByteFile:
     """Return the open .bed ``file`` after a check of its first bytes and its size.
 
-    The first bytes say that columns are variants; the size follows from the numbers of rows and
-    columns.
+    The first bytes say that columns are variants. The size follows from the numbers ``n_samples``
+    of rows and ``n_features`` of columns.
     """
     if not file.is_file():
         raise FileNotFoundError(f"there is no file {file}")
     opened = ByteFile(file)
+    # A column has four genotypes in a byte; a third byte of 0 means the sample-major order.
     expected = len(MAGIC) + n_features * ((n_samples + 3) // 4)
     head = np.zeros(min(3, opened.size), dtype=np.uint8)
     opened.read_into(0, head)

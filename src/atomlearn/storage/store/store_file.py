@@ -144,7 +144,7 @@ class Manifest:
 
 
 def digest(content: dict[str, Any]) -> int:
-    """Return the CRC-32 checksum of a dictionary, independent of the order of its keys."""
+    """Return the CRC-32 checksum of the dictionary ``content``, whatever the order of its keys."""
     return zlib.crc32(json.dumps(content, sort_keys=True).encode())
 
 
@@ -172,6 +172,7 @@ def read_manifest(folder: Path) -> Manifest:
             f"{folder} is a store of version {content.get('version')!r} and this is a reader of "
             f"version {VERSION}; convert its source again, or update atomlearn"
         )
+    # The checksum is of everything else in the file.
     checksum = content.pop("crc32", None)
     if checksum != digest(content):
         raise _damage(folder, f"{MANIFEST} does not match its checksum")
@@ -229,7 +230,11 @@ def _damage(folder: Path, fault: str) -> StoreError:
 
 
 def read_small(folder: Path, manifest: Manifest, name: str) -> bytes:
-    """Return the content of the small file ``name`` of a store, after a check of its checksum."""
+    """Return the content of the small file ``name`` of a store, after a check of its checksum.
+
+    ``folder`` is the store, and ``manifest`` has the checksum. This is also the meaning of these
+    arguments in the functions below.
+    """
     if not (folder / name).is_file():  # a device or a pipe in place of the file would block forever
         raise _damage(folder, f"{name} is missing, or no file")
     try:
@@ -333,6 +338,7 @@ def read_target(folder: Path, manifest: Manifest) -> NDArray[Any] | None:
         raise _damage(folder, f"{TARGET} holds {target.dtype} of shape {target.shape}")
     if CLASSES not in manifest.checksums:
         return np.asarray(target)
+    # The target has labels: its numbers are indices into their list.
     listed = _json_list(folder, manifest, CLASSES)
     if not all_text(listed):
         raise _damage(folder, f"{CLASSES} holds labels that are no texts")

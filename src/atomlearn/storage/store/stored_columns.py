@@ -63,16 +63,21 @@ class ColumnsOnDisk(ABC):
 
     One read request covers one chunk. All methods are thread-safe.
 
-    Attributes
+    Parameters
     ----------
-    chunks : (n_chunks + 1,) int64
-        First column of each chunk, and the end.
-    n_samples : int
-        Number of rows.
-    dtype : dtype
-        Type of gathered columns.
     file : ByteFile
         File of the values.
+    n_samples : int
+        Number of rows.
+    chunks : (n_chunks + 1,) int64
+        First column of each chunk, and the end.
+    checks : Checks
+        Checksums of the chunks.
+
+    Attributes
+    ----------
+    dtype : dtype
+        Type of gathered columns.
     offset : int
         Byte at which the first column begins.
     """
@@ -174,7 +179,7 @@ class ColumnsOnDisk(ABC):
         """
 
     def gather(self, columns: Columns) -> Block:
-        """Return the columns as an in-memory block, in the given order."""
+        """Return the columns with these numbers as a block (columns in memory), in this order."""
         result = np.empty((self.n_samples, columns.size), self.block_type(columns), order="F")
         content = np.empty((1, self._column_bytes), dtype=np.uint8)
         # One column is read and decoded at a time.
@@ -264,7 +269,7 @@ class DenseColumns(ColumnsOnDisk):
         return np.hstack([_kernels.many_dense(X, V) for X in tiles])
 
     def add(self, chunk: int, weights: Array, out: Array) -> None:
-        """Add the weighted sum of the columns of a chunk to ``out``."""
+        """Add sum_j w_j x_j over the columns j of a chunk, w = ``weights``, to ``out`` in place."""
         for columns, X in self._parts(chunk):
             out += _kernels.predict_dense(X, weights[columns])
 
@@ -361,12 +366,12 @@ class SparseColumns(ColumnsOnDisk):
         return _kernels.many_csc(*parts, V)
 
     def add(self, chunk: int, weights: Array, out: Array) -> None:
-        """Add the weighted sum of the columns of a chunk to ``out``."""
+        """Add sum_j w_j x_j over the columns j of a chunk, w = ``weights``, to ``out`` in place."""
         parts = self._read(self.part(chunk), chunk)
         out += _kernels.sparse_sums(*parts, weights, self.n_samples)
 
     def gather(self, columns: Columns) -> Block:
-        """Return the columns as a block in memory, in the given order.
+        """Return the columns with these numbers as a block (columns in memory), in this order.
 
         They are read in the order of the file, which is faster.
         """
@@ -471,8 +476,8 @@ class GenotypeColumns(ColumnsOnDisk):
     def search(self, V: Array, bounds: Array, affine: tuple[Array, Array] | None) -> Search:
         """Return a function that finds the columns of a chunk whose scores reach a bound.
 
-        The arguments and the function are as in ``ColumnsOnDisk.search``. A kernel for packed
-        genotypes does the work.
+        ``V``, ``bounds``, ``affine`` and the returned function are as in ``ColumnsOnDisk.search``.
+        A kernel for packed genotypes does the work.
         """
         size = self.means.size
         centers, factors = affine or (np.zeros(size), np.ones(size))
@@ -489,7 +494,10 @@ class GenotypeColumns(ColumnsOnDisk):
         return found
 
     def gather(self, columns: Columns) -> Block:
-        """Return the columns as a packed block if there are many samples, else unpacked."""
+        """Return the columns with these numbers as a block (columns in memory), in this order.
+
+        They stay packed, two bits for a genotype, if there are many samples.
+        """
         if self.n_samples < READING.packed_from:
             return super().gather(columns)
         packed = np.empty((columns.size, self._column_bytes), dtype=np.uint8)
@@ -500,7 +508,7 @@ class GenotypeColumns(ColumnsOnDisk):
         return GenotypeBlock(packed, self.n_samples, means, ones, np.zeros(columns.size))
 
     def add(self, chunk: int, weights: Array, out: Array) -> None:
-        """Add the weighted sum of the columns of a chunk to ``out``."""
+        """Add sum_j w_j x_j over the columns j of a chunk, w = ``weights``, to ``out`` in place."""
         packed, means = self._read(chunk)
         _kernels.add_genotypes(packed, self.n_samples, means, weights, out)
 
