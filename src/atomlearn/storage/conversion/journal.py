@@ -49,6 +49,10 @@ class Workplace:
     """
 
     def __init__(self, out: Path, fingerprint: dict[str, Any]) -> None:
+        """Name the folder of a conversion to ``out``; nothing is written before ``with``.
+
+        ``fingerprint`` describes the source file and the options.
+        """
         self.out = out
         self.folder = out.with_name(out.name + ".partial")
         self.fingerprint = fingerprint

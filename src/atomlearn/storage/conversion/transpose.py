@@ -48,6 +48,10 @@ class Transposition:
     """
 
     def __init__(self, work: Workplace, source: RowSource, kind: str, memory: int) -> None:
+        """Resume from the journal of ``work``, or begin with no rows.
+
+        ``source`` has the rows, ``kind`` is the type of the stored values, ``memory`` is in bytes.
+        """
         self.work = work
         self.source = source
         self.kind = kind

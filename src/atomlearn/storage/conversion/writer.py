@@ -41,6 +41,10 @@ class StoreWriter:
     """
 
     def __init__(self, work: Workplace, n_samples: int, kind: str, sparse: bool) -> None:
+        """Create the empty files of a store of ``n_samples`` rows in the folder of ``work``.
+
+        ``kind`` is the type of the values; ``sparse`` says that only nonzero entries are stored.
+        """
         self.work = work
         self.n_samples = n_samples
         self.kind = kind

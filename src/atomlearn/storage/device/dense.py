@@ -31,6 +31,7 @@ class DenseTensor(HeldTensor):
     is_sparse = False
 
     def __init__(self, X: Any) -> None:
+        """Take the dense tensor X (n_samples, n_features), float32 or float64, without a copy."""
         # Gradients with respect to X would keep every product in memory.
         self.sample = X.detach() if hasattr(X, "detach") else X
         self.shape = int(X.shape[0]), int(X.shape[1])

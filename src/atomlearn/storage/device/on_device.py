@@ -99,6 +99,7 @@ class OnDevice(Design):
     """
 
     def __init__(self, X: Any, *, precision: str = "auto") -> None:
+        """Check the tensor X and its device, and set the ``precision`` in which scores are found."""
         # A tensor that a design has checked already is not checked again.
         tensor = X if isinstance(X, HeldTensor) else _checked_tensor(X)
         if precision not in ("auto", "float32", "float64"):
@@ -227,6 +228,7 @@ class RecheckedScores(Scores):
     """
 
     def __init__(self, design: OnDevice, v: Array) -> None:
+        """Prepare the scores X'v of ``design`` for v (n_samples,); nothing is computed yet."""
         self._design, self._v = design, v.copy()
         # Zeros take no memory before they are written to, and few columns are used.
         self._exact: Array = np.zeros(design.shape[1])

@@ -37,6 +37,7 @@ class SparseTensor(HeldTensor):
     is_sparse = True
 
     def __init__(self, values: Any, rows: Any, starts: Any, shape: tuple[int, int]) -> None:
+        """Take the CSC arrays (``values``, ``rows``, ``starts``) of an X of this shape."""
         self.shape, self.dtype = shape, dtype_of(values)
         self.sample = values
         self._rows = rows

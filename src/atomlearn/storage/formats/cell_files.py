@@ -37,6 +37,7 @@ class CellFile(ABC):
     """
 
     def __init__(self, root: Node) -> None:
+        """Take the open group ``root``, which has the matrix and its names."""
         self._root = root
 
     @property

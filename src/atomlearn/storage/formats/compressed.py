@@ -56,6 +56,7 @@ class _Decompressed(io.RawIOBase):
     """
 
     def __init__(self, path: Path, opener: Callable[[Path, Any], Any]) -> None:
+        """Open the compressed file ``path`` by ``opener``, a function of (path, mode)."""
         self._path, self._stream = path, opener(path, "rb")
 
     def readable(self) -> bool:

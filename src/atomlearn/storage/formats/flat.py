@@ -46,6 +46,7 @@ class DenseLines:
     def __init__(
         self, shape: tuple[int, int], dtype: np.dtype[Any], read: Callable[[int, int], NDArray[Any]]
     ) -> None:
+        """Take the shape and the type of the matrix, and the function ``read`` of (start, stop)."""
         self.shape = shape
         self.dtype = dtype
         self._read = read
@@ -81,6 +82,10 @@ class SparseLines:
     def __init__(
         self, path: Path, data: Any, indices: Any, indptr: NDArray[Any], shape: tuple[int, int]
     ) -> None:
+        """Check the arrays of a CSR or CSC matrix: shapes and types, but not all indices yet.
+
+        ``path`` is the file, for messages, and ``shape`` has the number of lines and their length.
+        """
         # A wrong shape or length could take all memory, or read outside of the arrays.
         stored = int(indices.size)
         sparse_size(path, shape, stored, max(shape))
@@ -158,6 +163,7 @@ class RowsOfFile(RowSource):
     """
 
     def __init__(self, lines: Lines, names: Names, y: NDArray[Any] | None) -> None:
+        """Take the rows ``lines``, the names of the columns, and the target y, if there are any."""
         self._lines = lines
         self.y = y
         self.about = About(names, lines.sparse, lines.dtype)
@@ -182,6 +188,7 @@ class ColumnsOfFile(ColumnSource):
     """
 
     def __init__(self, lines: Lines, names: Names, y: NDArray[Any] | None) -> None:
+        """Take the columns ``lines``, their names, and the target y, if there are any."""
         self._lines = lines
         self.y = y
         self.shape = lines.shape[::-1]

@@ -171,6 +171,10 @@ class MatrixColumns(ColumnSource):
     """
 
     def __init__(self, X: Any, schema: Schema, y: NDArray[Any] | None, dtype: Any = None) -> None:
+        """Take the matrix X, its ``schema`` (description of columns), and the target y.
+
+        ``dtype`` is the type of the values to report; by default it is that of X.
+        """
         self.y, self.shape = y, (int(X.shape[0]), int(X.shape[1]))
         self._X: Any = sp.csc_array(X) if sp.issparse(X) else X  # type: ignore[call-overload]
         self.about = About(

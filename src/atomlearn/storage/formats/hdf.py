@@ -77,6 +77,7 @@ class HdfNode(Node):
     """
 
     def __init__(self, path: Path, item: Any) -> None:
+        """Read name, shape and type of ``item``, an object of h5py in the file ``path``."""
         h5py = imported("h5py", "h5ad", path)
         self.path = path
         self._item = item

@@ -186,6 +186,7 @@ class _Cap:
     """Number of blocks in ``memory_capped`` in all threads, and the limit before the first one."""
 
     def __init__(self) -> None:
+        """Begin with no block and no limit."""
         self.lock = threading.Lock()
         self.blocks = 0
         self.before = (0, 0)

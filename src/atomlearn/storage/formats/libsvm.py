@@ -67,6 +67,7 @@ class LibsvmRows(RowSource):
     """
 
     def __init__(self, path: Path, request: Request) -> None:
+        """Take the file ``path``; refuse a target in ``request`` that the file cannot have."""
         if request.target not in (None, "y"):
             raise ValueError(
                 f"{path} is a libsvm file, whose only target is the first number of each line; "

@@ -164,6 +164,7 @@ class Archive(Mapping[str, NDArray[Any]]):
     """
 
     def __init__(self, path: Path) -> None:
+        """Open the .npz file ``path`` and list its arrays; none is read yet."""
         self.path = path
         self._loaded: dict[str, NDArray[Any]] = {}
         with understood(path, ".npz file"):
@@ -215,6 +216,10 @@ class FlatArray:
     """
 
     def __init__(self, path: Path, member: str | None = None) -> None:
+        """Open an array and read its header: the .npy file ``path``, or ``member`` of an .npz file.
+
+        A size in the header that the file cannot hold is refused.
+        """
         self.path = path
         self.name = str(path) if member is None else f"{member} of {path}"
         self._stream: Any

@@ -31,6 +31,10 @@ class StoredFrame:
     """
 
     def __init__(self, node: Node, categories: Node | None = None) -> None:
+        """Read the names of the columns of the table ``node``, and their order.
+
+        ``categories`` is the group of labels in files before version 0.7, or None.
+        """
         self._node = node
         self._labels = categories
         # The fields of the records; () for a group.

@@ -50,6 +50,7 @@ class ZarrNode(Node):
     """
 
     def __init__(self, path: Path, item: Any) -> None:
+        """Read name, shape and type of ``item``, an object of zarr in the store ``path``."""
         zarr = imported("zarr", "zarr", path)
         self.path = path
         self._item = item

@@ -130,6 +130,7 @@ def annotated(
         reading = replace(reading, roles={**reading.roles, "rows_of": donor})
         role_columns.append(donor)
     frame = _frame(path, rows, [name for name in role_columns if name in rows.header], n_rows)
+    # A note says which kind of values X has, because raw counts need another treatment.
     kind = values_of(table.X)
     others = [name for name in ("X", *rows.layers) if name != (reading.layer or "X")]
     hint = f"; there are also {listing(others)} (--layer NAME)" if others else ""

@@ -47,6 +47,10 @@ class TableFile(ABC):
     transposes = True
 
     def __init__(self, path: Path, form: TextForm, sheet: str | None = None) -> None:
+        """Take the file, how its text is written (``form``), and the sheet of a workbook.
+
+        Subclasses open the file and set ``header``.
+        """
         self.path = path
         self.form = form
         self.sheet = sheet

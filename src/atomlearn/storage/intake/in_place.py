@@ -168,6 +168,7 @@ class BedColumns(ColumnSource):
     packed = True
 
     def __init__(self, path: Path, request: Request) -> None:
+        """Open the .bed ``path``; the target is that of ``request``, or the phenotype."""
         self._design = PlinkBed(path)
         self.y = _target(self._design, path, request)[0]
         self.shape = self._design.shape

@@ -127,17 +127,17 @@ def joined_to_samples(frame: Frame, samples: NamedRows, path: Path) -> tuple[Fra
             )
         row_of[key] = row
     # The row of each sample in the frame, -1 without one.
-    places = _places(sample_parts, row_of)
+    places = _rows_of(sample_parts, row_of)
     if (places < 0).all():
         # Retry without leading zeros, because a spreadsheet may have turned 007 into 7.
         short = {tuple(map(_without_zeros, key)): row for key, row in row_of.items()}
         if len(short) == len(row_of):
-            places = _places([list(map(_without_zeros, part)) for part in sample_parts], short)
+            places = _rows_of([list(map(_without_zeros, part)) for part in sample_parts], short)
     if (places < 0).all():
         # Retry without folders and suffixes, because sequencing tools name samples by their files.
         short = {tuple(map(_file_stem, key)): row for key, row in row_of.items()}
         if len(short) == len(row_of):
-            places = _places([list(map(_file_stem, part)) for part in sample_parts], short)
+            places = _rows_of([list(map(_file_stem, part)) for part in sample_parts], short)
     is_known = places >= 0
     if not is_known.any():
         remedy = "both need the same names: give --id for the column of the data that has them"
@@ -176,7 +176,7 @@ def covariates_in(frame: Frame, reading: Reading, notes: list[str]) -> list[str]
     return [name for name in columns if name != target]
 
 
-def _places(
+def _rows_of(
     parts: Sequence[Sequence[str]], row_of: dict[tuple[str, ...], int]
 ) -> NDArray[np.int64]:
     """Return the row number of each sample in a table, -1 if it has no row.

@@ -49,7 +49,7 @@ def _names(table: DataTable) -> list[str]:
     return [table.schema.name(column) for column in range(table.X.shape[1])]
 
 
-def _places(table: DataTable, texts: Sequence[str]) -> list[int]:
+def _column_numbers(table: DataTable, texts: Sequence[str]) -> list[int]:
     """Return the numbers of the columns of ``table`` that ``texts`` name.
 
     Each text is a name, a list of names with commas, or a pattern such as ``x_*``.
@@ -101,7 +101,7 @@ def _without_columns(table: DataTable, columns: Sequence[int]) -> DataTable:
     )
 
 
-def _put_beside(
+def _with_covariates(
     table: DataTable, added: Any, names: list[str], plans: Sequence[ColumnPlan]
 ) -> DataTable:
     """Return the table with covariates appended to X.
@@ -187,7 +187,7 @@ def matrix_table(table: DataTable, reading: Reading, rows: Observations | None) 
         name, y = phenotype(reading, samples, path, notes)
     # ``extras`` are the vectors of roles; ``kept`` are the rows with a target and these vectors.
     table, extras = _take_roles(_genotypes(table, reading, notes), reading, frame)
-    table = _without_columns(table, _places(table, reading.drop))
+    table = _without_columns(table, _column_numbers(table, reading.drop))
     kept, remarks = known_rows(y, name, extras, table.X.shape[0])
     notes += remarks
     # Covariates are columns of another file, or of obs; columns of X become free of penalty.
@@ -197,7 +197,7 @@ def matrix_table(table: DataTable, reading: Reading, rows: Observations | None) 
     else:
         covariates = [name for name in reading.covariates if frame and name in frame.columns]
         others = [name for name in reading.covariates if name not in covariates]
-        table = replace(table, covariates=tuple(_places(table, others)))
+        table = replace(table, covariates=tuple(_column_numbers(table, others)))
     table, kept = _put_covariates(table, frame, covariates, reading, kept, samples, notes)
     if reading.pcs:
         table = _put_components(table, reading, notes)
@@ -271,7 +271,7 @@ def _take_roles(
             values[role] = load_npy(Path(name))
             continue
         # A column of X: it is read and removed.
-        [column] = _places(table, [name])
+        [column] = _column_numbers(table, [name])
         values[role] = as_design(table.X).gather(np.array([column])).dense()[:, 0]
         table = _without_columns(table, [column])
     return table, values
@@ -325,7 +325,9 @@ def _put_covariates(
             f"in): {listing(incomplete, MANY)}"
         )
     kept = np.asarray(kept[is_full])
-    return _put_beside(_with_rows(table, kept), encoded.X[kept], encoded.names, encoded.plans), kept
+    return _with_covariates(
+        _with_rows(table, kept), encoded.X[kept], encoded.names, encoded.plans
+    ), kept
 
 
 def _genotypes(table: DataTable, reading: Reading, notes: list[str]) -> DataTable:
@@ -369,7 +371,7 @@ def _put_components(table: DataTable, reading: Reading, notes: list[str]) -> Dat
         f"{reading.pcs} principal components of all {width:,} variants of {X.shape[0]:,} samples "
         "are covariates, computed without the target; held-out samples are among them"
     )
-    return replace(_put_beside(table, scores, list(found.names), plans), components=found)
+    return replace(_with_covariates(table, scores, list(found.names), plans), components=found)
 
 
 def _has_gaps(X: Any, path: Path) -> bool:

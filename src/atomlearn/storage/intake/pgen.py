@@ -32,6 +32,7 @@ class _Pgen:
     """
 
     def __init__(self, path: Path) -> None:
+        """Open the .pgen ``path`` and read the two files of names next to it."""
         pgenlib = imported("pgenlib", "genotypes", path)
         try:
             self._reader = pgenlib.PgenReader(str(path).encode())
@@ -130,6 +131,7 @@ class Dosages(DenseDesign):
     """
 
     def __init__(self, path: Path) -> None:
+        """Read all dosages of the .pgen ``path`` into memory, in float32."""
         source = PgenColumns(path)
         fits(path, "its dosages", 4 * source.shape[0] * source.shape[1])
         X = np.empty(source.shape, dtype=np.float32, order="F")
@@ -152,6 +154,7 @@ class PgenColumns(ColumnSource):
     """
 
     def __init__(self, path: Path, request: Request | None = None) -> None:
+        """Open the .pgen ``path``; the target is that of ``request``, or the phenotype."""
         self.file = _Pgen(path)
         # The readers of .bim and .fam parse the names.
         with tempfile.TemporaryDirectory(prefix="atomlearn-pgen-") as folder:

@@ -39,6 +39,7 @@ class SeriesMatrix(TextFile):
     transposes = False
 
     def __init__(self, path: Path, form: TextForm, sheet: str | None = None) -> None:
+        """Open the file ``path``; ``form`` says how text is written, and ``sheet`` is unused."""
         self._about: dict[str, NDArray[Any]] = {}
         super().__init__(path, form, sheet)
 

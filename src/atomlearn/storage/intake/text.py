@@ -56,6 +56,10 @@ class TextFile(TableFile):
     """
 
     def __init__(self, path: Path, form: TextForm, sheet: str | None = None) -> None:
+        """Open the file ``path``, and detect encoding, delimiter, header and columns of labels.
+
+        Fields of ``form`` that are not empty are not detected. A text has no ``sheet``.
+        """
         super().__init__(path, form, sheet)
         self._given_encoding = form.encoding
         encoding = form.encoding or self._encoding()

@@ -54,6 +54,10 @@ class TypedFile(TableFile):
     has_lines = False
 
     def __init__(self, path: Path, form: TextForm, sheet: str | None = None) -> None:
+        """Import the library of the format, and open the file ``path``.
+
+        ``form`` says which texts mean missing values, and ``sheet`` names the sheet of a workbook.
+        """
         # Text with a decimal comma remains text.
         super().__init__(path, replace(form, decimal="."), sheet)
         if form.header_row and not self.has_lines:

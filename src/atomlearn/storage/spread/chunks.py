@@ -120,6 +120,7 @@ class Chunk:
     __slots__ = ("design", "held")
 
     def __init__(self, held: Any) -> None:
+        """Take the entries ``held``, dense or sparse, and make their design."""
         self.held = held
         self.design: DenseDesign | SparseDesign
         if is_sparse(held):

@@ -102,6 +102,10 @@ class Dask(Design, RowAccess):
         client: Any = None,
         persist: bool = True,
     ) -> None:
+        """Divide X into chunks, which are checked when they are computed.
+
+        ``client`` is the cluster, and ``persist`` keeps the chunks in the workers' memory. No chunk is computed yet, unless Dask does not know its size.
+        """
         if not is_dask(X):
             raise TypeError(
                 f"Dask needs a dask.array or dask.dataframe, got {type(X).__name__}; "
@@ -416,7 +420,7 @@ class Dask(Design, RowAccess):
                     allow_other_workers=bool(address),
                     pure=False,
                 )
-                for address, positions in _places(client, chunks)
+                for address, positions in _chunks_of_threads(client, chunks)
             ]
             return added(answers, partial(client.submit, summed, pure=False), FAN_IN)
 
@@ -433,7 +437,7 @@ class Dask(Design, RowAccess):
             raise LostDataError(f"{error}. {self._missing(client)}") from error
 
 
-def _places(client: Any, chunks: list[Any]) -> list[tuple[str, list[int]]]:
+def _chunks_of_threads(client: Any, chunks: list[Any]) -> list[tuple[str, list[int]]]:
     """Assign the chunks to the threads of the workers that hold them in memory.
 
     ``chunks`` are tasks, and ``client`` is Dask's client. Returns one pair per thread: the address

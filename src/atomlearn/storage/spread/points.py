@@ -43,6 +43,10 @@ class TaylorModel:
     """
 
     def __init__(self, columns: Columns, weights: Array, sums: Sums, intercept: bool) -> None:
+        """Compute the model at coefficients ``weights`` of ``columns`` from ``sums`` over rows.
+
+        The formulas are those of the class. ``intercept`` says whether the model has an intercept.
+        """
         self.columns = columns
         self.weights = weights
         # First and second derivative by the intercept; without an intercept there is no step.

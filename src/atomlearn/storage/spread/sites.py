@@ -79,6 +79,10 @@ class Site:
         offset: object = None,
         least_rows: int = 10,
     ) -> None:
+        """Take the rows X with targets y, ``sample_weight`` and ``offset``.
+
+        Fewer than ``least_rows`` rows with a positive weight are refused.
+        """
         self.design = as_design(X)
         self._y = y
         size = self.design.shape[0]
@@ -180,6 +184,10 @@ class Sites(Design, RowAccess):
         *,
         add: Callable[[Sequence[Sums]], Sums] = summed,
     ) -> None:
+        """Request the shape and the names of columns of all ``sites``, which must agree.
+
+        ``add`` adds up the answers of the sites to one request.
+        """
         self.sites = list(sites)
         self.add = add
         if not (self.sites and all(callable(site) for site in self.sites)):

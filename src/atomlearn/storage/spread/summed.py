@@ -92,6 +92,10 @@ class Summed(OfCoefficients):
     """
 
     def __init__(self, problem: Problem, count: int, send: Callable[[Sums], Sums]) -> None:
+        """Begin without any sums over the rows of the ``problem``.
+
+        ``send`` sends a request to all ``count`` machines.
+        """
         self.name: str = problem.loss.name  # type: ignore[misc]
         self.quadratic = is_quadratic(problem.loss)
         self.intercept = problem.fit_intercept
@@ -360,6 +364,7 @@ class SummedOver(OfCoefficients):
     """
 
     def __init__(self, whole: Summed, columns: Columns) -> None:
+        """Take the profiled loss ``whole`` and the columns whose coefficients may be nonzero."""
         self.name: str = whole.name  # type: ignore[misc]
         self.whole = whole
         self.columns = columns
@@ -434,6 +439,10 @@ class Coefficients(SparseDesign):
     """
 
     def __init__(self, loss: Summed, dtype: Any, reads_at_once: bool) -> None:
+        """Make the identity matrix of type ``dtype`` for ``loss``, the profiled loss F.
+
+        ``reads_at_once`` says whether several alphas are solved together.
+        """
         super().__init__(sp.eye_array(loss.size, format="csc", dtype=dtype))
         self.row_access = SummedRows(loss)
         self.traits = replace(self.traits, reads_at_once=reads_at_once)
@@ -459,6 +468,7 @@ class SummedRows(RowAccess):
     """
 
     def __init__(self, loss: Summed) -> None:
+        """Take the profiled loss, which sends the requests for sums."""
         self.loss = loss
 
     @property

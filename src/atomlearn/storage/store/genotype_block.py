@@ -45,6 +45,10 @@ class GenotypeBlock(Block):
     def __init__(
         self, packed: NDArray[np.uint8], n_samples: int, means: Array, scale: Array, shift: Array
     ) -> None:
+        """Take packed genotypes and the numbers of the standardization, all without a copy.
+
+        ``means`` replace missing genotypes; the columns are scale_j x_j - shift_j.
+        """
         self._packed = packed
         self._n_samples = n_samples
         self._means = means

@@ -54,6 +54,7 @@ class StreamedDesign(Design):
     """
 
     def __init__(self, columns: ColumnsOnDisk, n_features: int, path: Path) -> None:
+        """Take the ``columns`` of the file or folder ``path``, which has ``n_features`` of them."""
         self.path = path
         self._columns = columns
         self.shape = (columns.n_samples, n_features)
@@ -227,6 +228,7 @@ class OnDisk(StreamedDesign):
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
+        """Open the store ``path`` and check its small files; no column is read yet."""
         folder = Path(path)
         self.manifest = manifest = store.read_manifest(folder)
         LIMITS.check_columns(manifest.n_features)

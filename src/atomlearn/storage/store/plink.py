@@ -184,6 +184,7 @@ class PlinkBed(StreamedDesign):
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
+        """Open the .bed ``path``, read the files next to it, and count the alleles in one pass."""
         file = Path(path)
         self.variants = read_variants(file.with_suffix(".bim"))
         self.samples = read_samples(file.with_suffix(".fam"))

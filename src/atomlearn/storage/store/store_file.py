@@ -381,6 +381,7 @@ class ByteFile:
     """
 
     def __init__(self, path: Path) -> None:
+        """Open the file ``path``; it is closed when the object is deleted."""
         self.path = path
         self._handle = os.open(path, os.O_RDONLY)
         weakref.finalize(self, os.close, self._handle)

@@ -88,6 +88,7 @@ class ColumnsOnDisk(ABC):
     _column_bytes: int
 
     def __init__(self, file: ByteFile, n_samples: int, chunks: Columns, checks: Checks) -> None:
+        """Take the open file of values, the number of rows, the chunks, and their checksums."""
         self.file = file
         self.n_samples = n_samples
         self.chunks = chunks
@@ -231,6 +232,7 @@ class DenseColumns(ColumnsOnDisk):
     def __init__(
         self, file: ByteFile, n_samples: int, dtype: np.dtype[Any], chunks: Columns, checks: Checks
     ) -> None:
+        """Take an open file of dense values of type ``dtype``, its chunks, and their checksums."""
         super().__init__(file, n_samples, chunks, checks)
         self.stored = dtype
         self.dtype = np.dtype(np.float64 if dtype == np.float64 else np.float32)
@@ -309,6 +311,10 @@ class SparseColumns(ColumnsOnDisk):
         chunks: Columns,
         checks: Checks,
     ) -> None:
+        """Take the open files of values and of row numbers, with their types and column pointers.
+
+        ``chunks`` has the first column of each chunk and the end; ``checks`` has the checksums.
+        """
         super().__init__(files[0], n_samples, chunks, checks)
         self.rows = files[1]
         self.stored, self.row_dtype = types
@@ -422,6 +428,10 @@ class GenotypeColumns(ColumnsOnDisk):
     def __init__(
         self, file: ByteFile, offset: int, n_samples: int, chunks: Columns, checks: Checks
     ) -> None:
+        """Take an open file of packed genotypes, of which the first ``offset`` bytes are a header.
+
+        The counts and means are 0 until ``set_counts`` sets them.
+        """
         super().__init__(file, n_samples, chunks, checks)
         self.offset = offset
         self._column_bytes = (n_samples + 3) // 4
