@@ -37,7 +37,10 @@ class Shift:
     scaled_first: bool
 
     def of(self, tile: Any, lo: int, hi: int) -> Any:
-        """Return ``tile``, a tensor of columns lo, ..., hi - 1, standardized in float64."""
+        """Return ``tile``, a tensor of columns x_j for j = lo, ..., hi - 1, standardized.
+
+        The result, (x_j - mean_j) factor_j, is float64.
+        """
         xp = namespace(tile)
         tile = xp.astype(tile, xp.float64, copy=False)
         factors = to_device_of(tile, self.factors[lo:hi])

@@ -78,7 +78,10 @@ def by_columns(X: Any) -> tuple[Any, Any, Any]:
 
 
 def _checked(X: Any) -> Any:
-    """Return the sparse tensor X, with the same memory, after PyTorch checked all its indices."""
+    """Return the sparse tensor X, with the same memory, after PyTorch checked all its indices.
+
+    ValueError if an index is out of range or out of order.
+    """
     torch = torch_module()
     try:
         if _layout(X) == "coo":

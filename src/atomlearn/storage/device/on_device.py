@@ -99,7 +99,7 @@ class OnDevice(Design):
     """
 
     def __init__(self, X: Any, *, precision: str = "auto") -> None:
-        """Check the tensor X and its device, and set the ``precision`` in which scores are found."""
+        """Check the tensor X and its device; ``precision`` is that of the search of scores."""
         # A tensor that a design has checked already is not checked again.
         tensor = X if isinstance(X, HeldTensor) else _checked_tensor(X)
         if precision not in ("auto", "float32", "float64"):

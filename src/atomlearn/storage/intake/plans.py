@@ -270,34 +270,30 @@ def _mixed(plans: Sequence[ColumnPlan]) -> list[tuple[str, str]]:
     limits = dict[str, list[str]]()
     rare_words = dict[str, list[str]]()
     labels = dict[str, list[str]]()
-    many = dict[str, list[str]]()
+    too_many = dict[str, list[str]]()
     for plan in plans:
-        bare = [cell for cell in plan.values if is_numeric([without_limits(cell)])]
-        words = [cell for cell in plan.values if cell not in bare]
+        detection = [cell for cell in plan.values if is_numeric([without_limits(cell)])]
+        words = [cell for cell in plan.values if cell not in detection]
         # A cell with a comma would be parsed as two in the value of an option.
         can_be_listed = len(words) <= MOST_STRAYS and "," not in "".join(words)
-        others = labels if plan.distinct <= INTAKE.many_values else many
+        others = labels if plan.distinct <= INTAKE.many_values else too_many
         if can_be_listed:
             others = rare_words
-        for cells, cells_of_plan in ((bare, limits), (words, others)):
-            cells_of_plan |= {plan.name: cells} if cells else {}
-    strays = [cell for words_of_column in rare_words.values() for cell in words_of_column]
+        for cells, cells_of in ((detection, limits), (words, others)):
+            cells_of |= {plan.name: cells} if cells else {}
+    strays = [cell for cells in rare_words.values() for cell in cells]
+    drop = typed("--drop", [*too_many])
     problems = list[tuple[str, str]]()
-    for cells_of_plan, fault, option in (
+    # Each remedy that any column needs is a fault, which names the columns and their cells.
+    for cells_of, fault, option in (
         (rare_words, "among numbers", typed("--na", sorted({*strays}))),
         (limits, "among numbers: limits of detection", "--limits"),
         (labels, "among numbers, as labels have", typed("--categories", [*labels])),
-        (many, "among numbers: mend them, or leave the column out", typed("--drop", [*many])),
+        (too_many, "among numbers: mend them, or leave the column out", drop),
     ):
-        if cells_of_plan:
-            distinct_cells = list(
-                dict.fromkeys(
-                    cell for words_of_column in cells_of_plan.values() for cell in words_of_column
-                )
-            )
-            problems.append(
-                (f"{listing([*cells_of_plan])}: {listing(distinct_cells)} {fault}", option)
-            )
+        if cells_of:
+            distinct = list(dict.fromkeys(cell for cells in cells_of.values() for cell in cells))
+            problems.append((f"{listing([*cells_of])}: {listing(distinct)} {fault}", option))
     return problems
 
 

@@ -54,6 +54,7 @@ def encoded_table(frame: Frame, reading: Reading, ids: Sequence[str] | None) -> 
     require(frame, reading)
     notes = list(frame.notes)
     reading, plans = with_rows_of(frame, reading, plans_of(frame, reading))
+    # Names of the rows, by which other files are joined.
     id_column = reading.role("id")
     id_columns = [plan.name for plan in plans if plan.kind == "identifier"]
     if ids is None and (id_column or id_columns):
@@ -67,6 +68,7 @@ def encoded_table(frame: Frame, reading: Reading, ids: Sequence[str] | None) -> 
         frame = replace(frame, columns=frame.columns | {key: other.columns[key] for key in added})
         plans += described(frame, added)
         reading = replace(reading, covariates=tuple({*reading.covariates, *added}))
+    # The target y and its name, and the vectors of other roles.
     roles = reading.named_roles()
     name = roles.pop("target", None)
     y = None
@@ -90,14 +92,12 @@ def encoded_table(frame: Frame, reading: Reading, ids: Sequence[str] | None) -> 
     refuse(frame, plans, reading)
     plans, compared = with_references(frame, plans, reading)
     encoded = encode_columns(frame, plans)
+    meanings = reading.form.meanings
     return DataTable(
         encoded.X,
         None if y is None else tidy_target(y[kept], f"column {name!r} of {frame.path}"),
         Schema(
-            len(encoded.names),
-            tuple(encoded.names),
-            columns=tuple(encoded.plans),
-            origin=reading.form.meanings,
+            len(encoded.names), tuple(encoded.names), columns=tuple(encoded.plans), origin=meanings
         ),
         name,
         str(frame.path),

@@ -286,18 +286,20 @@ def header_in(
     width = len(first)
     if not form.header:
         return [f"x{j}" for j in range(width)], width, []
+    # A first line of numbers has no names, unless it counts the columns: 0, 1, 2, ...
     titles = [cell.strip() for cell in cells if cell.strip()]
     is_counted = [cell.strip() for cell in cells] == [str(j) for j in range(width)]
     # Python reads "nan" and "inf" as numbers, but here they may be names.
-    digits = all(form.number(cell) is not None and any(map(str.isdigit, cell)) for cell in titles)
-    if titles and digits and not is_counted:
+    numbers = [form.number(cell) is not None and any(map(str.isdigit, cell)) for cell in titles]
+    if titles and all(numbers) and not is_counted:
         seen = ", ".join(cell[:20] for cell in cells[:3])
         raise ValueError(
             f"the first line of {path} holds only numbers ({seen}, ...), where "
             "column names are expected; add them, or give --no-header (columns are x0, x1, ...)"
         )
-    # A row with one cell more than the header: R writes no name for the column of row names, or, if
-    # the last cell is blank, every row ends with the delimiter. In the second case the header does.
+    # A row with one cell more than the header: R writes no name for the column of row names. If its
+    # last cell is blank, rows end with the delimiter. A row with one cell less: the header ends
+    # with the delimiter.
     if second is not None and len(second) == width + 1:
         width += 1
         if second[-1].strip():

@@ -104,7 +104,8 @@ class Dask(Design, RowAccess):
     ) -> None:
         """Divide X into chunks, which are checked when they are computed.
 
-        ``client`` is the cluster, and ``persist`` keeps the chunks in the workers' memory. No chunk is computed yet, unless Dask does not know its size.
+        ``client`` is the cluster, and ``persist`` keeps the chunks in the workers' memory. No chunk
+        is computed yet, unless Dask does not know its size.
         """
         if not is_dask(X):
             raise TypeError(

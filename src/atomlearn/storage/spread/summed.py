@@ -58,7 +58,7 @@ class OfCoefficients(Loss):
     coupled = 0
 
     def check_target(self, y: object) -> Array:
-        """Return the target y as floats; it only has the right size, and its values are unused."""
+        """Return the target y as floats; its values are not used, because the machines have them."""
         return np.asarray(y, dtype=np.float64)
 
     def conjugate(self, y: Array, dual: Array, weight: Array) -> float:
@@ -324,8 +324,8 @@ class Summed(OfCoefficients):
     def curvature(self, y: Array, prediction: Array, weight: Array) -> Array:
         """Return the sum of f'' over the rows at ``prediction`` (1 if it is 0), per coefficient.
 
-        The result is an array (n_features,) of equal numbers. The arguments ``y`` and ``weight``
-        are not used.
+        f'' is the second derivative of the loss by the prediction of a row. The result is an array
+        (n_features,) of equal numbers. The arguments ``y`` and ``weight`` are not used.
         """
         return np.full(prediction.size, self.price(prediction)["curve"] or 1.0)
 

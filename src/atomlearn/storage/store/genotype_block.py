@@ -120,7 +120,11 @@ class GenotypeBlock(Block):
         return sums
 
     def gram(self, curvature: Array, positions: Columns | None = None) -> Array:
-        """Return A_S' diag(curvature) A_S for the columns S = ``positions`` (None: all)."""
+        """Return A_S' diag(curvature) A_S for the columns S = ``positions`` (None: all).
+
+        A has the standardized genotypes, ``curvature`` (n_samples,) a weight for each row. The
+        columns are unpacked first.
+        """
         block = self if positions is None else self.gather(positions)
         return DenseBlock(block.dense()).gram(curvature)
 

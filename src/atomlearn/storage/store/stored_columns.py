@@ -486,8 +486,10 @@ class GenotypeColumns(ColumnsOnDisk):
     def search(self, V: Array, bounds: Array, affine: tuple[Array, Array] | None) -> Search:
         """Return a function that finds the columns of a chunk whose scores reach a bound.
 
-        ``V``, ``bounds``, ``affine`` and the returned function are as in ``ColumnsOnDisk.search``.
-        A kernel for packed genotypes does the work.
+        The function takes the number of a chunk. It returns the columns j with
+        abs(x_j'v_k) >= bounds_k for any column v_k of V (n_samples, m), and their scores
+        (found, m). ``bounds`` is (m,). ``affine`` is (means, factors), to search the scores of
+        (x_j - means_j) factors_j instead. A kernel for packed genotypes does the work.
         """
         size = self.means.size
         centers, factors = affine or (np.zeros(size), np.ones(size))
