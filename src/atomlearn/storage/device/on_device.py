@@ -110,8 +110,8 @@ class OnDevice(Design):
         self.traits = Traits(reads_at_once=True, is_sparse=tensor.is_sparse)
         self.precision = str(tensor.dtype) if precision == "auto" else precision
         self._lengths: Any = None  # ||x_j||, on the device
-        self.shape = self.tensor.shape
-        self.dtype = self.tensor.dtype
+        self.shape = tensor.shape
+        self.dtype = tensor.dtype
         if tensor is not X:
             _check_double(X)
             refuse_not_finite(self)
@@ -234,7 +234,7 @@ class RecheckedScores(Scores):
         self._exact: Array = np.zeros(design.shape[1])
         self._known: NDArray[np.bool_] = np.zeros(design.shape[1], dtype=bool)
         self._single: tuple[Any, Any] | None = None
-        self.n_columns = self._design.shape[1]
+        self.n_columns = design.shape[1]
 
     def top(self, count: int) -> tuple[Columns, Array]:
         """Return the numbers and scores of the ``count`` columns of largest absolute score.

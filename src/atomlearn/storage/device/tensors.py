@@ -75,7 +75,7 @@ class SingleRounding:
 
     @classmethod
     def of(cls, tensor: Any) -> SingleRounding:
-        """Return the bounds for the library of this tensor, in its present settings."""
+        """Return the rounding bounds for the library of this tensor, in its present settings."""
         name = namespace(tensor).__name__
         if "torch" in name:
             cut = _torch_cut()

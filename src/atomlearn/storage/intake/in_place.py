@@ -56,7 +56,7 @@ def write_plink(
         Phenotypes; unknown ones (NaN, or all by default) are written as -9.
     """
     file = Path(path)
-    (n_samples, n_features) = X.shape
+    n_samples, n_features = X.shape
     names = [f"v{j}" for j in range(n_features)] if names is None else names
     samples = [f"s{i}" for i in range(n_samples)] if samples is None else samples
     chromosomes = [1] * n_features if chromosomes is None else chromosomes

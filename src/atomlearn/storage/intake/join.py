@@ -114,8 +114,7 @@ def joined_to_samples(frame: Frame, samples: NamedRows, path: Path) -> tuple[Fra
     keys, _ = keys_of(frame.header)
     has_families = len(keys) == 2 and samples.families is not None
     # The key of a sample is its name, or its family and its name.
-    sample_parts = [samples.names]
-    sample_parts = sample_parts if not has_families else [samples.families or (), samples.names]
+    sample_parts = [samples.names] if not has_families else [samples.families or (), samples.names]
     frame_parts = [frame.cells(key).tolist() for key in (keys if has_families else keys[-1:])]
     names = frame_parts[-1]
     row_of: dict[tuple[str, ...], int] = {}

@@ -124,6 +124,7 @@ class TextFile(TableFile):
         lines = self.form.header_lines
         if len(lines) < 2:
             return n_lines, first
+        # The cells of each line up to the last one with names, by its number in the file.
         title_lines = {lines[0]: first}
         while n_lines <= lines[-1] - lines[0]:
             n_lines, row = next(rows, (n_lines + 1, []))

@@ -95,13 +95,7 @@ class Dask(Design, RowAccess):
     (array([3]), array([4.]))
     """
 
-    def __init__(
-        self,
-        X: Any,
-        *,
-        client: Any = None,
-        persist: bool = True,
-    ) -> None:
+    def __init__(self, X: Any, *, client: Any = None, persist: bool = True) -> None:
         """Divide X into chunks, which are checked when they are computed.
 
         ``client`` is the cluster, and ``persist`` keeps the chunks in the workers' memory. No chunk
@@ -192,7 +186,7 @@ class Dask(Design, RowAccess):
         -------
         (n_features,) or (m, n_features) array
         """
-        (n_rows, n_columns) = self.n_chunks
+        n_rows, n_columns = self.n_chunks
         n_vectors = v.size // self.shape[0]
         self.travelled(n_vectors * (n_columns * self.shape[0] + n_rows * self.shape[1]))
         # One tree of sums for each column of chunks.
@@ -245,7 +239,7 @@ class Dask(Design, RowAccess):
         It exists if X has several chunks, all of whole rows, and ``sums_suffice(problem)``. In it,
         the coefficients are the predictions, and its loss requests sums from the workers.
         """
-        (n_rows, n_columns) = self.n_chunks
+        n_rows, n_columns = self.n_chunks
         y = problem.y
         weight = problem.weight
         is_self = unwrapped(problem.design) is self

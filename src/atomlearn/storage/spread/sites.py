@@ -104,7 +104,7 @@ class Site:
         loss, its parameters, and a factor of the weights.
         """
         kind = question.get("ask")
-        (n_rows, n_columns) = self.design.shape
+        n_rows, n_columns = self.design.shape
         if kind == "about":
             names = list(self.design.names or ())
             weight = float(self._weight.sum())
@@ -179,10 +179,7 @@ class Sites(Design, RowAccess):
     """
 
     def __init__(
-        self,
-        sites: Sequence[Transport],
-        *,
-        add: Callable[[Sequence[Sums]], Sums] = summed,
+        self, sites: Sequence[Transport], *, add: Callable[[Sequence[Sums]], Sums] = summed
     ) -> None:
         """Request the shape and the names of columns of all ``sites``, which must agree.
 

@@ -58,7 +58,7 @@ class OfCoefficients(Loss):
     coupled = 0
 
     def check_target(self, y: object) -> Array:
-        """Return the target y as floats; its values are not used, because the machines have them."""
+        """Return the target y as floats; its values are not used: the machines have them."""
         return np.asarray(y, dtype=np.float64)
 
     def conjugate(self, y: Array, dual: Array, weight: Array) -> float:
@@ -99,7 +99,7 @@ class Summed(OfCoefficients):
         self.name: str = problem.loss.name  # type: ignore[misc]
         self.quadratic = is_quadratic(problem.loss)
         self.intercept = problem.fit_intercept
-        (self.n_rows, self.size) = problem.design.shape
+        self.n_rows, self.size = problem.design.shape
         self.count = count
         #: Squared norms of the columns that were requested so far, NaN for others.
         self._squares = np.full(self.size, np.nan)

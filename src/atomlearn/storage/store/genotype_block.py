@@ -54,7 +54,7 @@ class GenotypeBlock(Block):
         self._means = means
         self._scale = scale
         self._shift = shift
-        self.shape = self._n_samples, self._means.size
+        self.shape = n_samples, means.size
 
     @property
     def _parts(self) -> tuple[NDArray[Any], ...]:
@@ -107,7 +107,7 @@ class GenotypeBlock(Block):
         """
         size = self.shape[1]
         values = _kernels.padded(v)
-        sums = np.empty(self.shape[1])
+        sums = np.empty(size)
         pieces = LIMITS.pieces(size, self._n_samples)
 
         def work(piece: int) -> None:

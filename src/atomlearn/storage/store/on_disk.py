@@ -59,7 +59,7 @@ class StreamedDesign(Design):
         self._columns = columns
         self.shape = (columns.n_samples, n_features)
         self._backwards = False
-        self.dtype = self._columns.dtype
+        self.dtype = columns.dtype
 
     @property
     def n_bytes(self) -> int:
@@ -111,7 +111,7 @@ class StreamedDesign(Design):
         """
         # Each chunk has its own place in ``answers``, because threads work at the same time.
         columns = self._columns
-        search = self._columns.search(V, bounds, affine)
+        search = columns.search(V, bounds, affine)
         answers: list[Any] = [None] * (columns.chunks.size - 1)
 
         def work(chunk: int) -> None:
