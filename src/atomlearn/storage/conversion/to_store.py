@@ -75,9 +75,9 @@ def convert(
         Must not exist. It appears when everything is written; until then the files are in
         ``out.partial``. A conversion that was killed resumes there when it is started again.
     target : str, optional
-        Where the target y is: a column of a CSV or Parquet file, a key of an .npz ("y" by default),
-        a column of obs of an .h5ad, or an .npy file if the source is an .npy. It is kept as
-        ``OnDisk.target``. Labels of libsvm files and phenotypes of .fam files are always kept.
+        Where the target y is. It is a column of a CSV or Parquet file, a key of an .npz ("y" by
+        default), a column of obs of an .h5ad, or an .npy file if the source is an .npy. It is kept
+        as ``OnDisk.target``. Labels of libsvm files and phenotypes of .fam files are always kept.
     drop : sequence of str
         Names of CSV or Parquet columns to leave out.
     dtype : {"auto", "float64", "float32", "float16", "int8", "genotype"}

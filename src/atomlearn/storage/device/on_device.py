@@ -51,10 +51,10 @@ class OnDevice(Design):
         copy, which adds up repeated entries of a COO tensor.
     precision : {"auto", "float32", "float64"}, default="auto"
         Precision in which the device searches the columns with the largest absolute scores.
-        "float64": all sums are float64, computed from tiles of X. "float32": X'v in float32 first,
-        with a rigorous bound on the rounding error of each score; columns that may be among the
-        largest within that bound are scored again in float64, so that the result is the same.
-        "auto" is "float32" for float32 data.
+        "float64": all sums are float64, computed from tiles of X. "float32": X'v is computed in
+        float32 first, with a rigorous bound on the rounding error of each score. Columns that may
+        be among the largest within that bound are scored again in float64, so that the result is
+        the same. "auto" is "float32" for float32 data.
 
     Attributes
     ----------
@@ -77,17 +77,20 @@ class OnDevice(Design):
 
     ``|fl(x_j'v) - x_j'v| <= ((m_j + 2) u + c) ||x_j|| ||v||``
 
-    where m_j = min(n, 4096) rows are summed in float32 before sums are added in float64; for sparse
-    X, m_j is the number of stored entries of the column. u = 2^-24, in any order of summation
-    (Higham 2002, Accuracy and Stability of Numerical Algorithms, section 3.1, and Cauchy and
-    Schwarz). c is the relative error of cutting off the factors of a product: 2^-9 if PyTorch is
-    allowed tf32, and for CuPy, 2^-6 if it is allowed bfloat16, and for JAX, else 0; if c > 0, u =
-    2^-22 allows for units that cut off while they add (Fasi, Higham, Mikaitis, Pranesh 2021,
-    Numerical behavior of NVIDIA tensor cores). A bound on underflow is added; a sum that overflows
-    is no information, and its column is scored again. Norms that need all scores (groups, for
-    example) request float64 scores at once. Column norms are computed once, in float64. v is sent
-    to the device (8 n bytes) and scores come back (8 p bytes); columns of the active set are copied
-    once and used on the processor.
+    - m_j is the number of terms that are summed in float32 before sums are added in float64. It is
+      min(n, 4096), or the number of stored entries of the column if X is sparse.
+    - u = 2^-24, in any order of summation (Higham 2002, Accuracy and Stability of Numerical
+      Algorithms, section 3.1, and Cauchy and Schwarz).
+    - c is the relative error of cutting off the factors of a product. It is 2^-9 for CuPy, and for
+      PyTorch if tf32 is allowed. It is 2^-6 for JAX, and for PyTorch if bfloat16 is allowed. Else
+      it is 0.
+    - If c > 0, u = 2^-22, because some units cut off while they add (Fasi, Higham, Mikaitis,
+      Pranesh 2021, Numerical behavior of NVIDIA tensor cores).
+
+    A bound on underflow is added. A sum that overflows is no information, and its column is scored
+    again. Norms that need all scores (groups, for example) request float64 scores at once. Column
+    norms are computed once, in float64. A pass sends v to the device (8 n bytes) and scores back
+    (8 p bytes). Columns of the active set are copied once and used on the processor.
 
     Examples
     --------
@@ -201,9 +204,11 @@ class OnDevice(Design):
         """Return tensors s and t (n_features,) that bound rounding errors of float32 scores.
 
         The error of x_j'v from ``HeldTensor.single`` is at most s_j ||v|| + t_j, for entries of v
-        up to 1. With m_j terms of each float32 sum, n_j terms in all, and the bounds ``rounding``
-        of the device, s_j = relative(m_j) ||x_j|| and t_j = (sqrt(n_j) ||x_j|| + 4 n_j) safety
-        tiny, which bounds underflow.
+        up to 1. Let m_j be the number of terms of each float32 sum, and n_j that of all terms. Then
+
+        ``s_j = relative(m_j) ||x_j||`` and ``t_j = (sqrt(n_j) ||x_j|| + 4 n_j) safety tiny``.
+
+        ``rounding`` has relative, safety and tiny for the device; t_j bounds underflow.
         """
         if self._lengths is None:
             self._lengths = to_device_of(self.tensor.sample, np.sqrt(self.squared_norms()))

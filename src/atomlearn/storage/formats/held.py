@@ -133,9 +133,9 @@ def enough(path: object) -> Iterator[None]:
 def free_memory() -> float:
     """Return the number of bytes that this process may still take.
 
-    It is the smallest of: the available memory of the machine, the rest of the limit of its control
-    group (container), the rest of the limits of the process (``ulimit``), and the rest of the limit
-    of ``within``. A limit that cannot be read is ignored.
+    It is the smallest of the free memory of the machine and of the unused parts of these limits:
+    that of the control group (container), those of the process (``ulimit``), and that of
+    ``within``. A limit that cannot be read is ignored.
     """
     # The machine: a line such as "MemAvailable:  8000000 kB".
     available = math.inf

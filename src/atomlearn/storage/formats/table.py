@@ -242,6 +242,7 @@ def sparse_size(path: object, shape: tuple[int, int], entries: int, rows_bound: 
     rows_bound : int
         A bound on both sides, which int64 must be able to count.
     """
+    # Sizes below 2^62 leave room for small factors in int64.
     n_rows, n_columns = shape
     if n_rows < 0 or n_columns < 0 or rows_bound >= 2**62:
         raise ValueError(f"{path} is a broken sparse matrix: its shape is {n_rows} x {n_columns}")

@@ -91,9 +91,12 @@ def _left_out(name: str, kind: str, reason: str, **details: Any) -> ColumnPlan:
 def _numbers(frame: Frame, name: str) -> ColumnPlan:
     """Return the plan of a numeric column of ``frame``; its kind is decided in this order.
 
-    constant: fewer than two values. number: not all values are whole. index: distinct values that
-    number the rows. identifier: the name says so, and the values are distinct, or are those of
-    persons. Otherwise 0/1, count (no negative value) or number.
+    1. constant: the values are equal, or all missing
+    2. number: not all values are whole
+    3. index: the values number the rows
+    4. identifier: the values are distinct and the name of the column says that they identify rows,
+       or they repeat and the name says that they identify persons
+    5. 0/1; count, if no value is negative; else number
     """
     values = frame.columns[name]
     missing = int(frame.missing(name).sum())
@@ -139,9 +142,15 @@ def _counts_rows(values: NDArray[Any], span: float, least: int) -> bool:
 def _text(frame: Frame, name: str) -> ColumnPlan:
     """Return the plan of a text column of ``frame``; its kind is decided in this order.
 
-    constant, date, mixed (numbers with a few other cells), number (written with a unit), identifier
-    (every row differs, or the name is of persons), ordered category (a known scale), category (few
-    values), free text, identifier or text of many values.
+    1. constant: at most one value
+    2. date
+    3. mixed: numbers with a few other cells
+    4. number: numbers with a unit, such as "5 kg"
+    5. identifier: every row differs, or the name of the column says that it identifies persons
+    6. ordered category: the values are of a known scale
+    7. category: few values
+    8. text: free text of several words
+    9. identifier or text: many values
     """
     cells = frame.columns[name].tolist()
     filled = [cell for cell in cells if cell]
@@ -233,9 +242,9 @@ def _scale(labels: Sequence[str]) -> tuple[str, ...] | None:
     return None
 
 
-#: Numbers that often mean a missing value: negative ones in columns that are otherwise not
-#: negative, and numbers far above all other values, each with the number of cells that makes it
-#: suspicious.
+#: Numbers that often mean a missing value. The first are negative ones in columns that are
+#: otherwise not negative. The second are far above all other values; each has the number of cells
+#: that makes it suspicious.
 _CODES_BELOW = (-7, -8, -9, -77, -88, -99, -777, -888, -999, -9999, -99999)
 _CODES_ABOVE = {9: 4, 77: 3, 88: 3, 99: 3, **dict.fromkeys((777, 888, 999, 9999, 99999, 999999), 2)}
 #: Smallest ratio of such a code to the largest other value.

@@ -145,9 +145,14 @@ def read_matrix(form: Format, path: Path, reading: Reading) -> DataTable:
 def matrix_table(table: DataTable, reading: Reading, rows: Observations | None) -> DataTable:
     """Return a table whose X is a matrix after the choices of ``reading`` are applied.
 
-    The steps are: name the columns; aggregate AnnData; impute missing values, if X has any; find
-    the target; filter variants; take out the columns of roles and those to leave out; leave out
-    rows without a target; append covariates and principal components.
+    The steps are:
+
+    1. Name the columns, and apply the options for AnnData.
+    2. If X has missing values, impute them as in a table of cells, and return.
+    3. Find the target.
+    4. Filter variants; take out the columns of roles and those to leave out.
+    5. Leave out rows without a target.
+    6. Append covariates and principal components.
 
     Parameters
     ----------

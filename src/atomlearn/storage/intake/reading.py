@@ -70,8 +70,8 @@ class Reading:
         take columns of obs.
     pseudobulk : str, optional
         Column of obs of AnnData, such as donor, or several by commas. All cells with the same value
-        become one row: raw counts are added, and become log2(1 + counts per million); of other
-        values the mean is taken.
+        become one row: raw counts are added, and become log2(1 + counts per million); other values
+        are averaged.
     maf : float, optional
         Leave out variants whose rarer allele has a smaller frequency than this.
     geno : float, optional

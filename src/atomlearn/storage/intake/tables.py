@@ -33,9 +33,14 @@ from atomlearn.storage.intake.written import numbers_written
 def encoded_table(frame: Frame, reading: Reading, ids: Sequence[str] | None) -> DataTable:
     """Return a table of numbers for a frame of cells.
 
-    The steps are: plan how each column is encoded; find the names of the rows; join the files of
-    covariates and of targets; take out the target and the columns of roles, such as weights; leave
-    out rows without a target or, if requested, with missing values; encode the rest as X.
+    The steps are:
+
+    1. Plan how each column is encoded.
+    2. Find the names of the rows.
+    3. Join the files of covariates and of targets, if there are any.
+    4. Take out the target and the columns of roles, such as weights.
+    5. Leave out rows without a target and, if requested, rows with missing values.
+    6. Encode the other columns as X.
 
     Parameters
     ----------

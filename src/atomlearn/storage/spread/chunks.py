@@ -27,9 +27,9 @@ from atomlearn.core import (
 )
 from atomlearn.storage.spread.rows import HeldRows, Sums, summed
 
-#: A collection divided into chunks: an array (n_row_chunks, n_column_chunks) of Dask Delayed
-#: objects; the row range of each row of chunks; the column range of each column of chunks; the
-#: type, float32 or float64; the names of columns, or None.
+#: A collection divided into chunks, as five parts: an array (n_row_chunks, n_column_chunks) of Dask
+#: Delayed objects, the rows of each row of chunks, the columns of each column of chunks, the type
+#: (float32 or float64), and the names of the columns or None.
 Grid = tuple[NDArray[Any], list[slice], list[slice], np.dtype[Any], list[str] | None]
 
 

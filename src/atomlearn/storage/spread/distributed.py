@@ -73,15 +73,15 @@ class Dask(Design, RowAccess):
         At once if X is not a table of numbers; in the first pass for entries that are not finite,
         with their row and column.
     LostDataError
-        In a pass, if a worker was lost with chunks that cannot be computed again (data put there by
-        ``client.scatter``), or too many workers were lost over the same chunk.
+        In a pass, if a worker was lost with chunks that cannot be computed again. This includes
+        data that ``client.scatter`` put there, and a chunk over which too many workers were lost.
 
     Notes
     -----
     If chunks have whole rows and sums over rows determine the solution (see the page on distributed
     data), solves, paths and cross-validations request such sums. Otherwise a pass over X sends v to
-    the chunks (8 n_samples bytes for each column of chunks), adds partial sums up by a tree
-    reduction in fixed order, and sends 8 n_features bytes back; columns with nonzero coefficients
+    the chunks (8 n_samples bytes for each column of chunks). Partial sums are added up by a tree
+    reduction in fixed order, and 8 n_features bytes come back. Columns with nonzero coefficients
     are sent to this process. Sums are float64. Workers need atomlearn installed. After the loss of
     a worker, its chunks are computed again.
 

@@ -26,8 +26,8 @@ NEAR = 1e-3
 class HeldRows:
     """Loss, targets and sample weights of the rows on one machine; it answers requests for sums.
 
-    The loss f is the sum of f_i(y_i, p_i) over rows i with prediction p = X w + b; f'_i and f''_i
-    are derivatives with respect to p_i, multiplied by the weight of the row.
+    The loss f is the sum of f_i(y_i, p_i) over rows i with prediction p = X w + b. The derivatives
+    f'_i and f''_i are with respect to p_i, and multiplied by the weight of the row.
 
     Attributes
     ----------
@@ -61,8 +61,8 @@ class HeldRows:
             ``pull`` A'f'' (m,) and ``hessian`` A'diag(f'')A (m, m).
             - "price", in addition to "look": the sums for a duality certificate (the proof of how
             good a point is), see ``_price``, and ``scores`` X'v (k, n_features), with v = -f'. Here
-            "cuts" (k,) is part of the request: the entries of v with the sign of a cut are
-            multiplied by 1 - abs(cut), so that v sums to 0 as a model with intercept needs.
+            "cuts" (k,) is part of the request. The entries of v with the sign of a cut are
+            multiplied by 1 - abs(cut), so that v sums to 0. A model with an intercept needs this.
 
         Returns
         -------

@@ -53,7 +53,7 @@ class Site:
     least_rows : int, default=10
         Minimum number of rows with a positive weight; a site with fewer raises an error. A request
         for a Gram matrix of m columns is refused unless the site has at least m + ``least_rows``
-        rows, because a Gram matrix of more columns than that nearly determines the rows.
+        rows. A Gram matrix of more columns nearly determines the rows.
 
     Raises
     ------
@@ -155,10 +155,10 @@ class Sites(Design, RowAccess):
     Notes
     -----
     The sites see coefficients and intercept during the solve. The caller sees sums over the rows of
-    each site (with secure summation: of all sites): the loss f and its convex conjugate f*, the
-    scores X'v with v = -f', and the Hessian of columns with nonzero coefficients, which for squared
-    loss is their Gram matrix. Many requests about many columns reveal nearly all of the data: see
-    the page on distributed data.
+    each site, or only of all sites with secure summation. They are the loss f and its convex
+    conjugate f*, the scores X'v with v = -f', and the Hessian of columns with nonzero coefficients
+    (for squared loss their Gram matrix). Many requests about many columns reveal nearly all of the
+    data: see the page on distributed data.
 
     References
     ----------

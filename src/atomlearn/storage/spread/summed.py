@@ -2,10 +2,10 @@
 
 Let f be the loss as a function of the predictions, w the coefficients and b the intercept. The
 minimum of f(X w + b) over b is a function F of w. This package treats F as a loss whose
-"predictions" are the coefficients, with the identity matrix as design. With v = -f'(X w + b), the
-gradient of F is -X'v, its Hessian is a matrix over the columns in use, and its convex conjugate at
-X'v is at most f*(v), where f* is the conjugate of f. Norms, problem forms, master problems and
-column-generation solvers therefore work on F without changes.
+"predictions" are the coefficients; its design (matrix X) is the identity. Let v = -f'(X w + b).
+The gradient of F is -X'v, and its Hessian is a matrix over the columns in use. The convex conjugate
+of F at X'v is at most f*(v), where f* is the conjugate of f. Norms, problem forms, master problems
+(re-fits of a few columns) and column-generation solvers therefore work on F without changes.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ from atomlearn.storage.spread.rows import NEAR, Sums, size_of
 KEPT = 64
 #: Maximum number of points in one distributed request.
 AT_ONCE = 16
-#: Tolerances on the intercept: the value of f may exceed its minimum over the intercept by this
-#: share of f, in solver steps and in duality certificates, whose gap includes the excess.
+#: Tolerances on the intercept, in solver steps and in duality certificates: f may exceed its
+#: minimum over the intercept by this share of f. The gap of a certificate includes the excess.
 IN_STEPS = 1e-4
 IN_PROOFS = 1e-14
 #: Entries of an answer that do not depend on the point: the request has them once for all points.
@@ -229,8 +229,9 @@ class Summed(OfCoefficients):
                 tolerance = IN_PROOFS if u.any() else 0.0
                 sums = self._sums_at_optimum("look", columns, u, first, tolerance)
                 shifts[k] = sums["shift"]
-                # With the sum s of v and the sum a of its magnitudes, the entries of the sign of s
-                # add up to (a + abs(s)) / 2; the share 2 s / (a + abs(s)) of them is taken away.
+                # Let s be the sum of v, and a the sum of its magnitudes. The entries with the sign
+                # of s add up to (a + abs(s)) / 2. The share 2 s / (a + abs(s)) of them is taken
+                # away, so that v sums to 0.
                 surplus = -sums["slope"] if self.intercept else 0.0
                 cuts[k] = 2.0 * surplus / (sums["size"] + abs(surplus) or 1.0)
                 if sums is not first or abs(cuts[k]) > growth(self.n_rows):
@@ -312,8 +313,8 @@ class Summed(OfCoefficients):
 
         F(w) = min_b f(X w + b) is the loss f with the optimal intercept b. The bound is f*(factor
         v), summed over all rows, with v the dual vector at w. The machines return f* only at v
-        (``full``) and at (1 - NEAR) v (``reduced``). f* along v is convex, and at most 0 at factor
-        0, so that linear interpolation bounds it between these points. The arguments ``y``,
+        (``full``) and at (1 - NEAR) v (``reduced``). Along v, f* is convex, and at most 0 at factor
+        0. Linear interpolation between these points therefore bounds it. The arguments ``y``,
         ``dual`` (the gradient) and ``weight`` are not used.
         """
         full, reduced = self.price(prediction)["conjugates"]

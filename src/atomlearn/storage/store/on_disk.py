@@ -39,9 +39,8 @@ class StreamedDesign(Design):
     """Base class of out-of-core designs: column stores and PLINK files.
 
     Each thread reads a chunk of columns into a buffer, multiplies it, and continues with the next
-    chunk, so that a pass over X needs a few MB in addition to the vectors. Every second pass of
-    scores visits the chunks in reverse order, because those read last may still be in the page
-    cache.
+    chunk. A pass over X therefore needs only a few MB in addition to the vectors. Every second pass
+    visits the chunks in reverse order, because those read last may still be in the page cache.
 
     Parameters
     ----------
@@ -159,8 +158,8 @@ class StreamedDesign(Design):
         """Return the product X w (n_samples,) for the coefficients w = ``weights`` (n_features,).
 
         Chunks of columns whose coefficients are all zero are not read. The other chunks are divided
-        into fixed groups, one for each thread, and each group is summed in order, so that the
-        result is reproducible for a given number of threads.
+        into fixed groups, one for each thread, and each group is summed in order. The result is
+        therefore reproducible for a given number of threads.
         """
         columns = self._columns
         weights = one_weight_each(weights, self.shape[1])
