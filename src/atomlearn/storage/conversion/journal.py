@@ -60,7 +60,10 @@ class Workplace:
         self.resumed = False
 
     def __enter__(self) -> Workplace:
-        """Make and lock the folder, and load its journal; refuse a second process at work in it."""
+        """Make and lock the folder, load its journal, and return this object.
+
+        ValueError if another process has locked the folder.
+        """
         if self.folder.is_symlink():
             raise ValueError(f"{self.folder} is a link, where work would be lost; remove it")
         self.folder.mkdir(exist_ok=True)

@@ -113,11 +113,11 @@ def convert_as(
     dtype: str,
     memory: int,
 ) -> Conversion:
-    """Write the column store of a data file; ``convert`` with all choices of reading.
+    """Write the column store ``out`` of the data file ``source``, and return its description.
 
-    ``reading`` has the choices of how the file is read (target, missing values, names). The
-    arguments ``source``, ``out``, ``dtype`` and ``memory`` and the result are those of ``convert``.
-    The command line calls this function.
+    ``reading`` has the choices of how the file is read (target, missing values, names), ``dtype``
+    is the type of the stored values or "auto", and ``memory`` is in bytes. The command line calls
+    this function, which takes more choices than ``convert``.
     """
     file = Path(source)
     folder = Path(out)

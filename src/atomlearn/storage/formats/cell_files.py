@@ -189,7 +189,7 @@ class TenxFile(CellFile):
         cells = self._root.member("barcodes").texts()
 
         def column(name: str) -> NDArray[Any]:
-            """Raise ValueError: the file has no annotations, so no column ``name``, of cells."""
+            """Raise ValueError: the file has no columns that describe cells, so none ``name``."""
             raise ValueError(
                 f"{self.path} has no column {name!r}: a matrix of 10x Genomics has only barcodes; "
                 "give a table of barcodes and labels by --pheno FILE"
@@ -243,7 +243,7 @@ def symbols_of(
 
 
 def cell_file(path: Path) -> CellFile:
-    """Open the file or Zarr folder ``path``; its content says if it is AnnData or 10x Genomics."""
+    """Open and return the file or Zarr folder ``path``: AnnData or 10x Genomics, by its content."""
     root: Node = open_zarr(path) if is_zarr(path) else open_hdf(path)
     if root.has("obs") and root.has("var"):
         return AnnDataFile(root)

@@ -35,7 +35,10 @@ def _only_member(path: Path) -> zipfile.ZipInfo:
 
 
 def _open_zip(path: Path, mode: str) -> Any:
-    """Open the only member of a zip archive for reading; ``mode`` is ignored, see ``_OPENERS``."""
+    """Return a stream of the only file in the zip archive ``path``.
+
+    ``mode`` is not used; other functions in ``_OPENERS`` need it.
+    """
     with understood(path, ".zip file"):
         return zipfile.ZipFile(path).open(_only_member(path))
 
@@ -93,7 +96,7 @@ class _Decompressed(io.RawIOBase):
 
 
 def open_text(path: Path, encoding: str = "utf-8-sig", errors: str = "strict") -> TextIO:
-    """Open a text file, which may be compressed; every kind of line end becomes a line feed.
+    """Return a stream of a text file, which may be compressed; line ends become line feeds.
 
     Parameters
     ----------

@@ -106,7 +106,7 @@ class HdfNode(Node):
         h5py = imported("h5py", "h5ad", self.path)
         group = self._item
         with understood(self.path, _KIND):
-            # HDF5 would resolve a path of several parts, and follow links on the way.
+            # HDF5 would follow links in a path of several names.
             if not self.is_group or "/" in name or not group.id.links.exists(name.encode()):
                 raise KeyError(f"there is no {name!r} in {self.name}")
             if group.id.links.get_info(name.encode()).type != h5py.h5l.TYPE_HARD:

@@ -97,7 +97,10 @@ def refuse_changed(file: Path, before: os.stat_result) -> None:
 
 
 def is_large(n_bytes: int) -> bool:
-    """Return whether data of ``n_bytes`` take more than a third of the free memory."""
+    """Return whether data of ``n_bytes`` take more than a third of the free memory.
+
+    Data of a few MB (``piece_bytes``) never do.
+    """
     return n_bytes > LIMITS.piece_bytes and 3 * n_bytes > free_memory()
 
 

@@ -48,7 +48,7 @@ class Schema:
     symbols: Mapping[str, str] = field(default_factory=dict)
 
     def name(self, column: int) -> str:
-        """Return the name of the column with this number of X."""
+        """Return the name of column number ``column`` of X; unnamed columns are x0, x1, ..."""
         return f"x{column + self.first_index}" if self.names is None else self.names[column]
 
     def restricted_to(self, columns: Sequence[int] | NDArray[np.int64]) -> Schema:

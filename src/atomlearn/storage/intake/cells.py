@@ -225,7 +225,9 @@ def records(path: Path, content: str, form: TextForm) -> Iterator[tuple[int, lis
 def in_rows(
     path: Path, content: str, form: TextForm, width: int, text: set[int], lines_before: int
 ) -> Columns:
-    """Parse delimited text with the standard library; refuse lines with another number of cells.
+    """Return the columns of delimited text, parsed with the standard library.
+
+    A line with another number of cells than ``width`` is refused.
 
     Parameters
     ----------
@@ -286,7 +288,9 @@ def _numbers(cells: Sequence[str], form: TextForm) -> list[float] | None:
 
 
 def by_polars(content: str, form: TextForm, width: int, text: set[int]) -> Columns | None:
-    """Parse delimited text with polars; return None if it fails or might parse it differently.
+    """Return the columns of delimited text, parsed with polars, or None.
+
+    The result is None if polars fails, or might parse the text differently than ``in_rows``.
 
     ``content`` is the text (whole lines), ``form`` says how it is written, ``width`` is the number
     of cells of a line, and ``text`` has the numbers of the columns to keep as text. Polars is

@@ -118,7 +118,7 @@ def _numbers(frame: Frame, name: str) -> ColumnPlan:
             return _left_out(name, "index", "it counts rows", **counts)
         if is_id_name(name):
             return _left_out(name, "identifier", "another number in every row", **counts)
-    # Values that repeat identify persons, or whatever a name such as "house_id" says.
+    # Values that repeat: persons, or things such as houses in a column "house_id".
     ends_in_id = is_id_name(name) and name.lower().rstrip("s").endswith("id")
     identifies = is_of_persons(name) or (ends_in_id and distinct > INTAKE.most_values)
     if identifies and 2 < distinct < finite.size:

@@ -148,7 +148,10 @@ class TextFile(TableFile):
 
     @contextlib.contextmanager
     def _readable(self) -> Iterator[None]:
-        """Raise ValueError with a remedy if the bytes of the file are no text in its encoding."""
+        """Raise ValueError with a remedy if the body of this ``with`` finds bytes that are no text.
+
+        It depends on the encoding of the file whether bytes are text.
+        """
         try:
             yield
         except (UnicodeError, LookupError) as error:

@@ -125,7 +125,8 @@ class ColumnsOnDisk(ABC):
     def scores(self, chunk: int, v: Array, squared: bool) -> Array:
         """Return sum_i v_i x_ij, or sum_i v_i x_ij^2 if ``squared``, for the columns j of a chunk.
 
-        ``chunk`` is the number of the chunk. ``v`` is the result of ``vector``.
+        ``chunk`` is the number of the chunk. ``v`` is a vector over the samples, as ``vector``
+        returns it.
         """
 
     def vectors(self, V: Array) -> Array:
@@ -195,7 +196,7 @@ class ColumnsOnDisk(ABC):
         return self.dtype
 
     def decoded(self, stored: NDArray[np.uint8], columns: Columns, dtype: Any) -> NDArray[Any]:
-        """Decode m columns to an array (n_samples, m) of type ``dtype``.
+        """Return m stored columns, decoded, as an array (n_samples, m) of type ``dtype``.
 
         ``stored`` has the bytes of one column in each row; ``columns`` are the numbers of the
         columns. Classes that have their own ``gather`` do not need it.
