@@ -58,7 +58,10 @@ class OnDevice(Design):
 
     Attributes
     ----------
-    is_sparse : bool
+    tensor : HeldTensor
+        X, with its products on the device.
+    precision : {"float32", "float64"}
+        Precision of the search of scores.
     nonzeros : int
         Number of stored entries.
 
