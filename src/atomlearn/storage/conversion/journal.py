@@ -20,20 +20,39 @@ SPILL = "spill"
 _OURS = {_JOURNAL, SPILL, *FILES}
 
 
-#: A block of rows takes 1 / PIECES of the memory; the rest is for its transposed copy and the
-#: parser.
+#: A block of rows takes the share 1 / PIECES of the memory. The rest is for the parser and for the
+#: transposed copy of the block.
 PIECES = 8
 
 
 class Workplace:
     """The folder ``OUT.partial`` of one conversion, a context manager that locks it.
 
-    A conversion with the same ``fingerprint`` (source, its size and time, options) resumes from the
-    journal. ``state`` is the content of the journal; ``commit`` writes it to disk, and is called
-    only after the data that it describes are on disk.
+    A conversion with the same fingerprint resumes from the journal of an earlier, killed one.
+
+    Parameters
+    ----------
+    out : Path
+        Folder of the store to write. It must not exist.
+    fingerprint : dict
+        Source file, its size, its time of modification and the options. It decides whether a
+        journal in the folder is of the same conversion.
+
+    Attributes
+    ----------
+    folder : Path
+        The folder with the unfinished files, next to ``out``.
+    state : dict
+        Content of the journal. ``commit`` writes it to disk, after the data that it describes.
+    resumed : bool
+        Whether the journal of an earlier run was found and is used.
     """
 
     def __init__(self, out: Path, fingerprint: dict[str, Any]) -> None:
+        """Name the folder of a conversion to ``out``; nothing is written before ``with``.
+
+        ``fingerprint`` describes the source file and the options.
+        """
         self.out = out
         self.folder = out.with_name(out.name + ".partial")
         self.fingerprint = fingerprint
@@ -41,9 +60,14 @@ class Workplace:
         self.resumed = False
 
     def __enter__(self) -> Workplace:
+        """Make and lock the folder, load its journal, and return this object.
+
+        ValueError if another process has locked the folder.
+        """
         if self.folder.is_symlink():
             raise ValueError(f"{self.folder} is a link, where work would be lost; remove it")
         self.folder.mkdir(exist_ok=True)
+        # The system removes the lock when the process ends, however it ends.
         self._lock = os.open(self.folder, os.O_RDONLY)
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -62,14 +86,24 @@ class Workplace:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        """Unlock the folder; remove it first if its files cannot serve a second attempt.
+
+        The arguments ``kind`` (class), ``error`` and ``trace`` are those of Python's context
+        managers: the error that ended the block, or None.
+        """
         # A ValueError is a fault of the data and would occur again, so the files are deleted.
+        # They are also deleted after any error before the first commit: there is no work to keep.
         is_unusable = isinstance(error, ValueError) or (error is not None and not self.state)
         if is_unusable and not self.is_complete:
             shutil.rmtree(self.folder, ignore_errors=True)
         os.close(self._lock)
 
     def _read(self) -> None:
-        """Load the journal if it has the same fingerprint; else remove the files in the folder."""
+        """Load the journal if it has the same fingerprint; else remove the files in the folder.
+
+        A journal that is missing, unreadable or damaged counts as one with another fingerprint. A
+        file that no conversion writes is never removed: it raises ValueError.
+        """
         journal = self.folder / _JOURNAL
         try:
             content = json.loads(journal.read_bytes())
@@ -83,6 +117,8 @@ class Workplace:
             self.state, self.resumed = state, bool(state)
             return
         entries = list(self.folder.iterdir())
+        # All names are checked before the first file is removed. ``write_whole`` leaves files
+        # NAME.NUMBER.new if its process is killed.
         for entry in entries:
             if re.sub(r"\.\d+\.new$", "", entry.name) not in _OURS:
                 raise ValueError(
@@ -96,7 +132,10 @@ class Workplace:
                 entry.unlink()
 
     def commit(self, **changes: Any) -> None:
-        """Update ``state`` with these changes and write the journal to disk atomically."""
+        """Update ``state`` with the entries ``changes`` and write the journal to disk atomically.
+
+        The caller has written to disk all data that the changes describe.
+        """
         self.state.update(changes)
         content = {
             "fingerprint": self.fingerprint,
@@ -106,7 +145,7 @@ class Workplace:
         write_whole(self.folder / _JOURNAL, json.dumps(content).encode())
 
     def temporary(self, name: str) -> Path:
-        """Return the path of a temporary file of the conversion."""
+        """Return the path of the temporary file with this file name; its folder exists."""
         return self.folder / SPILL / name
 
     @property
@@ -122,6 +161,6 @@ class Workplace:
         sync_folder(self.folder)
         os.rename(self.folder, self.out)
         sync_folder(self.out.parent)
-        # The journal goes last: until the store has its name, the journal must say that it is
-        # complete.
+        # The journal is removed last. A process killed before the renaming leaves it behind, so
+        # that the next run knows that only the renaming remains.
         (self.out / _JOURNAL).unlink()

@@ -75,9 +75,9 @@ def convert(
         Must not exist. It appears when everything is written; until then the files are in
         ``out.partial``. A conversion that was killed resumes there when it is started again.
     target : str, optional
-        Column of a CSV or Parquet file, key of an .npz ("y" by default), column of obs of an .h5ad,
-        or an .npy file for an .npy: kept as ``OnDisk.target``. Labels of libsvm files and
-        phenotypes of .fam files are always kept.
+        Where the target y is. It is a column of a CSV or Parquet file, a key of an .npz ("y" by
+        default), a column of obs of an .h5ad, or an .npy file if the source is an .npy. It is kept
+        as ``OnDisk.target``. Labels of libsvm files and phenotypes of .fam files are always kept.
     drop : sequence of str
         Names of CSV or Parquet columns to leave out.
     dtype : {"auto", "float64", "float32", "float16", "int8", "genotype"}
@@ -95,8 +95,8 @@ def convert(
     Raises
     ------
     ValueError, OSError
-        With the place of the first fault and a remedy. The work so far is kept for a second
-        attempt.
+        The message has the place of the first fault and a remedy. After an OSError, such as a full
+        disk, the work so far is kept for a second attempt.
 
     Notes
     -----
@@ -113,14 +113,20 @@ def convert_as(
     dtype: str,
     memory: int,
 ) -> Conversion:
-    """Write the column store of a data file that is read as requested."""
+    """Write the column store ``out`` of the data file ``source``, and return its description.
+
+    ``reading`` has the choices of how the file is read (target, missing values, names), ``dtype``
+    is the type of the stored values or "auto", and ``memory`` is in bytes. The command line calls
+    this function, which takes more choices than ``convert``.
+    """
     file = Path(source)
     folder = Path(out)
     _check(file, folder, dtype, memory)
-    form = format_of(file)
+    file_format = format_of(file)
+    # Size and time of the file: if they change during the conversion, the store is refused.
     status = file.stat()
     with within(memory):
-        opened, notes = _open_source(form, file, reading)
+        opened, notes = _open_source(file_format, file, reading)
     kind = _kind(opened, dtype)
     fingerprint = {
         "source": str(file.resolve()),
@@ -132,6 +138,7 @@ def convert_as(
         "version": 1,
     }
     with Workplace(folder, fingerprint) as work:
+        # An earlier run may have been killed when it had written all and only the name was missing.
         if work.is_complete:
             manifest = read_manifest(work.folder)
         elif isinstance(opened, ColumnSource):
@@ -147,7 +154,11 @@ def convert_as(
 
 
 def _check(file: Path, folder: Path, dtype: str, memory: int) -> None:
-    """Raise ValueError unless source, target and settings of a conversion are valid."""
+    """Raise ValueError unless a conversion from ``file`` to ``folder`` can begin.
+
+    The source must be a file, the folder must be new, ``dtype`` must be a type of stores, and
+    ``memory`` a positive number of bytes.
+    """
     if file.is_dir():
         raise ValueError(f"{file} is a directory; expected a data file")
     if folder.exists():
@@ -161,11 +172,16 @@ def _check(file: Path, folder: Path, dtype: str, memory: int) -> None:
 
 
 def _open_source(
-    form: Format, file: Path, reading: Reading
+    file_format: Format, file: Path, reading: Reading
 ) -> tuple[RowSource | ColumnSource, Sequence[str]]:
-    """Return the data of a file as a source that is read in pieces, and remarks on reading it."""
-    if form.cells is not None:
-        return table_columns(form, file, reading)
+    """Return the data of a file as a source that is read in pieces, and remarks on reading it.
+
+    ``file_format`` is the format of ``file``. Tables are encoded column by column. Other files are
+    read whole if ``reading`` has a choice that changes values or their order, and else in pieces.
+    """
+    if file_format.cells is not None:
+        return table_columns(file_format, file, reading)
+    # These choices need the values of the whole file.
     if (
         reading.text
         or reading.missing != "refuse"
@@ -180,17 +196,22 @@ def _open_source(
         return MatrixColumns(table.X, table.schema, table.y), table.notes
     if reading.drop:
         raise ValueError(
-            f"columns of {form.name} files cannot be excluded by name; leave that out of "
+            f"columns of {file_format.name} files cannot be excluded by name; leave that out of "
             f"{file}, or write it as CSV, whose columns have names"
         )
-    source = form.source(file, Request(reading.target))
-    if form.rows is not None:
-        source.about = replace(source.about, symbols=form.rows(file).symbols)
+    source = file_format.source(file, Request(reading.target))
+    # Files with facts about their rows (AnnData) also have a symbol for each gene.
+    if file_format.rows is not None:
+        source.about = replace(source.about, symbols=file_format.rows(file).symbols)
     return source, ()
 
 
 def _kind(source: RowSource | ColumnSource, dtype: str) -> str:
-    """Return the type of the values in the store."""
+    """Return the type of the values in the store: ``dtype``, or that of the source for "auto".
+
+    For "auto" it is the smallest of the types of stores that represents each value of the source
+    type exactly, or float64 if none does. Genotypes that the source has packed stay packed.
+    """
     if source.packed:
         if dtype not in ("auto", "genotype"):
             raise ValueError(f"genotypes of a .bed stay two bits each, got dtype={dtype!r}")
@@ -199,6 +220,7 @@ def _kind(source: RowSource | ColumnSource, dtype: str) -> str:
         raise ValueError("two-bit genotypes are dense: convert a dense file, or choose int8")
     if dtype != "auto":
         return dtype
+    # "auto": float types and bytes are kept; integers become float32 if it holds all of them.
     source_dtype = source.about.dtype
     if source_dtype.kind == "f" and source_dtype.itemsize <= 8:
         return str(source_dtype.newbyteorder("=").name)
@@ -208,11 +230,17 @@ def _kind(source: RowSource | ColumnSource, dtype: str) -> str:
 
 
 def _copy(source: ColumnSource, work: Workplace, kind: str, memory: int, name: str) -> Manifest:
-    """Write a column-major source to the store, one group of columns after the other."""
+    """Write a column-major source to the store, one group of columns after the other.
+
+    ``work`` is the folder of the conversion, ``kind`` the type of the stored values, ``memory`` the
+    number of bytes to use, and ``name`` the file name of the source. Returns the manifest (shape,
+    layout and checksums) of the store.
+    """
     writer = StoreWriter(work, source.shape[0], kind, source.about.sparse)
     for start, stop in pairwise(source.widths(max(memory // PIECES, 1)).tolist()):
         group = source.columns(start, stop)
         if source.about.sparse:
+            # Entries need their row and column, which messages about unfit values give.
             group.sum_duplicates()
             columns = np.repeat(np.arange(start, stop), np.diff(group.indptr))
             values = encode_values(group.data, kind, group.indices, columns)
@@ -228,7 +256,13 @@ def _copy(source: ColumnSource, work: Workplace, kind: str, memory: int, name: s
 
 
 def _transpose(source: RowSource, work: Workplace, kind: str, memory: int, name: str) -> Manifest:
-    """Write a row-major source to the store by external transposition, see ``Transposition``."""
+    """Write a row-major source to the store by external transposition, see ``Transposition``.
+
+    ``work`` is the folder of the conversion, ``kind`` the type of the stored values, ``memory`` the
+    number of bytes to use, and ``name`` the file name of the source. Returns the manifest of the
+    store.
+    """
+    # First pass: all rows go to temporary files.
     rows = Transposition(work, source, kind, memory)
     rows.collect()
     if not rows.n_samples:
@@ -236,6 +270,7 @@ def _transpose(source: RowSource, work: Workplace, kind: str, memory: int, name:
     target = rows.targets() if source.target() is None else source.target()
     if target is not None and target.size != rows.n_samples:
         raise ValueError(f"{name} has {rows.n_samples} samples but {target.size} targets")
+    # Second pass: the temporary files are read by columns.
     writer = StoreWriter(work, rows.n_samples, kind, source.about.sparse)
     if not source.about.sparse:
         rows.write_dense(writer)

@@ -1,10 +1,11 @@
 """External (out-of-core) transposition of rows to columns in bounded memory, in two phases.
 
-First, rows are collected into blocks that fit into a fraction of the memory; each block is
-transposed in memory and written to a temporary file in column-major order. Then groups of columns
-that fit into memory (buckets) are read: a bucket is one contiguous range of each block. All files
-are written and read sequentially. With N bytes of data and blocks of M bytes, a bucket consists of
-N / M ranges of M * M / N bytes each, so that 1 GB of memory transposes 100 GB in ranges of 10 MB.
+First, rows are collected into blocks that fit into a fraction of the memory. Each block is
+transposed in memory and written to a temporary file in column-major order. Then the columns are
+read in buckets: a bucket is a group of neighboring columns that fits into memory, and one
+contiguous range of each block. All files are written and read sequentially. With N bytes of data
+and blocks of M bytes, a bucket consists of N / M ranges of M * M / N bytes each, so that 1 GB of
+memory transposes 100 GB in ranges of 10 MB.
 """
 
 from __future__ import annotations
@@ -39,6 +40,7 @@ class Transposition:
     work : Workplace
         Folder and journal of the conversion.
     source : RowSource
+        The data, read by rows.
     kind : str
         Type of the values in the store.
     memory : int
@@ -46,6 +48,10 @@ class Transposition:
     """
 
     def __init__(self, work: Workplace, source: RowSource, kind: str, memory: int) -> None:
+        """Resume from the journal of ``work``, or begin with no rows.
+
+        ``source`` has the rows, ``kind`` is the type of the stored values, ``memory`` is in bytes.
+        """
         self.work = work
         self.source = source
         self.kind = kind
@@ -63,6 +69,7 @@ class Transposition:
         """Write all rows to temporary files; resume after the last block that is complete."""
         if self.work.state.get("all_rows"):
             return
+        # Rows of the next block, and their size in memory.
         pieces: list[RowPiece] = []
         n_bytes = 0
         first = self.n_samples
@@ -70,6 +77,7 @@ class Transposition:
             X = self._encoded(piece.X, first)
             first += X.shape[0]
             pieces.append(RowPiece(X, piece.y, piece.position))
+            # A sparse entry has a row and a column number next to its value.
             n_bytes += 3 * X.data.nbytes if is_sparse(X) else X.nbytes
             if n_bytes >= self.limit:
                 self._spill(pieces)
@@ -80,7 +88,10 @@ class Transposition:
         self.work.commit(all_rows=True)
 
     def _encoded(self, X: Any, first_row: int) -> Any:
-        """Return rows of X in the type of the store; ``first_row`` : number of their first row."""
+        """Return the rows X in the type of the store, sparse ones without repeated entries.
+
+        ``first_row`` is the number of the first row in the file, for messages.
+        """
         if not is_sparse(X):
             return encode_values(X, self.kind, first_row)
         X = sp.csr_array(X)
@@ -92,7 +103,11 @@ class Transposition:
         return X
 
     def _spill(self, pieces: list[RowPiece]) -> None:
-        """Write rows as one block to temporary files, then record the block in the journal."""
+        """Write the rows in ``pieces`` as one block to files, then record it in the journal.
+
+        A sparse block is written as three arrays in the order of columns: the column, the row and
+        the value of each entry. Targets, if the rows have them, are one more array.
+        """
         rows = self.rows
         parts = [piece.X for piece in pieces]
         block = stacked(parts, "csc")
@@ -109,6 +124,7 @@ class Transposition:
         rows["width"] = max(int(rows["width"]), width)
         rows["n"] = self.n_samples + n_rows
         rows["position"] = pieces[-1].position
+        # The new files must be on disk before the journal mentions them.
         sync_folder(self.work.temporary("").parent)
         self.work.commit(rows=rows)
 
@@ -131,22 +147,25 @@ class Transposition:
             os.fsync(stream.fileno())
 
     def _file(self, number: int, name: str) -> Path:
-        """Return the path of the temporary file of one array of a block."""
+        """Return the path of the temporary file of the array ``name`` of block ``number``."""
         return self.work.temporary(f"{number:06d}.{name}.npy")
 
     # --- columns out --------------------------------------------------------------------------
 
     def _spilled(self, name: str) -> Iterator[NDArray[Any]]:
-        """Yield one array of each block ("columns", "rows", "values" or "y"), memory-mapped."""
+        """Yield the array ``name`` ("columns", "rows", "values" or "y") of each block.
+
+        The arrays are memory-mapped: only the parts that are used are read.
+        """
         for number in range(len(self.rows["blocks"])):
             yield np.load(self._file(number, name), mmap_mode="r", allow_pickle=False)
 
     def targets(self) -> NDArray[Any] | None:
-        """Return the targets of the rows, if the source has them with the rows."""
+        """Return the targets (n_samples,) that the source gave with the rows, or None."""
         return np.concatenate([*self._spilled("y")]) if self._file(0, "y").exists() else None
 
     def write_dense(self, writer: StoreWriter) -> None:
-        """Write all dense columns to the store, one bucket after the other."""
+        """Write all dense columns to the store by ``writer``, one bucket after the other."""
         itemsize = next(self._spilled("values")).itemsize
         width = max(1, self.limit // (itemsize * self.n_samples))
         for start in range(0, self.rows["width"], width):
@@ -168,27 +187,30 @@ class Transposition:
         return starts[dropped:], dropped
 
     def write_sparse(self, writer: StoreWriter, starts: NDArray[np.int64], dropped: int) -> None:
-        """Write all sparse columns to the store, one bucket after the other.
+        """Write all sparse columns to the store by ``writer``, one bucket after the other.
 
         ``starts`` and ``dropped`` are the result of the method ``starts``.
         """
+        # Columns at which buckets begin: without the dropped column, and as numbered in the file.
         edges = cuts_of_entries(starts, 0, max(1, self.limit // 16))
         cuts = edges + dropped
-        # First entry of each bucket in each block.
+        # First entry of each bucket in each block, whose entries are in the order of columns.
         begins = [np.searchsorted(columns, cuts) for columns in self._spilled("columns")]
         for bucket, (first, end) in enumerate(pairwise(edges.tolist())):
+            # The entries of this bucket, joined over all blocks.
             columns, rows, values = (
                 np.concatenate(
                     [
-                        array[coordinates[bucket] : coordinates[bucket + 1]]
-                        for array, coordinates in zip(self._spilled(what), begins, strict=True)
+                        array[begin[bucket] : begin[bucket + 1]]
+                        for array, begin in zip(self._spilled(name), begins, strict=True)
                     ]
                 )
-                for what in ("columns", "rows", "values")
+                for name in ("columns", "rows", "values")
             )
+            # They are in the order of blocks; CSC puts them in the order of columns.
             coordinates = rows, columns.astype(np.int64) - cuts[bucket]
             matrix = sp.coo_array(
                 (values, coordinates), shape=(self.n_samples, end - first)
             ).tocsc()
-            within = starts[first : end + 1] - starts[first]
-            writer.entries(matrix.data.astype(self.kind), matrix.indices, within)
+            pointers = starts[first : end + 1] - starts[first]
+            writer.entries(matrix.data.astype(self.kind), matrix.indices, pointers)

@@ -25,6 +25,9 @@ from atomlearn.storage.store.store_file import READING
 class StoreWriter:
     """Writes the files of a column store, from the first column to the last.
 
+    Columns are written in chunks. Each chunk has a checksum; a pass over the store reads whole
+    chunks.
+
     Parameters
     ----------
     work : Workplace
@@ -34,10 +37,14 @@ class StoreWriter:
     kind : str
         Type of the values ("genotype": two bits).
     sparse : bool
-        Whether columns are stored as entries.
+        Whether only the nonzero entries of columns are stored.
     """
 
     def __init__(self, work: Workplace, n_samples: int, kind: str, sparse: bool) -> None:
+        """Create the empty files of a store of ``n_samples`` rows in the folder of ``work``.
+
+        ``kind`` is the type of the values; ``sparse`` says that only nonzero entries are stored.
+        """
         self.work = work
         self.n_samples = n_samples
         self.kind = kind
@@ -46,8 +53,11 @@ class StoreWriter:
         self._files = [work.folder / name for name in (store.VALUES, store.ROWS)[: 1 + sparse]]
         for file in self._files:
             file.write_bytes(b"")
-        #: End of each chunk, its checksums, and lengths of columns or counts of genotypes.
-        self._ends, self._sums, self._notes = [0], list[list[int]](), list[NDArray[np.int64]]()
+        #: End column of each chunk, the checksums of its files, and the counts of its columns:
+        #: entries of sparse columns, or alleles and missing ones of genotypes.
+        self._ends = [0]
+        self._checksums = list[list[int]]()
+        self._counts = list[NDArray[np.int64]]()
 
     @property
     def column_bytes(self) -> int:
@@ -57,7 +67,7 @@ class StoreWriter:
         return self.n_samples * np.dtype(self.kind).itemsize
 
     def dense(self, X: NDArray[Any]) -> None:
-        """Append columns (n_samples, m) in the type of the store (int8 for genotypes)."""
+        """Append the columns X (n_samples, m), in the type of the store (int8 for genotypes)."""
         if self.kind == "genotype":
             self.packed(pack(X))
             return
@@ -65,11 +75,14 @@ class StoreWriter:
         self._chunks(flat, self.n_samples, X.shape[1])
 
     def packed(self, data: NDArray[np.uint8]) -> None:
-        """Append columns of genotypes in PLINK's code."""
+        """Append columns of genotypes; ``data`` has their bytes in PLINK's two-bit code."""
         self._chunks(data, self.column_bytes, data.size // self.column_bytes)
 
     def _chunks(self, flat: NDArray[Any], length: int, n_columns: int) -> None:
-        """Append columns in chunks; ``flat`` has ``length`` elements of each, one after another."""
+        """Append ``n_columns`` columns in chunks; genotypes are counted for the statistics.
+
+        ``flat`` has the columns one after another, with ``length`` elements each.
+        """
         width = max(1, READING.chunk_bytes // max(self.column_bytes, 1))
         for first in range(0, n_columns, width):
             end = min(first + width, n_columns)
@@ -77,25 +90,29 @@ class StoreWriter:
             self._append(end - first, chunk)
             if self.kind == "genotype":
                 counts = _kernels.count_genotypes(chunk, self.n_samples, end - first)
-                self._notes.append(counts)
+                self._counts.append(counts)
 
     def entries(self, values: NDArray[Any], rows: NDArray[Any], starts: NDArray[np.int64]) -> None:
-        """Append m sparse columns in CSC layout: values, row numbers, column pointers (m + 1,)."""
+        """Append m sparse columns in CSC layout.
+
+        ``values`` and ``rows`` (row numbers) are those of the stored entries, and ``starts``
+        (m + 1,) are the column pointers.
+        """
         target = max(1, READING.chunk_bytes // (values.itemsize + self.row_dtype.itemsize))
-        self._notes.append(np.diff(starts))
+        self._counts.append(np.diff(starts))
         for first, end in pairwise(cuts_of_entries(starts, 0, target).tolist()):
             chunk = slice(int(starts[first]), int(starts[end]))
             row_numbers = rows[chunk].astype(self.row_dtype, copy=False)
             self._append(end - first, values[chunk], row_numbers)
 
     def _append(self, n_columns: int, *arrays: NDArray[Any]) -> None:
-        """Append a chunk to the files."""
+        """Append a chunk of ``n_columns`` columns: one array for each file of the store."""
         views = [store.as_bytes(np.ascontiguousarray(array)) for array in arrays]
         for file, view in zip(self._files, views, strict=True):
             with file.open("ab") as stream:
                 stream.write(view)
         self._ends.append(self._ends[-1] + n_columns)
-        self._sums.append([zlib.crc32(view) for view in views])
+        self._checksums.append([zlib.crc32(view) for view in views])
 
     def finish(
         self,
@@ -106,19 +123,42 @@ class StoreWriter:
         plans: Sequence[Any] = (),
         symbols: Mapping[str, str] | None = None,
     ) -> store.Manifest:
-        """Write the small files and the manifest."""
+        """Write the small files and the manifest, which completes the store.
+
+        Parameters
+        ----------
+        names : sequence of str, optional
+            Names of the columns.
+        target : (n_samples,) array, optional
+            Target to store with X.
+        source : str
+            File name of the source.
+        first_index : int
+            Number of leading columns that were dropped (1 for libsvm files that count from 1).
+        plans : sequence of plans
+            How the columns of a table were encoded, so that new tables are encoded alike.
+        symbols : mapping, optional
+            A second name (symbol of a gene) by name of column.
+
+        Returns
+        -------
+        store.Manifest
+        """
+        # The large files must be on disk before the manifest, which makes the store valid.
         for file in self._files:
             with file.open("rb") as stream:
                 os.fsync(stream.fileno())
+        # The content of each small file, by its name; all numbers are little-endian.
         small: dict[str, bytes | memoryview] = {}
-        sums = np.array(self._sums, dtype="<u4").T.tobytes()
+        sums = np.array(self._checksums, dtype="<u4").T.tobytes()
         small[store.CHUNKS] = np.array(self._ends, dtype="<i8").tobytes() + sums
         nonzeros = 0
+        # Sparse columns: their counts of entries add up to column pointers.
         if self.sparse:
-            starts = np.cumsum(np.concatenate([[0], *self._notes]), dtype="<i8")
+            starts = np.cumsum(np.concatenate([[0], *self._counts]), dtype="<i8")
             small[store.STARTS], nonzeros = starts.data, int(starts[-1])
         if self.kind == "genotype":
-            small[store.COUNTS] = np.concatenate(self._notes).astype("<i8").data
+            small[store.COUNTS] = np.concatenate(self._counts).astype("<i8").data
         if names is not None:
             small[store.NAMES] = json.dumps(names).encode()
         if symbols and names is not None:
@@ -136,7 +176,7 @@ class StoreWriter:
             dtype=self.kind,
             n_samples=self.n_samples,
             n_features=self._ends[-1],
-            n_chunks=len(self._sums),
+            n_chunks=len(self._checksums),
             row_dtype=self.row_dtype.name if self.sparse else "",
             nonzeros=nonzeros,
             first_index=first_index,
@@ -148,7 +188,10 @@ class StoreWriter:
 
 
 def _target_files(target: NDArray[Any]) -> dict[str, bytes]:
-    """Return the files of a target: numbers, or codes and their labels."""
+    """Return the content of the files of a target, by file name.
+
+    A numeric target is one file. Labels are a file of integer codes and one of the sorted labels.
+    """
     import io
 
     values = tidy_target(target, "the target")

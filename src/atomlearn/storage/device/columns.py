@@ -1,4 +1,4 @@
-"""DeviceColumns: columns of a tensor, or of some of its rows, standardized on the device."""
+"""DeviceColumns: columns of a tensor, of all rows or some, plain or standardized on the device."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from atomlearn.core import Affine, Array, Design, SpreadRows, unwrapped
 from atomlearn.storage.device.on_device import OnDevice
 from atomlearn.storage.device.tensors import BUDGET, HeldTensor, namespace, to_device_of
 
-#: Returns columns lo..hi as a tensor on the device.
+#: A function of (lo, hi) that returns columns lo, ..., hi - 1 as a tensor on the device.
 Reader = Callable[[int, int], Any]
 
 
@@ -23,12 +23,13 @@ class Shift:
 
     Attributes
     ----------
-    means : array, optional
-        None if nothing is subtracted.
-    factors : array
+    means : (n_features,) array, optional
+        Numbers to subtract; None if nothing is subtracted.
+    factors : (n_features,) array
         Factors of the columns.
     scaled_first : bool
-        Whether it is computed as x_j factor_j - mean_j factor_j.
+        Whether it is computed as x_j factor_j - mean_j factor_j, as for sparse columns. The two
+        forms are rounded differently.
     """
 
     means: Array | None
@@ -36,7 +37,10 @@ class Shift:
     scaled_first: bool
 
     def of(self, tile: Any, lo: int, hi: int) -> Any:
-        """Return columns lo..hi shifted and scaled, in float64."""
+        """Return ``tile``, a tensor of columns x_j for j = lo, ..., hi - 1, standardized.
+
+        The result, (x_j - mean_j) factor_j, is float64.
+        """
         xp = namespace(tile)
         tile = xp.astype(tile, xp.float64, copy=False)
         factors = to_device_of(tile, self.factors[lo:hi])
@@ -50,16 +54,16 @@ class Shift:
 
 @dataclass(frozen=True, slots=True)
 class DeviceColumns:
-    """The columns of a design whose entries are on a device.
+    """The columns of a design (a matrix X, wherever it is stored) whose entries are on a device.
 
     Attributes
     ----------
     tensor : HeldTensor
         The entries.
     rows : array, optional
-        Rows in use; None: all.
+        Numbers of the rows in use, in order; None: all rows.
     shift : Shift, optional
-        Transformation of the columns.
+        Standardization of the columns; None: none.
     """
 
     tensor: HeldTensor
@@ -68,9 +72,10 @@ class DeviceColumns:
 
     @classmethod
     def of(cls, base: Design) -> DeviceColumns | None:
-        """Return the columns of a tensor, also if it is standardized, counted or has fewer rows.
+        """Return the columns of the design ``base``, or None if its X is not a tensor.
 
-        The result is None for other designs.
+        The tensor may be inside wrappers: one that standardizes columns, ones that select rows, and
+        ones that count passes.
         """
         base = unwrapped(base)
         if isinstance(base, OnDevice):
@@ -83,12 +88,14 @@ class DeviceColumns:
             return cls(inner.tensor, rows, inner.shift)
         if isinstance(base, Affine):
             inner = cls.of(base.design)
+            # Only one standardization can be stored: a second one is left to the processor.
             if inner is None or inner.shift is not None:
                 return None
             tensor = inner.tensor
-            later = not tensor.is_full
+            # On the processor sparse columns are scaled first, because they stay sparse.
+            scaled_first = not tensor.is_full
             means = base.means if base.means.any() else None
-            return cls(tensor, inner.rows, Shift(means, base.factors, later))
+            return cls(tensor, inner.rows, Shift(means, base.factors, scaled_first))
         return None
 
     @property
@@ -103,13 +110,20 @@ class DeviceColumns:
         return self.tensor.dtype if self.shift is None else np.dtype(np.float64)
 
     def width(self, wanted: int, dtype: Any) -> int:
-        """Return the number of columns to read at once: ``wanted``, or fewer if they are copied."""
+        """Return the number of columns to read at once, at most ``wanted``.
+
+        Columns that are a view in type ``dtype`` are read as wanted; copies are limited in size.
+        """
         if self._is_there(dtype):
             return wanted
         return max(1, min(wanted, max(16, BUDGET.held_entries // self.tensor.shape[0])))
 
     def reader(self, dtype: Any) -> Reader:
-        """Return a function that returns columns lo..hi as a tensor (n_samples, hi - lo)."""
+        """Return a function of (lo, hi) that returns columns lo, ..., hi - 1 in type ``dtype``.
+
+        Its results are tensors (n_samples, hi - lo). If a copy of all columns is small enough, it
+        is made here once, and the function returns views of it.
+        """
         n_samples, n_inputs = self.shape
         if self._is_there(dtype) or n_samples * n_inputs > BUDGET.held_entries:
             return lambda lo, hi: self.read(lo, hi, dtype)
@@ -120,7 +134,7 @@ class DeviceColumns:
         return lambda lo, hi: tensor[:, lo:hi]
 
     def read(self, lo: int, hi: int, dtype: Any) -> Any:
-        """Return columns lo to hi (exclusive), row-subset and standardized, as type ``dtype``."""
+        """Return columns lo, ..., hi - 1 of the rows in use, standardized, in type ``dtype``."""
         tile = self.tensor.columns(lo, hi)
         xp = namespace(tile)
         if self.rows is not None:
@@ -131,6 +145,6 @@ class DeviceColumns:
         return xp.astype(tile, kind, copy=False)
 
     def _is_there(self, dtype: Any) -> bool:
-        """Return whether the columns are a view of the dense tensor, so that no copy is needed."""
+        """Return whether columns in type ``dtype`` are views of the tensor, without a copy."""
         is_untransformed = self.rows is None and self.shift is None
         return is_untransformed and not self.tensor.is_sparse and self.tensor.dtype == dtype

@@ -51,14 +51,17 @@ class OnDevice(Design):
         copy, which adds up repeated entries of a COO tensor.
     precision : {"auto", "float32", "float64"}, default="auto"
         Precision in which the device searches the columns with the largest absolute scores.
-        "float64": all sums are float64, computed from tiles of X. "float32": X'v in float32 first,
-        with a rigorous bound on the rounding error of each score; columns that may be among the
-        largest within that bound are scored again in float64, so that the result is the same.
-        "auto" is "float32" for float32 data.
+        "float64": all sums are float64, computed from tiles of X. "float32": X'v is computed in
+        float32 first, with a rigorous bound on the rounding error of each score. Columns that may
+        be among the largest within that bound are scored again in float64, so that the result is
+        the same. "auto" is "float32" for float32 data.
 
     Attributes
     ----------
-    is_sparse : bool
+    tensor : HeldTensor
+        X, with its products on the device.
+    precision : {"float32", "float64"}
+        Precision of the search of scores.
     nonzeros : int
         Number of stored entries.
 
@@ -77,17 +80,20 @@ class OnDevice(Design):
 
     ``|fl(x_j'v) - x_j'v| <= ((m_j + 2) u + c) ||x_j|| ||v||``
 
-    where m_j = min(n, 4096) rows are summed in float32 before sums are added in float64; for sparse
-    X, m_j is the number of stored entries of the column. u = 2^-24, in any order of summation
-    (Higham 2002, Accuracy and Stability of Numerical Algorithms, section 3.1, and Cauchy and
-    Schwarz). c is the relative error of cutting off the factors of a product: 2^-9 if PyTorch is
-    allowed tf32, and for CuPy, 2^-6 if it is allowed bfloat16, and for JAX, else 0; if c > 0, u =
-    2^-22 allows for units that cut off while they add (Fasi, Higham, Mikaitis, Pranesh 2021,
-    Numerical behavior of NVIDIA tensor cores). A bound on underflow is added; a sum that overflows
-    is no information, and its column is scored again. Norms that need all scores (groups, for
-    example) request float64 scores at once. Column norms are computed once, in float64. v is sent
-    to the device (8 n bytes) and scores come back (8 p bytes); columns of the active set are copied
-    once and used on the processor.
+    - m_j is the number of terms that are summed in float32 before sums are added in float64. It is
+      min(n, 4096), or the number of stored entries of the column if X is sparse.
+    - u = 2^-24, in any order of summation (Higham 2002, Accuracy and Stability of Numerical
+      Algorithms, section 3.1, and Cauchy and Schwarz).
+    - c is the relative error of cutting off the factors of a product. It is 2^-9 for CuPy, and for
+      PyTorch if tf32 is allowed. It is 2^-6 for JAX, and for PyTorch if bfloat16 is allowed. Else
+      it is 0.
+    - If c > 0, u = 2^-22, because some units cut off while they add (Fasi, Higham, Mikaitis,
+      Pranesh 2021, Numerical behavior of NVIDIA tensor cores).
+
+    A bound on underflow is added. A sum that overflows is no information, and its column is scored
+    again. Norms that need all scores (groups, for example) request float64 scores at once. Column
+    norms are computed once, in float64. A pass sends v to the device (8 n bytes) and scores back
+    (8 p bytes). Columns of the active set are copied once and used on the processor.
 
     Examples
     --------
@@ -99,6 +105,8 @@ class OnDevice(Design):
     """
 
     def __init__(self, X: Any, *, precision: str = "auto") -> None:
+        """Check the tensor X and its device; ``precision`` is that of the search of scores."""
+        # A tensor that a design has checked already is not checked again.
         tensor = X if isinstance(X, HeldTensor) else _checked_tensor(X)
         if precision not in ("auto", "float32", "float64"):
             raise ValueError(f"precision must be 'auto', 'float32' or 'float64', got {precision!r}")
@@ -108,13 +116,14 @@ class OnDevice(Design):
         self.traits = Traits(reads_at_once=True, is_sparse=tensor.is_sparse)
         self.precision = str(tensor.dtype) if precision == "auto" else precision
         self._lengths: Any = None  # ||x_j||, on the device
-        self.shape = self.tensor.shape
-        self.dtype = self.tensor.dtype
+        self.shape = tensor.shape
+        self.dtype = tensor.dtype
         if tensor is not X:
             _check_double(X)
             refuse_not_finite(self)
 
     def __repr__(self) -> str:
+        """Return a text with shape, type and device."""
         kind = "sparse " if self.traits.is_sparse else ""
         return f"OnDevice({self.shape}, {kind}{self.dtype}, {self.device})"
 
@@ -129,14 +138,18 @@ class OnDevice(Design):
         return device_of(self.tensor.sample)
 
     def scores(self, v: Array) -> Scores:
-        """Return X'v in float64, or in float32 with the scores that are used recomputed."""
+        """Return the scores X'v for v (n_samples,).
+
+        In precision "float64" they are computed at once. In "float32" the largest ones are found in
+        float32 when they are requested, and recomputed in float64.
+        """
         v = np.asarray(v, dtype=np.float64)
         if self.precision == "float64":
             return ArrayScores(self.exact_scores(v))
         return RecheckedScores(self, v)
 
     def scores_many(self, V: Array) -> Sequence[Scores]:
-        """Return the scores X'v for each column v of V."""
+        """Return the scores X'v in float64 for each column v of V, (n_samples, m), in one pass."""
         return [ArrayScores(z) for z in np.ascontiguousarray(self.exact_scores(V).T)]
 
     def exact_scores(self, v: Array, columns: Columns | None = None) -> Array:
@@ -150,15 +163,16 @@ class OnDevice(Design):
     def candidates(self, single: tuple[Any, Any], count: int) -> Columns:
         """Return the columns that may have one of the ``count`` largest absolute scores.
 
-        ``single`` has the float32 scores and their error bounds, from ``single_scores``.
+        ``single`` has the float32 scores z and their error bounds e, from ``single_scores``. Column
+        j is a candidate if abs(z_j) + e_j is at least the ``count``-th largest abs(z_i) - e_i.
         """
         xp = namespace(single[0])
         magnitude = xp.abs(single[0])
         error = single[1]
         # At least ``count`` columns have scores of this size or more, whatever their errors. A
         # column whose upper bound is smaller is not among the largest.
-        bar = kth_largest(magnitude - error, count)
-        return np.array(to_host(xp.nonzero(magnitude + error >= bar)[0]), dtype=np.int64)
+        threshold = kth_largest(magnitude - error, count)
+        return np.array(to_host(xp.nonzero(magnitude + error >= threshold)[0]), dtype=np.int64)
 
     def single_scores(self, v: Array) -> tuple[Any, Any]:
         """Return X'v summed in float32, and a bound on the error of each score, on the device."""
@@ -169,8 +183,8 @@ class OnDevice(Design):
             raise ValueError("v holds NaN or infinity: check the data and the predictions")
         scaled = v / unit
         z = self.tensor.single(scaled.astype(np.float32))
-        slack, least = self._errors(SingleRounding.of(z))
-        error = slack * float(np.linalg.norm(scaled)) + least
+        relative, underflow = self._errors(SingleRounding.of(z))
+        error = relative * float(np.linalg.norm(scaled)) + underflow
         # An overflowed sum contains no information, so its column is always a candidate.
         is_finite = xp.isfinite(z)
         z = xp.where(is_finite, z, xp.zeros_like(z))
@@ -178,48 +192,63 @@ class OnDevice(Design):
         return z * unit, error * unit
 
     def predict(self, weights: Array) -> Array:
-        """Return the product X w (n_samples,), summed in float64 on the device in one pass."""
+        """Return X w (n_samples,) for w = ``weights``, in float64 on the device, in one pass."""
         weights = one_weight_each(weights, self.shape[1])
         if not weights.any():
             return np.zeros(self.shape[0])
         return self.tensor.predict(weights)
 
     def gather(self, columns: Columns) -> Block:
-        """Return these columns as a block."""
+        """Return the columns with these numbers as a block (columns in the processor's memory)."""
         columns = existing_columns(columns, self.shape[1])
         return self.tensor.gather(columns)
 
     def _errors(self, rounding: SingleRounding) -> tuple[Any, Any]:
         """Return tensors s and t (n_features,) that bound rounding errors of float32 scores.
 
-        The error of x_j'v from ``HeldTensor.single`` is at most s_j ||v|| + t_j; t_j bounds
-        underflow.
+        The error of x_j'v from ``HeldTensor.single`` is at most s_j ||v|| + t_j, for entries of v
+        up to 1. Let m_j be the number of terms of each float32 sum, and n_j that of all terms. Then
+
+        ``s_j = relative(m_j) ||x_j||`` and ``t_j = (sqrt(n_j) ||x_j|| + 4 n_j) safety tiny``.
+
+        ``rounding`` has relative, safety and tiny for the device; t_j bounds underflow.
         """
         if self._lengths is None:
             self._lengths = to_device_of(self.tensor.sample, np.sqrt(self.squared_norms()))
         terms, all_terms = self.tensor.terms()
         # Entries, products and sums below the smallest normal float32 may become zero.
         absolute = rounding.safety * rounding.tiny
-        least = (all_terms**0.5 * self._lengths + 4.0 * all_terms) * absolute
-        return rounding.relative(terms) * self._lengths, least
+        underflow = (all_terms**0.5 * self._lengths + 4.0 * all_terms) * absolute
+        return rounding.relative(terms) * self._lengths, underflow
 
 
 class RecheckedScores(Scores):
     """Scores z = X'v whose largest entries are found in float32 and recomputed in float64.
 
     Entries computed in float64 are cached, so that later calls return the same values.
+
+    Parameters
+    ----------
+    design : OnDevice
+        The design that computes scores of X.
+    v : (n_samples,) array
+        The vector, which is copied.
     """
 
     def __init__(self, design: OnDevice, v: Array) -> None:
+        """Prepare the scores X'v of ``design`` for v (n_samples,); nothing is computed yet."""
         self._design, self._v = design, v.copy()
         # Zeros take no memory before they are written to, and few columns are used.
         self._exact: Array = np.zeros(design.shape[1])
         self._known: NDArray[np.bool_] = np.zeros(design.shape[1], dtype=bool)
         self._single: tuple[Any, Any] | None = None
-        self.n_columns = self._design.shape[1]
+        self.n_columns = design.shape[1]
 
     def top(self, count: int) -> tuple[Columns, Array]:
-        """Return the largest scores: candidates by float32 sums, recomputed in float64."""
+        """Return the numbers and scores of the ``count`` columns of largest absolute score.
+
+        Float32 sums give the candidates; their scores are recomputed in float64.
+        """
         count = max(0, min(int(count), self.n_columns))
         if self._known.all():
             return ArrayScores(self._exact).top(count)
@@ -231,7 +260,7 @@ class RecheckedScores(Scores):
         return largest(columns, self.at(columns), count)
 
     def at(self, columns: Columns) -> Array:
-        """Return these scores in float64, each computed at its first use."""
+        """Return the scores of these columns in float64, each computed at its first use."""
         columns = np.asarray(columns, dtype=np.int64)
         unknown = np.unique(columns[~self._known[columns]])
         if unknown.size:
@@ -250,8 +279,8 @@ class RecheckedScores(Scores):
 
 
 def _checked_tensor(X: Any) -> HeldTensor:
-    """Wrap a dense or sparse tensor after checks of its shape, type and layout."""
-    namespace(X)
+    """Return the tensor X, wrapped, after checks of its library, shape, type and layout."""
+    namespace(X)  # raises TypeError for objects that are no tensors
     check_shape(tuple(X.shape), X)
     sparse = is_sparse_tensor(X)
     if sparse:
@@ -261,13 +290,16 @@ def _checked_tensor(X: Any) -> HeldTensor:
 
 
 def in_place_or_on_device(X: Any) -> Any:
-    """Return a tensor in host memory as a NumPy or SciPy view without a copy, else ``OnDevice``."""
+    """Return the tensor X as a NumPy or SciPy view if possible, else as ``OnDevice``.
+
+    A view is possible if the tensor is in the memory of the processor.
+    """
     view = host_sparse(X) if is_sparse_tensor(X) else host_view(X)
     return OnDevice(X) if view is None else view
 
 
 def refuse_foreign(X: Any) -> Any:
-    """Raise an error with a remedy for a sparse array of CuPy or JAX."""
+    """Raise TypeError with a remedy for X, a sparse array of CuPy or JAX."""
     raise TypeError(
         f"X is a sparse array of {type(X).__module__.partition('.')[0]}, which is not read; "
         "pass a sparse tensor of PyTorch, which shares the device's memory, or a SciPy array"
@@ -275,9 +307,13 @@ def refuse_foreign(X: Any) -> Any:
 
 
 def _check_double(X: Any) -> None:
-    """Refuse devices without float64, which every certificate needs."""
+    """Refuse the tensor X if its device lacks float64.
+
+    Every certificate (the numbers that prove how good a fit is) needs float64.
+    """
     xp = namespace(X)
     device = device_of(X)
+    # Some libraries make another type than float64 without an error, so the result is compared.
     try:
         dtype = str(xp.zeros(1, dtype=xp.float64, device=device).dtype)
     except (TypeError, RuntimeError, ValueError) as error:

@@ -39,7 +39,7 @@ class Budget:
 
 BUDGET = Budget()
 
-#: Relative error of a product whose factors are cut to tf32 (10 bits) or to bfloat16 (7 bits).
+#: Relative error of a product whose factors are cut off to tf32 (10 bits) or bfloat16 (7 bits).
 TF32 = 2.0**-9
 BFLOAT16 = 2.0**-6
 #: Errors by PyTorch's names of precision; any other name counts as the coarsest.
@@ -51,7 +51,8 @@ class SingleRounding:
     """Bounds on the errors of products and sums in float32 on a device.
 
     For m terms abs(fl(sum a_k b_k) - sum a_k b_k) <= ``relative(m)`` sum abs(a_k b_k), in any order
-    of summation (Higham 2002, Accuracy and Stability of Numerical Algorithms, section 3.1).
+    of summation (Higham 2002, Accuracy and Stability of Numerical Algorithms, section 3.1). fl(x)
+    is x as the device computes it.
 
     Attributes
     ----------
@@ -74,7 +75,7 @@ class SingleRounding:
 
     @classmethod
     def of(cls, tensor: Any) -> SingleRounding:
-        """Return the bounds for the library of this tensor, in its present settings."""
+        """Return the rounding bounds for the library of this tensor, in its present settings."""
         name = namespace(tensor).__name__
         if "torch" in name:
             cut = _torch_cut()
@@ -88,7 +89,10 @@ class SingleRounding:
         return cls(cut, 2.0**-22 if cut else 2.0**-24)
 
     def relative(self, terms: Any) -> Any:
-        """Return the relative bound for sums of this number of terms, a number or an array."""
+        """Return the relative error bound safety ((m + 2) unit + cut) of sums of m terms.
+
+        ``terms`` is m, a number or an array; an array gives a bound for each entry.
+        """
         return self.safety * ((terms + 2) * self.unit + self.cut)
 
 
@@ -120,9 +124,10 @@ class HeldTensor(ABC):
 
     @abstractmethod
     def exact(self, v: Array, columns: Columns | None, squared: bool = False) -> Array:
-        """Return sum_i v_i x_ij (x_ij^2 if ``squared``), summed in float64, for these columns.
+        """Return sum_i v_i x_ij (x_ij^2 if ``squared``), summed in float64, for each column j.
 
-        v : (n_samples,), or (n_samples, m) for m vectors in one pass.
+        ``v`` is (n_samples,), or (n_samples, m) for m vectors in one pass. ``columns`` None means
+        all columns. The result is on the processor.
         """
 
     @abstractmethod
@@ -139,29 +144,31 @@ class HeldTensor(ABC):
 
     @abstractmethod
     def predict(self, weights: Array) -> Array:
-        """Return X w, summed in float64: one pass."""
+        """Return X w for w = ``weights`` (n_features,), summed in float64: one pass."""
 
     @abstractmethod
     def gather(self, columns: Columns) -> Block:
-        """Return these columns, which exist, as a block on the processor."""
+        """Return the columns with these numbers as a block (columns in the processor's memory).
+
+        The caller has checked that the columns exist.
+        """
 
     @abstractmethod
     def columns(self, lo: int, hi: int) -> Any:
-        """Return columns lo..hi as a dense tensor (n_samples, hi - lo)."""
+        """Return columns lo, ..., hi - 1 as a dense tensor (n_samples, hi - lo)."""
 
 
 def _torch_cut() -> float:
     """Return the relative error of float32 products that PyTorch's precision settings allow.
 
-    The largest of the errors by the global setting and by the settings of each backend.
+    It is the largest error that the global setting or the setting of any backend allows.
     """
     import torch
 
     try:
         names = [str(torch.get_float32_matmul_precision())]
     except RuntimeError:
-        # The settings of single backends are different, so that PyTorch has no common name for
-        # them.
+        # PyTorch has no common name if the settings of its backends differ.
         names = []
     for backend in (torch.backends, torch.backends.cuda, torch.backends.mkldnn):
         for part in (backend, getattr(backend, "matmul", None)):
@@ -172,7 +179,8 @@ def _torch_cut() -> float:
 def as_written(tensor: Any) -> AbstractContextManager[Any]:
     """Return a context that disables PyTorch's ``autocast``, so that float32 stays float32.
 
-    Under ``autocast`` PyTorch would compute products in bfloat16 or float16.
+    Under ``autocast`` PyTorch would compute products in bfloat16 or float16. The context does
+    nothing if ``tensor`` is of another library.
     """
     if "torch" not in namespace(tensor).__name__:
         return nullcontext()
@@ -183,7 +191,10 @@ def as_written(tensor: Any) -> AbstractContextManager[Any]:
 
 
 def kth_largest(values: Any, k: int) -> float:
-    """Return the k-th largest entry of a one-dimensional tensor of at least k entries."""
+    """Return the k-th largest entry of ``values``, a tensor (m,) with m >= k.
+
+    The array API has no selection: NumPy and PyTorch use their own, other libraries sort.
+    """
     xp = namespace(values)
     position = values.shape[0] - k
     if xp is np:
@@ -194,7 +205,7 @@ def kth_largest(values: Any, k: int) -> float:
 
 
 def is_sparse_tensor(X: Any) -> bool:
-    """Return whether a tensor is a sparse one of PyTorch, in any layout."""
+    """Return whether the tensor X is a sparse one of PyTorch, in any layout."""
     return "sparse" in str(getattr(X, "layout", ""))
 
 
@@ -207,7 +218,7 @@ def host_view(tensor: Any) -> NDArray[Any] | None:
 
 
 def to_host(tensor: Any) -> NDArray[Any]:
-    """Return a tensor as a NumPy array, which shares its memory if possible."""
+    """Return a tensor as a NumPy array; it shares memory if possible, else it is copied."""
     if isinstance(tensor, np.ndarray | np.generic):
         return np.asarray(tensor)
     view = host_view(tensor)
@@ -221,7 +232,10 @@ def to_host(tensor: Any) -> NDArray[Any]:
 
 
 def to_device_of(tensor: Any, array: NDArray[Any]) -> Any:
-    """Return an array on the device of a tensor, as a copy unless that is the processor."""
+    """Return ``array`` as a tensor of the library and on the device of ``tensor``.
+
+    It is a copy, unless ``tensor`` is a NumPy array.
+    """
     if isinstance(tensor, np.ndarray):
         return array
     return namespace(tensor).asarray(np.array(array, order="C"), device=device_of(tensor))
@@ -241,7 +255,10 @@ def device_of(tensor: Any) -> Any:
 
 
 def namespace(tensor: Any) -> Any:
-    """Return the functions of the array API for this tensor; NumPy's for arrays."""
+    """Return the module with the array functions of a tensor's library; NumPy for arrays.
+
+    The module follows the array API standard. TypeError for objects that are no tensors.
+    """
     if isinstance(tensor, np.ndarray):
         return np
     try:
@@ -254,7 +271,11 @@ def namespace(tensor: Any) -> Any:
 
 
 def compatible() -> Any:
-    """Return array_api_compat; the error says how to install it."""
+    """Return the module array_api_compat, which wraps the libraries of tensors.
+
+    It is imported at the first call, because only tensors need it. The error says how to install
+    it.
+    """
     try:
         import array_api_compat
     except ImportError as error:
@@ -265,7 +286,7 @@ def compatible() -> Any:
 
 
 def dtype_of(X: Any) -> np.dtype[Any]:
-    """Return float32 or float64; refuse other types of tensors."""
+    """Return the type of the tensor X, float32 or float64, as a dtype of NumPy; refuse others."""
     name = str(X.dtype).rpartition(".")[2]
     if name not in ("float32", "float64"):
         raise TypeError(

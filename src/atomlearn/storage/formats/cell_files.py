@@ -31,9 +31,13 @@ _SYMBOLS = (
 
 
 class CellFile(ABC):
-    """A file with a matrix of cells and genes."""
+    """A file with a matrix of cells (rows) and genes (columns).
+
+    ``root`` is the group of the open file that has the matrix and its names.
+    """
 
     def __init__(self, root: Node) -> None:
+        """Take the open group ``root``, which has the matrix and its names."""
         self._root = root
 
     @property
@@ -43,16 +47,16 @@ class CellFile(ABC):
 
     @property
     def layers(self) -> tuple[str, ...]:
-        """The matrices that can be read in place of X."""
+        """The names of the matrices that can be read in place of X."""
         return ()
 
     @abstractmethod
     def source(self, layer: str | None, y: NDArray[Any] | None) -> Stored:
-        """Return X, a layer or raw as a source that is read in pieces, with ``y`` as its target."""
+        """Return the matrix ``layer`` (None: X) as a source to be read in pieces, with target y."""
 
     @abstractmethod
     def names(self, layer: str | None = None) -> list[str]:
-        """Return the names of the columns of X, a layer or raw."""
+        """Return the names of the columns of the matrix ``layer`` (None: X)."""
 
     @abstractmethod
     def observations(self) -> Observations:
@@ -75,7 +79,7 @@ class AnnDataFile(CellFile):
         return tuple(layer_names + (["raw"] if has_raw and "raw" not in layer_names else []))
 
     def source(self, layer: str | None, y: NDArray[Any] | None) -> Stored:
-        """Return X, a layer or raw.X as a source that is read in pieces."""
+        """Return the matrix ``layer`` (None: X) as a source to be read in pieces, with target y."""
         X = self._matrix(layer)
         names = self.names(layer)
         if X.is_group:
@@ -88,13 +92,14 @@ class AnnDataFile(CellFile):
         return RowsOfFile(DenseLines((X.shape[0], X.shape[1]), X.dtype, X.content), names, y)
 
     def names(self, layer: str | None = None) -> list[str]:
-        """Return the names of the columns."""
+        """Return the names of the columns of the matrix ``layer`` (None: X)."""
         return self._var(self._is_raw(layer)).index()
 
     def observations(self) -> Observations:
         """Return the names of the cells, their annotations, and symbols of genes."""
         obs = self._frame(self._root.member("obs"))
         symbols = dict[str, str]()
+        # Raw may have genes that X lacks; for the others, the symbols of X win.
         for is_raw in (True, False):
             if not is_raw or self._is_raw("raw"):
                 var = self._var(is_raw)
@@ -102,13 +107,16 @@ class AnnDataFile(CellFile):
         return Observations(tuple(obs.index()), obs.header, obs.cells, self.layers, symbols)
 
     def _is_raw(self, layer: str | None) -> bool:
-        """Return whether a layer is raw, which has columns of its own."""
+        """Return whether ``layer`` is the matrix raw, which has other columns than X.
+
+        A file may also have an ordinary layer with the name "raw".
+        """
         root = self._root
         in_layers = root.has("layers") and root.member("layers").has("raw")
         return layer == "raw" and "raw" in self.layers and not in_layers
 
     def _matrix(self, layer: str | None) -> Node:
-        """Return the node of X, of a layer, or of raw.X; raise ValueError if it is missing."""
+        """Return the node of the matrix ``layer`` (None: X); raise ValueError if it is missing."""
         root = self._root
         if layer in (None, "X"):
             if not root.has("X"):
@@ -126,7 +134,7 @@ class AnnDataFile(CellFile):
         return root.member("raw").member("X") if root.has("raw") else root.member("raw.X")
 
     def _var(self, is_raw: bool) -> StoredFrame:
-        """Return the annotations of the genes of X, or those of raw.X."""
+        """Return the annotations of the genes of X, or those of raw if ``is_raw``."""
         root = self._root
         if not is_raw:
             return self._frame(root.member("var"))
@@ -135,7 +143,10 @@ class AnnDataFile(CellFile):
         )
 
     def _frame(self, node: Node) -> StoredFrame:
-        """Return a stored table of annotations, with the file's lists of categories."""
+        """Return the stored table of annotations in ``node``, with the file's lists of categories.
+
+        Before version 0.7, the categories were in the group uns.
+        """
         root = self._root
         return StoredFrame(node, root.member("uns") if root.has("uns") else None)
 
@@ -150,14 +161,16 @@ class TenxFile(CellFile):
     """
 
     def source(self, layer: str | None, y: NDArray[Any] | None) -> Stored:
-        """Return the counts (n_cells, n_genes) as a source that is read in pieces."""
+        """Return the counts (n_cells, n_genes) as a source to be read in pieces, with target y.
+
+        ``layer`` must be None or "X".
+        """
         if layer not in (None, "X"):
             raise ValueError(f"{self.path} has no layers, only counts; leave layer {layer!r} out")
         root = self._root
         with understood(self.path, "10x file"):
             n_genes, n_cells = (int(size) for size in root.member("shape").content())
-        # The columns of the stored matrix are cells, so that its CSC arrays are the CSR arrays of
-        # X.
+        # The stored matrix has cells as columns: its CSC arrays are the CSR arrays of X.
         parts = (
             numeric_vector(root.member("data")),
             numeric_vector(root.member("indices")),
@@ -166,7 +179,7 @@ class TenxFile(CellFile):
         return sparse_source(self.path, parts, (n_cells, n_genes), "csr", self.names(), y)
 
     def names(self, layer: str | None = None) -> list[str]:
-        """Return the names of the columns."""
+        """Return the names (identifiers) of the genes; ``layer`` is ignored."""
         return self._features("id", "genes").texts()
 
     def observations(self) -> Observations:
@@ -176,17 +189,17 @@ class TenxFile(CellFile):
         cells = self._root.member("barcodes").texts()
 
         def column(name: str) -> NDArray[Any]:
-            """Raise ValueError: the file has no annotations of cells."""
+            """Raise ValueError: the file has no columns that describe cells, so none ``name``."""
             raise ValueError(
                 f"{self.path} has no column {name!r}: a matrix of 10x Genomics has only barcodes; "
                 "give a table of barcodes and labels by --pheno FILE"
             )
 
-        named = {gene: symbol for gene, symbol in pairs if symbol and symbol != gene}
-        return Observations(tuple(cells), (), column, (), named)
+        symbol_of = {gene: symbol for gene, symbol in pairs if symbol and symbol != gene}
+        return Observations(tuple(cells), (), column, (), symbol_of)
 
     def _features(self, name: str, old_name: str) -> Node:
-        """Return a field of the genes, by its name in files of version 3 or 2."""
+        """Return a field of the genes, called ``name`` in version 3 and ``old_name`` before."""
         root = self._root
         return (
             root.member("features").member(name) if root.has("features") else root.member(old_name)
@@ -194,7 +207,10 @@ class TenxFile(CellFile):
 
 
 def _sparse(X: Node, names: list[str], y: NDArray[Any] | None) -> Stored:
-    """Return a CSR group as a source of rows, or a CSC group as a source of columns."""
+    """Return the sparse matrix in the group X as a source to be read in pieces.
+
+    CSR is read by rows, CSC by columns. ``names`` are the names of the columns, y is the target.
+    """
     # The attributes were called h5sparse_... before version 0.7.
     kind = text_of(X.attribute("encoding-type", X.attribute("h5sparse_format", "")))
     kind = f"{kind}_matrix" if kind in ("csr", "csc") else kind
@@ -211,11 +227,13 @@ def _sparse(X: Node, names: list[str], y: NDArray[Any] | None) -> Stored:
 def symbols_of(
     header: Sequence[str], cells: Callable[[str], NDArray[Any]], names: Sequence[str]
 ) -> Mapping[str, str]:
-    """Return the gene symbols of a table of genes by the names of its rows, {} if it has none.
+    """Return the symbols of genes by their names; {} if the table of genes has no symbols.
 
-    ``header`` are its columns, and ``cells`` returns one by its name. Genes that are named by their
-    symbol, or have no symbol, are left out.
+    ``header`` has the columns of the table, ``cells`` returns a column by its name, and ``names``
+    are the names of the genes (rows). Genes without a symbol, or with their symbol as name, are
+    left out.
     """
+    # Columns by their names in lower case, without separators.
     by_key = {name.casefold().replace("_", "").replace(" ", ""): name for name in header}
     column = next((by_key[name] for name in _SYMBOLS if name in by_key), None)
     if column is None:
@@ -225,10 +243,11 @@ def symbols_of(
 
 
 def cell_file(path: Path) -> CellFile:
-    """Return the open file, AnnData or 10x, by what it has inside."""
+    """Open and return the file or Zarr folder ``path``: AnnData or 10x Genomics, by its content."""
     root: Node = open_zarr(path) if is_zarr(path) else open_hdf(path)
     if root.has("obs") and root.has("var"):
         return AnnDataFile(root)
+    # The matrix of 10x Genomics is the group with barcodes; old files have one for each genome.
     groups = [name for name in root.names() if root.member(name).is_group]
     matrices = [name for name in groups if root.member(name).has("barcodes")]
     if len(matrices) == 1:
@@ -245,9 +264,10 @@ def cell_file(path: Path) -> CellFile:
 
 
 def open_cells(path: Path, request: Request) -> Stored:
-    """Return X of a file of cells (or a layer, or raw) as a source that is read in pieces.
+    """Return a matrix of the file of cells ``path`` as a source that is read in pieces.
 
-    X is dense, CSR or CSC. The target is a column of obs, or the content of an .npy file.
+    The ``request`` names the layer (None: X) and the target: a column of obs, or an .npy file. The
+    matrix is dense, CSR or CSC.
     """
     file = cell_file(path)
     target = request.target
@@ -256,18 +276,19 @@ def open_cells(path: Path, request: Request) -> Stored:
         y = target_from_file(target, path)
     elif target is not None:
         y = file.observations().cells(target)
+        # Missing entries are "" in text, and NaN in numbers.
         if (y == "" if y.dtype == object else np.isnan(y)).any():
             raise ValueError(f"{target!r} of obs of {path} has missing entries; drop those samples")
     return file.source(request.layer, y)
 
 
 def read_cells(path: Path) -> Any:
-    """Return X of a file of cells in memory, dense or sparse, in the type of the file."""
+    """Return X of the file of cells ``path`` in memory, dense or sparse, in its stored type."""
     return open_cells(path, Request()).whole()[0]
 
 
 def names_of_cells(path: Path) -> list[str]:
-    """Return the names of the columns of X, without its values."""
+    """Return the names of the columns of X in the file of cells ``path``; X is not read."""
     return cell_file(path).names()
 
 

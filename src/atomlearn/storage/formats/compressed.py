@@ -18,7 +18,10 @@ from atomlearn.storage.formats.messages import listing
 
 
 def _only_member(path: Path) -> zipfile.ZipInfo:
-    """Return the only file in a .zip; refuse several, of which none is named."""
+    """Return the only file in a .zip; refuse archives with several or none.
+
+    Folders and the files that macOS adds do not count.
+    """
     with understood(path, ".zip file"), zipfile.ZipFile(path) as archive:
         members = [
             member
@@ -32,11 +35,15 @@ def _only_member(path: Path) -> zipfile.ZipInfo:
 
 
 def _open_zip(path: Path, mode: str) -> Any:
-    """Open the only member of a zip archive."""
+    """Return a stream of the only file in the zip archive ``path``.
+
+    ``mode`` is not used; other functions in ``_OPENERS`` need it.
+    """
     with understood(path, ".zip file"):
         return zipfile.ZipFile(path).open(_only_member(path))
 
 
+#: Functions of (path, mode) that open a compressed file, by the ending of its name.
 _OPENERS: Mapping[str, Callable[[Path, Any], Any]] = {
     ".gz": gzip.open,
     ".bz2": bz2.open,
@@ -46,9 +53,13 @@ _OPENERS: Mapping[str, Callable[[Path, Any], Any]] = {
 
 
 class _Decompressed(io.RawIOBase):
-    """Decompressed bytes of a file; damage raises an error of one line."""
+    """Decompressed bytes of the file ``path``; damage raises an error of one line.
+
+    ``opener`` is the function of ``_OPENERS`` for this compression.
+    """
 
     def __init__(self, path: Path, opener: Callable[[Path, Any], Any]) -> None:
+        """Open the compressed file ``path`` by ``opener``, a function of (path, mode)."""
         self._path, self._stream = path, opener(path, "rb")
 
     def readable(self) -> bool:
@@ -56,7 +67,7 @@ class _Decompressed(io.RawIOBase):
         return True
 
     def seekable(self) -> bool:
-        """Return whether the stream can seek."""
+        """Return True: the stream can seek."""
         return True
 
     def readinto(self, buffer: Any) -> int:
@@ -65,7 +76,7 @@ class _Decompressed(io.RawIOBase):
             return int(self._stream.readinto(buffer))
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        """Move to a position of the decompressed data."""
+        """Move to ``offset`` in the decompressed data and return it; ``whence`` as in ``io``."""
         with self._understood():
             return int(self._stream.seek(offset, whence))
 
@@ -85,23 +96,23 @@ class _Decompressed(io.RawIOBase):
 
 
 def open_text(path: Path, encoding: str = "utf-8-sig", errors: str = "strict") -> TextIO:
-    """Open a text file, which may be compressed; every kind of line end becomes a line feed.
+    """Return a stream of a text file, which may be compressed; line ends become line feeds.
 
     Parameters
     ----------
     path : Path
         File to open.
     encoding : str
-        Default: UTF-8 with or without a byte order mark.
+        Name of the encoding; by default UTF-8 with or without a byte order mark.
     errors : str
-        Name of the error handler for bytes that are no text.
+        Name of Python's error handler for bytes that are no text.
     """
     "".encode(encoding)  # raises before the file is open if the encoding is unknown
     return io.TextIOWrapper(open_bytes(path), encoding, errors)
 
 
 def open_bytes(path: Path) -> BinaryIO:
-    """Open a file for reading its bytes after decompression; ``seek`` counts these bytes."""
+    """Return a stream of the bytes of a file after decompression; ``seek`` counts these bytes."""
     opener = _OPENERS.get(path.suffix.lower())
     if opener is None:
         return path.open("rb")
@@ -111,8 +122,8 @@ def open_bytes(path: Path) -> BinaryIO:
 def whole_lines(stream: Any, size: int, path: Path, so_far: int = 0) -> Any:
     """Return about ``size`` bytes (or characters), extended to the end of the last line.
 
-    The result is empty at the end of the file. Lines that need more memory than is free once they
-    are parsed are refused.
+    The result is empty at the end of the file. A line is refused if its parsed form would take more
+    memory than is free.
 
     Parameters
     ----------
@@ -127,16 +138,21 @@ def whole_lines(stream: Any, size: int, path: Path, so_far: int = 0) -> Any:
     """
     fits(path, "a line of it, parsed,", LIMITS.copies * so_far)
     parts = [stream.read(size)]
-    end = parts[0][:0]
-    while parts[-1] and not parts[-1].endswith("\n" if end == "" else b"\n"):
+    # An empty text or empty bytes, as the stream has them. A long line is read in pieces, so that
+    # the memory is checked before each of them.
+    empty = parts[0][:0]
+    while parts[-1] and not parts[-1].endswith("\n" if empty == "" else b"\n"):
         parts.append(stream.readline(LIMITS.piece_bytes))
         so_far += len(parts[-1])
         fits(path, "a line of it, parsed,", LIMITS.copies * so_far)
-    return end.join(parts)
+    return empty.join(parts)
 
 
 def suffix_of(path: Path) -> str:
-    """Return the ending that determines the format, without that of a compression."""
+    """Return the ending that says the format, in lower case: ".csv" for DATA.CSV.GZ.
+
+    The ending of a compression is left out; for a .zip, the ending of its only file counts.
+    """
     suffix = path.suffix.lower()
     inner = path.with_suffix("") if suffix in _OPENERS else path
     if suffix == ".zip":
@@ -149,18 +165,21 @@ UTF8 = "utf-8-sig"
 
 
 def encoding_of(path: Path) -> str:
-    """Detect UTF-16, as of Excel's "Unicode text"; other text is taken for UTF-8."""
+    """Return the encoding of a text file: UTF-16, as Excel's "Unicode text", or else UTF-8."""
     with open_bytes(path) as stream:
         head = stream.read(LIMITS.head_bytes)
     if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return "utf-16"
-    # Every other byte of Western text in UTF-16 is zero.
-    zeros = [head[start::2].count(0) > 0.4 * len(head) for start in (0, 1)]
-    return "utf-16-be" if zeros[0] else "utf-16-le" if zeros[1] else UTF8
+    # Every other byte of Western text in UTF-16 is zero: the first of each two if it is big-endian.
+    are_zero = [head[start::2].count(0) > 0.4 * len(head) for start in (0, 1)]
+    return "utf-16-be" if are_zero[0] else "utf-16-le" if are_zero[1] else UTF8
 
 
 def first_line(path: Path) -> str:
-    """Return the first line that is not blank, at most 64 KiB of it; "" if every line is blank."""
+    """Return the first line that is not blank, at most 64 KiB of it.
+
+    The result is "" if every line is blank, or if the line has a zero byte, as binary files do.
+    """
     with open_text(path, encoding_of(path), "replace") as stream:
         while line := stream.readline(1 << 16):
             if line.strip():
@@ -169,9 +188,18 @@ def first_line(path: Path) -> str:
 
 
 def imported(module: str, extra: str, path: Path, library: str = "") -> Any:
-    """Import a module that only some formats need; the error says how to install it.
+    """Return a module that only some formats need; the error says how to install it.
 
-    ``library`` is the name of the package to install, if it is not that of the module.
+    Parameters
+    ----------
+    module : str
+        Name of the module to import.
+    extra : str
+        Name of the extra of atomlearn that installs it.
+    path : Path
+        File that needs it, for the message.
+    library : str
+        Name of the package to install, if it is not that of the module.
     """
     library = library or module.partition(".")[0]
     try:

@@ -24,6 +24,7 @@ from atomlearn.storage.formats.numpy_files import (
 )
 from atomlearn.storage.formats.table import Request, sparse_size
 
+#: Names of columns, or None.
 Names = Sequence[str] | None
 
 
@@ -33,7 +34,7 @@ class DenseLines:
     Parameters
     ----------
     shape : (int, int)
-        Number of lines, and of entries in each.
+        Number of lines, and number of entries in each line.
     dtype : dtype
         Type of the entries.
     read : callable
@@ -45,12 +46,13 @@ class DenseLines:
     def __init__(
         self, shape: tuple[int, int], dtype: np.dtype[Any], read: Callable[[int, int], NDArray[Any]]
     ) -> None:
+        """Take the shape and the type of the matrix, and the function ``read`` of (start, stop)."""
         self.shape = shape
         self.dtype = dtype
         self._read = read
 
     def part(self, start: int, stop: int) -> NDArray[Any]:
-        """Return lines as the rows of an array."""
+        """Return the lines start, ..., stop - 1 as the rows of an array."""
         return self._read(start, stop)
 
     def cuts(self, first: int, piece_bytes: int) -> NDArray[np.int64]:
@@ -62,8 +64,17 @@ class DenseLines:
 class SparseLines:
     """A sparse matrix in a file, read by ranges of lines: rows of CSR, columns of CSC.
 
-    ``data``, ``indices`` and ``indptr`` are those of SciPy. If ``data`` has length 1, all stored
-    entries have this value.
+    Parameters
+    ----------
+    path : Path
+        The file, for messages.
+    data, indices : array with ``read``
+        Values and positions in the line of the stored entries, as in SciPy; ``read(start, stop)``
+        returns a range of them. If ``data`` has length 1, all entries have this value.
+    indptr : (n_lines + 1,) array
+        First entry of each line, and the end.
+    shape : (int, int)
+        Number of lines, and length of each line.
     """
 
     sparse = True
@@ -71,6 +82,11 @@ class SparseLines:
     def __init__(
         self, path: Path, data: Any, indices: Any, indptr: NDArray[Any], shape: tuple[int, int]
     ) -> None:
+        """Check the arrays of a CSR or CSC matrix: shapes and types, but not all indices yet.
+
+        ``path`` is the file, for messages, and ``shape`` has the number of lines and their length.
+        """
+        # A wrong shape or length could take all memory, or read outside of the arrays.
         stored = int(indices.size)
         sparse_size(path, shape, stored, max(shape))
         has_integers = indptr.dtype.kind in "iu" and indices.dtype.kind in "iu"
@@ -90,18 +106,19 @@ class SparseLines:
         self.indptr = indptr.astype(np.int64)
         self.shape = shape
         self.dtype = data.dtype
-        self._all_one = data.size == 1 and stored != 1
+        self._is_constant = data.size == 1 and stored != 1
 
     def part(self, start: int, stop: int) -> Any:
-        """Return lines as the rows of a CSR array."""
+        """Return the lines start, ..., stop - 1 as the rows of a CSR array, checked by SciPy."""
         pointers = self.indptr[start : stop + 1]
         begin = int(pointers[0])
         end = int(pointers[-1])
         indices = self.indices.read(begin, end).astype(np.int64)
-        if self._all_one:
+        if self._is_constant:
             data = self.data.read(0, 1).repeat(indices.size)
         else:
             data = self.data.read(begin, end)
+        # SciPy checks the indices of every part, because kernels index memory with them.
         with understood(self.path, "sparse matrix"):
             shape = stop - start, self.shape[1]
             matrix = sp.csr_array((data, indices, pointers - begin), shape=shape)
@@ -110,7 +127,8 @@ class SparseLines:
         return matrix
 
     def cuts(self, first: int, piece_bytes: int) -> NDArray[np.int64]:
-        """Return the boundaries of groups of lines of about ``piece_bytes`` each."""
+        """Return the boundaries of pieces of about ``piece_bytes``, from line ``first`` on."""
+        # An entry takes up to 32 bytes while it is read: value and index, and a copy of both.
         return cuts_of_entries(self.indptr, first, max(1, piece_bytes // 32))
 
 
@@ -127,26 +145,50 @@ def cuts_of_entries(starts: NDArray[np.int64], first: int, n_entries: int) -> ND
     return np.array(edges, dtype=np.int64)
 
 
+#: Rows or columns of a matrix in a file.
 Lines = DenseLines | SparseLines
 
 
 class RowsOfFile(RowSource):
-    """A matrix stored by rows; positions are row numbers."""
+    """A matrix in a file that is stored by rows; positions are row numbers.
+
+    Parameters
+    ----------
+    lines : DenseLines or SparseLines
+        The rows.
+    names : sequence of str, optional
+        Names of the columns.
+    y : array, optional
+        The target.
+    """
 
     def __init__(self, lines: Lines, names: Names, y: NDArray[Any] | None) -> None:
+        """Take the rows ``lines``, the names of the columns, and the target y, if there are any."""
         self._lines = lines
         self.y = y
         self.about = About(names, lines.sparse, lines.dtype)
 
     def pieces(self, position: int, piece_bytes: int) -> Iterator[RowPiece]:
+        """Yield the rows from number ``position`` on, in pieces of about ``piece_bytes``."""
         for start, stop in pairwise(self._lines.cuts(position, piece_bytes).tolist()):
             yield RowPiece(self._lines.part(start, stop), None, stop)
 
 
 class ColumnsOfFile(ColumnSource):
-    """A matrix stored by columns."""
+    """A matrix in a file that is stored by columns.
+
+    Parameters
+    ----------
+    lines : DenseLines or SparseLines
+        The columns.
+    names : sequence of str, optional
+        Names of the columns.
+    y : array, optional
+        The target.
+    """
 
     def __init__(self, lines: Lines, names: Names, y: NDArray[Any] | None) -> None:
+        """Take the columns ``lines``, their names, and the target y, if there are any."""
         self._lines = lines
         self.y = y
         self.shape = lines.shape[::-1]
@@ -161,17 +203,23 @@ class ColumnsOfFile(ColumnSource):
         return self._lines.cuts(0, piece_bytes)
 
 
+#: A matrix in a file that is read in pieces, by rows or by columns.
 Stored = RowsOfFile | ColumnsOfFile
 
 
 def dense_source(array: FlatArray, names: Names, y: NDArray[Any] | None) -> Stored:
-    """Return the source of a dense array: by rows or by columns, as the array is stored."""
+    """Return the source (data that are read in pieces) of a dense array in a file.
+
+    It is read by rows in C order, and by columns in Fortran order. ``names`` are the names of its
+    columns, and ``y`` is the target.
+    """
     if len(array.shape) != 2 or min(array.shape) < 1:
         raise ValueError(f"{array.name} has shape {array.shape}; expected (n_samples, n_features)")
     shape = array.shape[::-1] if array.fortran else array.shape
     width = shape[1]
 
     def read(start: int, stop: int) -> NDArray[Any]:
+        """Return the lines start, ..., stop - 1 in stored order, one in each row."""
         return array.read(start * width, stop * width).reshape(stop - start, width)
 
     lines = DenseLines(shape, array.dtype, read)
@@ -186,41 +234,62 @@ def sparse_source(
     names: Names,
     y: NDArray[Any] | None,
 ) -> Stored:
-    """Return the source of a sparse matrix; data and indices are read by ranges."""
+    """Return the source (data that are read in pieces) of a sparse matrix in a file.
+
+    Parameters
+    ----------
+    path : Path
+        The file, for messages.
+    parts : (data, indices, indptr)
+        Arrays of CSR or CSC; the first two are read by ranges.
+    shape : (int, int)
+        (n_samples, n_features).
+    form : {"csr", "csc"}
+        Layout of the parts.
+    names : sequence of str, optional
+        Names of the columns.
+    y : array, optional
+        The target.
+    """
     if form == "csr":
         return RowsOfFile(SparseLines(path, *parts, shape), names, y)
     return ColumnsOfFile(SparseLines(path, *parts, shape[::-1]), names, y)
 
 
 def open_npy(path: Path, request: Request) -> Stored:
-    """Return the source of an .npy file; the target is in another .npy file."""
+    """Return the source (data that are read in pieces) of an .npy file.
+
+    The target of the ``request`` is another .npy file, or None.
+    """
     y = None if request.target is None else target_from_file(request.target, path)
     return dense_source(FlatArray(path), None, y)
 
 
 def open_npz(path: Path, request: Request) -> Stored:
-    """Return the source of an .npz file.
+    """Return the source (data that are read in pieces) of an .npz file.
 
-    X has the key ``X``, or the keys ``data, indices, indptr, shape`` of a CSR matrix (or of the
-    ``format`` that ``scipy.sparse.save_npz`` notes); a ``data`` of length 1 is the value of every
-    stored entry. The target has the key that was named (default: ``y``, if present) or is in
-    another .npy file. If there is a key ``classes``, y holds the names that it gives to 0, 1, ...
+    A dense X has the key ``X``. A sparse X has the keys ``data, indices, indptr, shape`` of a CSR
+    matrix, or of the layout under the key ``format``, as ``scipy.sparse.save_npz`` writes it. A
+    ``data`` of length 1 is the value of every stored entry. The target has the key that the
+    ``request`` names (default: ``y``, if present) or is in another .npy file. If there is a key
+    ``classes``, its entries are the names of the classes 0, 1, ... of y.
     """
-    small = Archive(path)
-    y = stored_target(small, request, path)
-    if "X" in small:
+    archive = Archive(path)
+    y = stored_target(archive, request, path)
+    if "X" in archive:
         array = FlatArray(path, "X")
-        array_names = stored_names(small, array.shape[-1]) if array.shape else None
+        array_names = stored_names(archive, array.shape[-1]) if array.shape else None
         return dense_source(array, array_names, y)
-    if not all(key in small for key in SPARSE_KEYS):
+    if not all(key in archive for key in SPARSE_KEYS):
         raise ValueError(
-            f"{path} holds {', '.join(sorted(small)) or 'nothing'}; expected X (dense) or "
+            f"{path} holds {', '.join(sorted(archive)) or 'nothing'}; expected X (dense) or "
             f"{', '.join(SPARSE_KEYS)} (sparse)"
         )
-    size = small["shape"]
+    size = archive["shape"]
     if size.shape != (2,) or size.dtype.kind not in "iu":
         raise ValueError(f"{path} is a broken sparse matrix: shape must be two whole numbers")
     n_rows, n_columns = (int(number) for number in size)
-    parts = FlatArray(path, "data"), FlatArray(path, "indices"), small["indptr"]
-    names = stored_names(small, n_columns)
-    return sparse_source(path, parts, (n_rows, n_columns), sparse_form(small, path), names, y)
+    # The pointers are read now; values and indices are read by ranges later.
+    parts = FlatArray(path, "data"), FlatArray(path, "indices"), archive["indptr"]
+    names = stored_names(archive, n_columns)
+    return sparse_source(path, parts, (n_rows, n_columns), sparse_form(archive, path), names, y)

@@ -26,7 +26,7 @@ from atomlearn.storage.formats.table import (
 
 @dataclass(frozen=True, slots=True)
 class RowPiece:
-    """Some consecutive rows.
+    """Some consecutive rows of a file.
 
     Attributes
     ----------
@@ -58,7 +58,7 @@ class About:
     drops_first : bool
         Whether columns are counted from 1 (libsvm), so that an empty column 0 is left out.
     plans : sequence of ColumnPlan
-        Description of each column of the file, if it is known.
+        How each column of a table is encoded as columns of X, if it is known.
     symbols : mapping
         Gene symbols of columns, by the names of the columns.
     """
@@ -102,7 +102,10 @@ class RowSource(Source):
 
     @abstractmethod
     def pieces(self, position: int, piece_bytes: int) -> Iterator[RowPiece]:
-        """Yield the rows from a position on, in pieces of about ``piece_bytes`` in memory."""
+        """Yield the rows from a position on, in pieces of about ``piece_bytes`` in memory.
+
+        ``position`` is 0, or the position of an earlier piece, after which reading resumes.
+        """
 
     def whole(self) -> tuple[Any, NDArray[Any] | None]:
         """Return all rows of X, and the target if there is one."""
@@ -113,9 +116,10 @@ class RowSource(Source):
 
 
 def stacked(parts: list[Any], form: Literal["csr", "csc"]) -> Any:
-    """Stack matrices vertically; sparse ones are first padded to the width of the widest.
+    """Return the matrices ``parts`` stacked vertically, in the layout ``form`` if they are sparse.
 
-    ``form`` is the layout of a sparse result.
+    Sparse ones are first padded to the width of the widest, because a sparse file may not say its
+    number of columns.
     """
     first = parts[0]
     if not is_sparse(first):
@@ -127,13 +131,19 @@ def stacked(parts: list[Any], form: Literal["csr", "csc"]) -> Any:
 
 
 class ColumnSource(Source):
-    """Data stored by columns."""
+    """Data that is stored column after column.
+
+    Attributes
+    ----------
+    shape : (int, int)
+        (n_samples, n_features).
+    """
 
     shape: tuple[int, int]
 
     @abstractmethod
     def columns(self, start: int, stop: int) -> Any:
-        """Return columns as an array, a SciPy CSC array, or packed genotypes (uint8)."""
+        """Return columns start, ..., stop - 1: an array, CSC array, or packed genotypes (uint8)."""
 
     def widths(self, piece_bytes: int) -> NDArray[np.int64]:
         """Return the boundaries of groups of columns that take about ``piece_bytes`` each."""
@@ -141,13 +151,30 @@ class ColumnSource(Source):
         return np.append(np.arange(0, self.shape[1], width, dtype=np.int64), self.shape[1])
 
     def whole(self) -> tuple[Any, NDArray[Any] | None]:
+        """Return all columns of X, and the target if there is one."""
         return self.columns(0, self.shape[1]), self.target()
 
 
 class MatrixColumns(ColumnSource):
-    """A matrix in memory, dense or sparse, as a source of columns."""
+    """A matrix in memory, dense or sparse, as a source of columns.
+
+    Parameters
+    ----------
+    X : array or sparse matrix (n_samples, n_features)
+        The matrix.
+    schema : Schema
+        Description of its columns.
+    y : array, optional
+        The target.
+    dtype : dtype, optional
+        Type of the values to report; by default that of X.
+    """
 
     def __init__(self, X: Any, schema: Schema, y: NDArray[Any] | None, dtype: Any = None) -> None:
+        """Take the matrix X, its ``schema`` (description of columns), and the target y.
+
+        ``dtype`` is the type of the values to report; by default it is that of X.
+        """
         self.y, self.shape = y, (int(X.shape[0]), int(X.shape[1]))
         self._X: Any = sp.csc_array(X) if sp.issparse(X) else X  # type: ignore[call-overload]
         self.about = About(
@@ -179,8 +206,8 @@ class Format:
         Endings of its files, without those of compressions.
     read : (path, Request) -> DataTable, optional
         Reads the whole file. The schema in the request lists the columns that a model knows; a
-        reader may ignore it. ``table`` refuses values that are not finite. ``require_name`` reports
-        a column that is absent.
+        reader may ignore it. The method ``table`` refuses values that are not finite, so that a
+        reader need not.
     stream : (path, Request) -> RowSource or ColumnSource, optional
         Reads the data in pieces, for files larger than memory.
     open : path -> Design or array, optional
@@ -215,7 +242,10 @@ class Format:
     in_place: bool = False
 
     def table(self, path: Path, request: Request) -> DataTable:
-        """Return the data of the file as a table; its X is a Design if ``in_place``."""
+        """Return the data of the file, read as the ``request`` says, as a table.
+
+        If ``in_place``, its X is a Design, which reads the file again in every pass.
+        """
         read = self._collected if self.read is None else self.read
         table = _tidy(read(path, request), path, request.missing)
         if table.y is not None and table.y.size != table.X.shape[0]:
@@ -223,7 +253,10 @@ class Format:
         return table
 
     def _collected(self, path: Path, request: Request) -> DataTable:
-        """Return the table of a format that has only a stream."""
+        """Return all data of a file as a table, for a format that has only a stream.
+
+        ``path`` and ``request`` are those of ``table``; all pieces of the stream are joined.
+        """
         assert self.stream is not None
         source = self.stream(path, request)
         X, y = source.whole()
@@ -232,7 +265,11 @@ class Format:
         return DataTable(X, y, Schema(X.shape[1], names), target, str(path))
 
     def source(self, path: Path, request: Request) -> RowSource | ColumnSource:
-        """Return the data of the file in pieces; if it has ``cells``, call ``table_columns``."""
+        """Return the data of the file, read as the ``request`` says, as a source of pieces.
+
+        Without a stream, the file is read whole. For formats with ``cells``, call ``table_columns``
+        instead.
+        """
         if self.stream is not None:
             return self.stream(path, request)
         table = self.table(path, request)
@@ -240,10 +277,10 @@ class Format:
 
 
 def _tidy(table: DataTable, path: Path, missing: bool) -> DataTable:
-    """Validate a table: X as finite floats, and the target as numbers or strings.
+    """Return the table with X as finite floats, and with a target of numbers or strings.
 
-    With ``missing``, X may contain NaN. If X is a Design, it is returned unchanged, because it
-    checks the values when it reads them.
+    ``missing`` allows NaN. ``path`` is for messages. A table whose X is a Design is returned
+    unchanged, because a Design checks values when it reads them.
     """
     if isinstance(table.X, Design):
         return table

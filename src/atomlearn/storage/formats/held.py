@@ -35,14 +35,14 @@ class FileLimits:
     #: Number of bytes of text above which polars is used; for less text, importing polars takes
     #: longer.
     fast_bytes: int = 2**22
-    #: Largest number of bytes into which one compressed byte can expand.
+    #: Largest number of bytes that one compressed byte may become.
     unpacked: int = 4096
     #: Memory that reading takes, as a multiple of the data: text while it is parsed, compressed
     #: data after decompression, and vectors over columns while the columns are read.
     copies: int = 5
-    #: Columns that sparse data may have with any number of entries (fits make about ten vectors
-    #: over them, of 32 MB each); more are allowed if there are stored entries, ``unpacked`` columns
-    #: for each. A wrong index would create 10^9 columns.
+    #: Columns that sparse data may have with any number of entries: a fit makes about ten vectors
+    #: over them, of 32 MB each. More columns are allowed if they are at most ``unpacked`` times the
+    #: number of stored entries. A wrong index could create 10^9 columns.
     sparse_columns: int = 2**22
 
 
@@ -51,17 +51,19 @@ LIMITS = FileLimits()
 
 @contextmanager
 def understood(path: object, what: str, remedy: str = "") -> Iterator[None]:
-    """Raise ValueError "PATH is not a readable WHAT: ..." if a parser in this block fails.
+    """Raise ValueError "PATH is not a readable WHAT: ..." if the body of this ``with`` fails.
 
     Use it only around calls of other packages' parsers, so that a fault of this package is not
     reported as a fault of the file. Parsers may raise any error; their memory is limited to the
-    free memory.
+    free memory. ``path`` and ``what`` name the file and its kind, and ``remedy`` is the end of the
+    message.
     """
     try:
         with enough(path), memory_capped():
             yield
     except Exception as error:
-        # An OSError with a file name comes from the operating system, and its message is clear.
+        # An OSError with a file name comes from the operating system, and its message is clear. So
+        # is the message of ``enough`` about memory.
         has_name = isinstance(error, OSError) and error.filename is not None
         if has_name or isinstance(error.__cause__, MemoryError):
             raise
@@ -74,7 +76,11 @@ _MOST: ContextVar[float | None] = ContextVar("most", default=None)
 
 @contextlib.contextmanager
 def within(memory_limit: int | None) -> Iterator[None]:
-    """Limit the memory that readers may take in this block, all of them together."""
+    """Limit the memory that all readers together may take in the body of this ``with``.
+
+    ``memory_limit`` is in bytes, in addition to the memory in use; None keeps the limit that is
+    already set.
+    """
     previous = _MOST.get()
     try:  # try begins before anything is set, because Ctrl-C may interrupt between any two lines
         _MOST.set(previous if memory_limit is None else _memory_in_use()[1] + memory_limit)
@@ -84,21 +90,25 @@ def within(memory_limit: int | None) -> Iterator[None]:
 
 
 def refuse_changed(file: Path, before: os.stat_result) -> None:
-    """Raise ValueError if a file has changed since it was opened."""
+    """Raise ValueError if size or time of a file differ from ``before``, its earlier status."""
     status = file.stat()
     if (status.st_size, status.st_mtime_ns) != (before.st_size, before.st_mtime_ns):
         raise ValueError(f"{file} changed while it was read; begin again once it is complete")
 
 
 def is_large(n_bytes: int) -> bool:
-    """Return whether data take more than a third of the free memory."""
+    """Return whether data of ``n_bytes`` take more than a third of the free memory.
+
+    Data of a few MB (``piece_bytes``) never do.
+    """
     return n_bytes > LIMITS.piece_bytes and 3 * n_bytes > free_memory()
 
 
 def room(shape: tuple[int, int], in_file: bool | None = None) -> NDArray[np.float64]:
-    """Return an empty Fortran-order array; if it is large, it is a memory-mapped temporary file.
+    """Return an uninitialized float64 array of this shape, in Fortran order.
 
-    ``in_file`` True or False overrides the choice that depends on free memory.
+    A large one is a memory-mapped temporary file. ``in_file`` True puts it in a file, False in
+    memory; None chooses by the free memory.
     """
     n_bytes = 8 * math.prod(shape)
     if not (is_large(n_bytes) if in_file is None else in_file):
@@ -113,7 +123,7 @@ def room(shape: tuple[int, int], in_file: bool | None = None) -> NDArray[np.floa
 
 @contextlib.contextmanager
 def enough(path: object) -> Iterator[None]:
-    """Raise ValueError with a remedy if memory runs out in this block."""
+    """Raise ValueError about the file ``path`` if memory runs out in the body of this ``with``."""
     try:
         yield
     except MemoryError as error:
@@ -124,7 +134,13 @@ def enough(path: object) -> Iterator[None]:
 
 
 def free_memory() -> float:
-    """Return the bytes that this process may still take, by the machine and by its limits."""
+    """Return the number of bytes that this process may still take.
+
+    It is the smallest of the free memory of the machine and of the unused parts of these limits:
+    that of the control group (container), those of the process (``ulimit``), and that of
+    ``within``. A limit that cannot be read is ignored.
+    """
+    # The machine: a line such as "MemAvailable:  8000000 kB".
     available = math.inf
     with contextlib.suppress(OSError, ValueError, IndexError, StopIteration):
         lines = Path("/proc/meminfo").read_text().splitlines()
@@ -133,13 +149,12 @@ def free_memory() -> float:
         group = Path("/sys/fs/cgroup")
         group_limit = int((group / "memory.max").read_text())
         available = min(available, group_limit - int((group / "memory.current").read_text()))
+    # Limits of the process on its address space and on its data.
     space, resident, data = _memory_in_use()
-    for limit, used in ((resource.RLIMIT_AS, space), (resource.RLIMIT_DATA, data)):
-        group_limit = resource.getrlimit(limit)[0]
+    for kind, used in ((resource.RLIMIT_AS, space), (resource.RLIMIT_DATA, data)):
+        soft_limit = resource.getrlimit(kind)[0]
         available = (
-            available
-            if group_limit == resource.RLIM_INFINITY
-            else min(available, group_limit - used)
+            available if soft_limit == resource.RLIM_INFINITY else min(available, soft_limit - used)
         )
     allowed = _MOST.get()
     return max(available if allowed is None else min(available, allowed - resident), 0.0)
@@ -147,12 +162,13 @@ def free_memory() -> float:
 
 @contextlib.contextmanager
 def memory_capped() -> Iterator[None]:
-    """Make allocations beyond the free memory raise MemoryError in this block, in C code as well.
+    """Make allocations beyond the free memory raise MemoryError in the body of this ``with``.
 
-    Declared sizes are checked before a file is read. This limit is for parsers of other packages,
-    which a file may cause to take memory that it does not declare. On systems without such a limit
-    this block does nothing.
+    This includes allocations of C code. Declared sizes are checked before a file is read. This
+    limit is for parsers of other packages: a file may make them take memory that it does not
+    declare. On systems without such a limit this ``with`` changes nothing.
     """
+    # The limit is of the whole process: the first of several threads sets it, the last resets it.
     with _CAP.lock:
         _CAP.blocks += 1
         if _CAP.blocks == 1:
@@ -173,6 +189,7 @@ class _Cap:
     """Number of blocks in ``memory_capped`` in all threads, and the limit before the first one."""
 
     def __init__(self) -> None:
+        """Begin with no block and no limit."""
         self.lock = threading.Lock()
         self.blocks = 0
         self.before = (0, 0)
@@ -182,7 +199,11 @@ _CAP = _Cap()
 
 
 def _memory_in_use() -> tuple[int, int, int]:
-    """Return the bytes of this process: address space, resident memory, private data."""
+    """Return the bytes of this process: address space, resident private memory, data.
+
+    They are 0 on systems without /proc.
+    """
+    # The file has the pages of: address space, resident, shared, code, libraries, data.
     try:
         pages = [int(number) for number in Path("/proc/self/statm").read_text().split()]
     except (OSError, ValueError):
@@ -192,7 +213,10 @@ def _memory_in_use() -> tuple[int, int, int]:
 
 
 def fits(path: object, what: str, n_bytes: int) -> None:
-    """Raise ValueError if ``what`` takes more memory than is free."""
+    """Raise ValueError if ``n_bytes`` are more than the free memory; a small piece always fits.
+
+    ``path`` and ``what`` name the file and the part that takes the memory, for the message.
+    """
     if n_bytes > LIMITS.piece_bytes and n_bytes > (available := free_memory()):
         raise ValueError(
             f"{path} does not fit in memory: {what} takes {n_bytes // 10**6:,} MB and "

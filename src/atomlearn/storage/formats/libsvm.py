@@ -20,16 +20,16 @@ _SEVERAL_LABELS = re.compile(rb"^([\w.+-]+(?:,[\w.+-]+)+)[ \t]", re.MULTILINE)
 
 
 def looks_like_libsvm(line: str) -> bool:
-    """Return whether a line has the form ``label index:value index:value ...``."""
+    """Return whether a line is ``label index:value index:value ...``; # begins a comment."""
     return bool(re.match(r"[^\s,;:]+(\s+qid:\d+)?(\s+\d+:\S+)+\s*(#.*)?$", line.strip()))
 
 
 def read_libsvm(path: Path, request: Request) -> DataTable:
-    """Return the table of a libsvm file; its labels are the target.
+    """Return the table of the libsvm file ``path``; its labels are the target.
 
-    If the smallest index is 1, as it should be, feature 1 is column 0 of X and is called ``x1``. If
-    the file has an index 0, counting starts at 0. With a ``schema``, the first index and the number
-    of columns are those of the schema.
+    If the smallest index is 1 or more, feature 1 is column 0 of X and is called ``x1``. If the file
+    has an index 0, counting starts at 0. If the ``request`` has a schema (the columns of a fitted
+    model), the first index and the number of columns are those of the schema.
     """
     schema = request.schema
     if schema is not None and schema.names is not None:
@@ -38,6 +38,7 @@ def read_libsvm(path: Path, request: Request) -> DataTable:
             "it data in the format it was fitted to"
         )
     X, labels = LibsvmRows(path, request).whole()
+    # Columns are numbered as in the file here; ``first`` is the number of the first feature.
     lowest = int(X.indices.min())
     n_columns = X.shape[1]
     first = int(lowest > 0) if schema is None else schema.first_index
@@ -53,9 +54,20 @@ def read_libsvm(path: Path, request: Request) -> DataTable:
 
 
 class LibsvmRows(RowSource):
-    """Lines ``label index:value ...``; positions are bytes of the text."""
+    """The rows of a libsvm file, with lines ``label index:value ...``.
+
+    Positions are bytes of the decompressed text. Column 0 is empty if the file counts from 1.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    request : Request
+        Choices of reading; only its target ("y" or None) and its schema matter.
+    """
 
     def __init__(self, path: Path, request: Request) -> None:
+        """Take the file ``path``; refuse a target in ``request`` that the file cannot have."""
         if request.target not in (None, "y"):
             raise ValueError(
                 f"{path} is a libsvm file, whose only target is the first number of each line; "
@@ -66,7 +78,10 @@ class LibsvmRows(RowSource):
         self.about = About(None, True, np.dtype(np.float64), drops_first=True)
 
     def pieces(self, position: int, piece_bytes: int) -> Iterator[RowPiece]:
-        """Yield the rows from a position of the text on, in pieces of about ``piece_bytes``."""
+        """Yield the rows from a position of the text on, in pieces of about ``piece_bytes``.
+
+        A position is the end of an earlier piece, or 0.
+        """
         # Imported here because importing it takes longer than reading most files.
         from sklearn.datasets import load_svmlight_file
 
@@ -79,7 +94,8 @@ class LibsvmRows(RowSource):
             stream.seek(start)
             while text := whole_lines(stream, size, self.path):
                 position += len(text)
-                words = f"libsvm file before byte {position:,} of its text"
+                description = f"libsvm file before byte {position:,} of its text"
+                # The parser's own message about several labels in a line would be unclear.
                 match = _SEVERAL_LABELS.search(text)
                 if match is not None:
                     line = n_lines + text.count(b"\n", 0, match.start()) + 1
@@ -89,9 +105,10 @@ class LibsvmRows(RowSource):
                         "write a file for each label, with 1 or 0 in each line"
                     )
                 n_lines += text.count(b"\n")
-                with understood(self.path, words, remedy):
+                with understood(self.path, description, remedy):
                     X, y = load_svmlight_file(io.BytesIO(text), zero_based=True)
                 entries += X.nnz
+                # Without known columns, one wrong index could ask for 10^9 of them.
                 if not self._is_known:
                     sparse_size(self.path, X.shape, entries, X.shape[1])
                 if X.shape[0]:

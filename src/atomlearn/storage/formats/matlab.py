@@ -15,7 +15,7 @@ from atomlearn.storage.formats.messages import require_name
 from atomlearn.storage.formats.numpy_files import stored_names
 from atomlearn.storage.formats.table import DataTable, Request, Schema
 
-#: Types of arrays that are read: numbers, text, and cells of text.
+#: MATLAB's classes of arrays that are read, in addition to integers: numbers, text, cells of text.
 _KINDS = ("double", "single", "logical", "sparse", "char", "cell")
 #: Names under which the matrix and the target are looked for.
 _X = ("X", "x", "data", "features", "A")
@@ -26,16 +26,20 @@ def read_mat(path: Path, request: Request) -> DataTable:
     """Return the table of a .mat file; version 7.3 needs h5py.
 
     X is the matrix called X (or x, data, features, A), else the largest one. The target is the
-    array that was named (default: y, Y, labels, label, target or gnd, if present).
+    array that ``request`` names (default: y, Y, labels, label, target or gnd, if present). Names of
+    columns are taken from an array of text with one name for each column.
     """
     arrays = _arrays(path)
     sizes = {name: value.shape for name, value in arrays.items() if value.ndim == 2}
-    wide = [name for name in _X if name in sizes and min(sizes[name]) > 1]
-    if not wide:
-        wide = sorted((n for n in sizes if min(sizes[n]) > 1), key=lambda n: -np.prod(sizes[n]))
-    if not wide:
+    # Candidates for X, the best one first; MATLAB stores vectors as matrices of one row or column.
+    matrices = [name for name in _X if name in sizes and min(sizes[name]) > 1]
+    if not matrices:
+        matrices = sorted(
+            (name for name in sizes if min(sizes[name]) > 1), key=lambda name: -np.prod(sizes[name])
+        )
+    if not matrices:
         raise ValueError(f"{path} holds no matrix; expected X, (n_samples, n_features)")
-    X = arrays[wide[0]]
+    X = arrays[matrices[0]]
     name = request.target or next((key for key in _Y if key in arrays), None)
     y = None
     if name is not None:
@@ -48,15 +52,20 @@ def read_mat(path: Path, request: Request) -> DataTable:
 
 
 def _arrays(path: Path) -> dict[str, Any]:
-    """Return the arrays of numbers and text of a file, by name."""
+    """Return the arrays of numbers and text of a .mat file of any version, by name.
+
+    Sparse matrices are converted to CSC. Arrays of other types are left out.
+    """
     from scipy.io import loadmat, whosmat
     from scipy.io.matlab import matfile_version
 
+    # Major version 2 is MATLAB's version 7.3, which SciPy does not read.
     with understood(path, ".mat file"):
-        is_newer = matfile_version(path)[0] == 2
-        listed = [] if is_newer else whosmat(path)
-    if is_newer:
+        is_hdf = matfile_version(path)[0] == 2
+        listed = [] if is_hdf else whosmat(path)
+    if is_hdf:
         return _hdf_arrays(path)
+    # Only arrays of types that are used are loaded; SciPy adds keys such as __header__.
     with understood(path, ".mat file"):
         numeric = [name for name, _, kind in listed if kind in _KINDS or "int" in kind]
         arrays = loadmat(path, squeeze_me=False, variable_names=numeric)
@@ -68,7 +77,10 @@ def _arrays(path: Path) -> dict[str, Any]:
 
 
 def _plain(value: NDArray[Any]) -> NDArray[Any]:
-    """Return cells of text as an array of text."""
+    """Return an array ``value`` of MATLAB cells as an array of text, empty if any is no text.
+
+    Arrays of other types are returned unchanged.
+    """
     if value.dtype != object:
         return value
     cells = [cell.item() if np.size(cell) == 1 else None for cell in value.ravel()]
@@ -78,7 +90,11 @@ def _plain(value: NDArray[Any]) -> NDArray[Any]:
 
 
 def _hdf_arrays(path: Path) -> dict[str, Any]:
-    """Return the arrays of a file of version 7.3, which is HDF5 with reversed axes."""
+    """Return the numeric arrays of a .mat file of version 7.3, by name.
+
+    The file is HDF5 with reversed axes. Groups, which have structures and sparse matrices, are left
+    out, and so are names that begin with "#", which MATLAB uses for itself.
+    """
     root = open_hdf(path)
     members = {name: root.member(name) for name in root.names() if not name.startswith("#")}
     arrays = {

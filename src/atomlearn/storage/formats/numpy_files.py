@@ -18,16 +18,18 @@ from atomlearn.storage.formats.held import check_declared, understood
 from atomlearn.storage.formats.messages import require_name
 from atomlearn.storage.formats.table import DataTable, Request, Schema, tidy_target
 
+#: Arrays by their keys in an .npz file.
 Arrays = Mapping[str, NDArray[Any]]
 
+#: Keys of a sparse matrix, as scipy.sparse.save_npz writes them.
 SPARSE_KEYS = ("data", "indices", "indptr", "shape")
 
 
 def read_npy(path: Path, request: Request) -> DataTable:
     """Return the table of an .npy file, with one row for each sample.
 
-    The target is ``last``, the number of a column (counting from 0), or another .npy file. Without
-    a target, all columns are features.
+    The target of the ``request`` is ``last``, the number of a column (counting from 0), or another
+    .npy file. Without a target, all columns are features.
     """
     X = load_npy(path)
     y = None
@@ -44,7 +46,11 @@ def read_npy(path: Path, request: Request) -> DataTable:
 
 
 def sparse_form(arrays: Arrays, path: Path) -> str:
-    """Return ``csr`` or ``csc``, as written by ``scipy.sparse.save_npz``."""
+    """Return the layout of a sparse matrix, "csr" or "csc", from the ``arrays`` of an .npz file.
+
+    ``scipy.sparse.save_npz`` writes it under the key "format". Other layouts are refused. ``path``
+    is for messages.
+    """
     with understood(path, "sparse matrix"):
         form = str(arrays.get("format", np.array("csr")).astype(np.str_).item())
     if form not in ("csr", "csc"):
@@ -53,7 +59,11 @@ def sparse_form(arrays: Arrays, path: Path) -> str:
 
 
 def stored_names(arrays: Arrays, n_features: int) -> tuple[str, ...] | None:
-    """Return the feature names in the arrays, if any array has one name for each column."""
+    """Return the names of the columns of X from the ``arrays`` of a file, or None.
+
+    They are the first array under a usual key, such as "feature_names", that has one text for each
+    of ``n_features`` columns.
+    """
     for key in ("feature_names", "features", "names", "genes", "words", "columns"):
         names = arrays.get(key)
         if names is not None and names.shape == (n_features,) and names.dtype.kind in "US":
@@ -62,7 +72,12 @@ def stored_names(arrays: Arrays, n_features: int) -> tuple[str, ...] | None:
 
 
 def stored_target(arrays: Arrays, request: Request, path: Path) -> NDArray[Any] | None:
-    """Return the target under its key (default: ``y``), with the names in ``classes``, if any."""
+    """Return the target (n_samples,) in the arrays of an .npz file, or None if it has none.
+
+    Its key is the target of the ``request`` (default: ``y``), which may also be another .npy file.
+    If there is an array ``classes``, the integers of ``y`` are replaced by its entries. ``path`` is
+    for messages.
+    """
     name = request.target
     missing = request.missing
     if name is None:
@@ -73,6 +88,7 @@ def stored_target(arrays: Arrays, request: Request, path: Path) -> NDArray[Any] 
         return target_from_file(name, path)
     require_name(name, list(arrays), f"{path} has no key for the target")
     y = tidy_target(arrays[name], f"{name!r} of {path}", missing)
+    # Names of classes apply only to y under its default key, and only if y is whole numbers.
     classes = arrays.get("classes") if name == "y" else None
     if classes is None or y.dtype != np.int64:
         return y
@@ -84,7 +100,7 @@ def stored_target(arrays: Arrays, request: Request, path: Path) -> NDArray[Any] 
 
 
 def target_from_file(name: str, path: Path) -> NDArray[Any]:
-    """Return the target in another .npy file, in the current folder or next to ``path``."""
+    """Return the target in the .npy file ``name``, in the current folder or next to ``path``."""
     for candidate in (Path(name), path.parent / name):
         if candidate.suffix == ".npy" and candidate.is_file():
             return tidy_target(load_npy(candidate), f"the target {candidate}")
@@ -95,7 +111,10 @@ def target_from_file(name: str, path: Path) -> NDArray[Any]:
 
 
 def _npy_column(target: str | None, n_columns: int) -> int | None:
-    """Return the column that ``target`` names, or None."""
+    """Return the number, below ``n_columns``, of the column that ``target`` names, or None.
+
+    ``target`` is "last" or a number, counted from 0; the result is None for other texts.
+    """
     if target == "last":
         return n_columns - 1
     if target is None or not target.isdecimal():
@@ -106,11 +125,14 @@ def _npy_column(target: str | None, n_columns: int) -> int | None:
 
 
 @contextlib.contextmanager
-def _array(what: str) -> Iterator[None]:
-    """Turn NumPy's errors about an unreadable array in this block into a one-line ValueError."""
+def _array(description: str) -> Iterator[None]:
+    """Turn NumPy's errors about an unreadable array, in this ``with``, into a ValueError.
+
+    Its message is one line. ``description`` says which array it is.
+    """
     remedy = "; save numbers, or text (dtype U or S), by numpy.save"
     with (
-        understood(what, "NumPy array", remedy),
+        understood(description, "NumPy array", remedy),
         warnings.catch_warnings(action="ignore", category=UserWarning),
     ):
         # NumPy warns of headers written by Python 2, which it reads correctly.
@@ -118,11 +140,14 @@ def _array(what: str) -> Iterator[None]:
 
 
 def read_array(stream: BinaryIO, what: str) -> NDArray[Any]:
-    """Return the array in a stream; refuse arrays of objects and broken text."""
+    """Return the array in a binary stream; refuse arrays of objects and broken text.
+
+    ``what`` says which array it is, for messages.
+    """
     with _array(what):
         array: NDArray[Any] = np.asarray(np.lib.format.read_array(stream, allow_pickle=False))
         if array.dtype.kind == "U":
-            np.char.encode(array, "utf-8")  # raises where a letter is none
+            np.char.encode(array, "utf-8")  # raises for numbers that are no letters
         return array
 
 
@@ -133,11 +158,15 @@ def load_npy(path: Path) -> NDArray[Any]:
 
 
 class Archive(Mapping[str, NDArray[Any]]):
-    """An .npz file as a mapping from key to array; an array is read at its first access."""
+    """The .npz file ``path`` as a mapping from key to array; an array is read at its first access.
+
+    Two arrays of the same name are refused.
+    """
 
     def __init__(self, path: Path) -> None:
+        """Open the .npz file ``path`` and list its arrays; none is read yet."""
         self.path = path
-        self._held: dict[str, NDArray[Any]] = {}
+        self._loaded: dict[str, NDArray[Any]] = {}
         with understood(path, ".npz file"):
             self._file = zipfile.ZipFile(path)
         entries = [item for item in self._file.infolist() if item.filename.endswith(".npy")]
@@ -146,29 +175,51 @@ class Archive(Mapping[str, NDArray[Any]]):
             raise ValueError(f"{path} is damaged: it holds two arrays of the same name")
 
     def __iter__(self) -> Iterator[str]:
+        """Return an iterator over the keys; no array is read."""
         return iter(self._entries)
 
     def __len__(self) -> int:
+        """Return the number of arrays."""
         return len(self._entries)
 
     def __getitem__(self, key: str) -> NDArray[Any]:
-        if key not in self._held:
+        """Return the array ``key``, which is read now if it was not read before."""
+        if key not in self._loaded:
             stream, _ = self.open(key)
             with stream:
-                self._held[key] = read_array(stream, f"{key} of {self.path}")
-        return self._held[key]
+                self._loaded[key] = read_array(stream, f"{key} of {self.path}")
+        return self._loaded[key]
 
     def open(self, key: str) -> tuple[BinaryIO, int]:
-        """Return the stream of an array, and its number of bytes."""
+        """Return a stream of the array ``key``, header included, and its number of bytes."""
         entry = self._entries[key]
         with understood(self.path, ".npz file"):
             return cast(BinaryIO, self._file.open(entry)), entry.file_size
 
 
 class FlatArray:
-    """An array of an .npy or .npz file, read by ranges of its entries in stored order."""
+    """An array of an .npy or .npz file, read by ranges of its entries in stored order.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    member : str, optional
+        Key of the array in an .npz file; None for an .npy file.
+
+    Attributes
+    ----------
+    shape, dtype, size
+        As those of an array of NumPy.
+    fortran : bool
+        Whether entries are stored column after column.
+    """
 
     def __init__(self, path: Path, member: str | None = None) -> None:
+        """Open an array and read its header: the .npy file ``path``, or ``member`` of an .npz file.
+
+        A size in the header that the file cannot hold is refused.
+        """
         self.path = path
         self.name = str(path) if member is None else f"{member} of {path}"
         self._stream: Any
@@ -177,6 +228,7 @@ class FlatArray:
         else:
             self._stream, stored = Archive(path).open(member)
         weakref.finalize(self, self._stream.close)
+        # Only the header is read here: shape, order and type.
         with _array(self.name):
             version = np.lib.format.read_magic(self._stream)
             if version == (1, 0):
@@ -194,7 +246,7 @@ class FlatArray:
         )
 
     def read(self, start: int, stop: int) -> NDArray[Any]:
-        """Return entries in stored order."""
+        """Return the entries start, ..., stop - 1, counted in stored order."""
         with understood(self.path, "NumPy file"):
             self._stream.seek(self._begin + start * self.dtype.itemsize)
             content = np.empty(stop - start, self.dtype)

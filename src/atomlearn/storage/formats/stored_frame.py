@@ -31,14 +31,20 @@ class StoredFrame:
     """
 
     def __init__(self, node: Node, categories: Node | None = None) -> None:
+        """Read the names of the columns of the table ``node``, and their order.
+
+        ``categories`` is the group of labels in files before version 0.7, or None.
+        """
         self._node = node
         self._labels = categories
+        # The fields of the records; () for a group.
         fields = node.fields
         self._index = fields[0] if fields else str(node.attribute("_index", "_index"))
         names = fields if fields else node.names()
         order = [text_of(name) for name in np.ravel(node.attribute("column-order", ()))]
         column_names = [name for name in names if name not in (self._index, "__categories")]
-        # The order of the table, if the file has it; a group lists its members by name.
+        # A group lists its members by name: the order of the table is an attribute. It is ignored
+        # if it does not have the same names.
         self.header = tuple(
             sorted(column_names, key=order.index) if {*column_names} == {*order} else column_names
         )
@@ -55,14 +61,17 @@ class StoredFrame:
         return _without_mask(self._node.member(self._index)).texts()
 
     def cells(self, name: str) -> NDArray[Any]:
-        """Return a column: floats (NaN if missing), or strings ("" if missing).
+        """Return the column ``name`` (n_rows,): floats (NaN if missing) or text ("" if missing).
 
         The codes of a categorical column are replaced by its labels.
         """
         node = self._node
         require_name(name, self.header, f"{node.name.strip('/')} of {node.path} has no column")
+        # ``gaps`` marks missing entries; ``labels`` is the node with the labels of codes.
         gaps: Any = False
         labels = None
+        # Records: the labels are in another group, if at all. Else the column is a group of values
+        # and mask, a group of codes and labels, or an array, whose labels may be in a common group.
         if node.fields:
             values = self._records[name]
             if self._labels is not None and self._labels.has(f"{name}_categories"):
@@ -78,6 +87,7 @@ class StoredFrame:
             elif node.has("__categories") and node.member("__categories").has(name):
                 labels = node.member("__categories").member(name)  # the format of version 0.7
             values = column.content()
+        # Negative codes are missing; they index the "" that is appended to the labels.
         if labels is not None:
             label_texts = _without_mask(labels).texts()
             with understood(node.path, "table"):
@@ -89,9 +99,9 @@ class StoredFrame:
 
 
 def _without_mask(column: Node) -> Node:
-    """Return the array of values of a column; refuse missing entries.
+    """Return the node of the values of a column; refuse missing entries.
 
-    Newer versions store a nullable column as a group of values and a mask.
+    Newer versions of the format store a column that may have gaps as a group of values and a mask.
     """
     if not column.has("mask"):
         return column

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from atomlearn.storage.formats.held import LIMITS, fits
 
-#: Columns that are listed in notebooks.
+#: Number of columns that are listed in notebooks.
 MOST_SHOWN = 50
 
 
@@ -48,11 +48,11 @@ class Schema:
     symbols: Mapping[str, str] = field(default_factory=dict)
 
     def name(self, column: int) -> str:
-        """Return the name of a column of X."""
+        """Return the name of column number ``column`` of X; unnamed columns are x0, x1, ..."""
         return f"x{column + self.first_index}" if self.names is None else self.names[column]
 
     def restricted_to(self, columns: Sequence[int] | NDArray[np.int64]) -> Schema:
-        """Return the schema of these columns, for a model that uses no others.
+        """Return the schema of the columns with these numbers, for a model that uses no others.
 
         Only named columns can be read separately, so a schema without names is refused.
         """
@@ -60,6 +60,7 @@ class Schema:
             raise ValueError("only a schema with column names can be restricted; keep it whole")
         names = tuple(self.names[column] for column in columns)
         used_names = set(names)
+        # A column of the file stays if any column made of it is used.
         plans = tuple(
             plan for plan in self.columns if plan.is_used and not used_names.isdisjoint(plan.made())
         )
@@ -154,12 +155,12 @@ class DataTable:
         return self.schema.names
 
     def __str__(self) -> str:
-        """Say how the file was read, a line for each of its columns."""
+        """Return a text on how the file was read, with a line for each of its columns."""
         lines = [f"{plan.name}: {' '.join(cells[1:])}" for plan, cells in self._columns()]
         return "\n".join([self._headline(), *lines, *self.notes])
 
     def _repr_html_(self) -> str:
-        """Return the HTML that notebooks show."""
+        """Return the HTML that notebooks show: how the file was read, as a table."""
         rows = [("column", "kind", "read as", "gaps"), *(cells for _, cells in self._columns())]
         table = "".join(
             f"<tr>{''.join(f'<td>{html.escape(cell)}</td>' for cell in cells)}</tr>"
@@ -175,12 +176,15 @@ class DataTable:
         return f"{self.source}: X has {n_rows:,} rows and {n_columns:,} columns{target}"
 
     def _columns(self) -> list[tuple[Any, tuple[str, ...]]]:
-        """Return the first plans of columns, each with its cells."""
+        """Return the first columns of the file, each as a plan (how it was read) and four cells.
+
+        The cells describe it in a table: name, kind, columns made of it, and missing values.
+        """
         columns = list[tuple[Any, tuple[str, ...]]]()
         for plan in self.schema.columns[:MOST_SHOWN]:
-            n_made = plan.made()
-            use = plan.use if not plan.is_used else f"{plan.use}: {', '.join(n_made[:4])}"
-            use += f", ... ({len(n_made)} columns)" if len(n_made) > 4 else ""
+            made = plan.made()
+            use = plan.use if not plan.is_used else f"{plan.use}: {', '.join(made[:4])}"
+            use += f", ... ({len(made)} columns)" if len(made) > 4 else ""
             gaps = f"{plan.missing} missing" if plan.missing else ""
             columns.append((plan, (plan.name, plan.kind, use, gaps)))
         return columns
@@ -209,9 +213,10 @@ class Request:
 
 
 def finite_matrix(X: Any, path: Path, missing: bool = False) -> Any:
-    """Return a dense or sparse matrix as float32 or float64; refuse values that are not finite.
+    """Return X, dense or sparse, as float32 or float64; refuse values that are not finite.
 
-    missing : whether NaN is allowed.
+    A sparse X becomes a CSR or CSC matrix. ``path`` is the file, for messages. ``missing`` allows
+    NaN.
     """
     if 0 in X.shape:
         raise ValueError(f"{path} has shape {X.shape}: it is empty")
@@ -235,8 +240,9 @@ def sparse_size(path: object, shape: tuple[int, int], entries: int, rows_bound: 
     entries : int
         Number of stored entries.
     rows_bound : int
-        The larger side, if the sides are stored.
+        A bound on both sides, which int64 must be able to count.
     """
+    # Sizes below 2^62 leave room for small factors in int64.
     n_rows, n_columns = shape
     if n_rows < 0 or n_columns < 0 or rows_bound >= 2**62:
         raise ValueError(f"{path} is a broken sparse matrix: its shape is {n_rows} x {n_columns}")
@@ -252,15 +258,15 @@ def sparse_size(path: object, shape: tuple[int, int], entries: int, rows_bound: 
 def finite_values(values: NDArray[Any], path: Path, missing: bool = False) -> NDArray[Any]:
     """Return entries of X as float32 or float64; refuse values that are no finite real numbers.
 
-    missing : whether NaN is allowed.
+    ``path`` is the file, for messages. ``missing`` allows NaN.
     """
     if values.dtype.kind not in "biuf":
         raise ValueError(f"X of {path} has type {values.dtype}; expected real numbers")
     # Half precision becomes single precision, integers become double precision.
     is_low_precision = values.dtype in (np.float32, np.float16)
     values = values.astype(np.float32 if is_low_precision else np.float64, copy=False)
-    # A sum is finite only if every term is, and takes no memory. Only an overflow needs the full
-    # check below.
+    # A finite sum proves that every term is finite, and takes no memory. An infinite sum of finite
+    # terms (overflow) passes the full check below.
     with np.errstate(over="ignore", invalid="ignore"):
         if np.isfinite(values.sum()):
             return values
@@ -280,9 +286,10 @@ def finite_values(values: NDArray[Any], path: Path, missing: bool = False) -> ND
 
 
 def tidy_target(values: NDArray[Any], where: str, missing: bool = False) -> NDArray[Any]:
-    """Return a target as int64 if all numbers are whole, else as float64; strings are kept.
+    """Return the target ``values`` as int64 if all numbers are whole, else as float64.
 
-    Raises ValueError for NaN and infinite numbers; ``missing`` allows NaN.
+    The result is (n_samples,). Strings are kept. ``where`` names the target in messages. NaN and
+    infinite numbers raise ValueError; ``missing`` allows NaN.
     """
     if values.ndim == 2 and 1 in values.shape:
         values = values.ravel()
@@ -299,6 +306,7 @@ def tidy_target(values: NDArray[Any], where: str, missing: bool = False) -> NDAr
             f"{where} has {int(bad.sum())} values that are NaN or infinite, the first for sample "
             f"{int(np.argmax(bad))} (counting from 0); drop those samples or fill them in"
         )
+    # Larger whole numbers are not exact in float64.
     if np.all(numbers == np.rint(numbers)) and np.all(np.abs(numbers) < 2.0**53):
         return numbers.astype(np.int64)
     return numbers

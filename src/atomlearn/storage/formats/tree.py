@@ -59,18 +59,18 @@ class Node(ABC):
 
     @abstractmethod
     def attribute(self, name: str, default: Any = None) -> Any:
-        """Return an attribute, or ``default`` if it is absent."""
+        """Return the attribute ``name`` (metadata of the node), or ``default`` if it is absent."""
 
     @abstractmethod
     def content(self, start: int = 0, stop: int | None = None) -> NDArray[Any]:
-        """Return rows ``start`` to ``stop`` of an array of numbers, text or records of both."""
+        """Return rows start, ..., stop - 1 of an array (default: all): numbers, text or records."""
 
     def has(self, name: str) -> bool:
         """Return whether it is a group with a member of this name."""
         return self.is_group and name in self.names()
 
     def read(self, start: int, stop: int) -> NDArray[Any]:
-        """Return entries ``start`` to ``stop`` of a vector."""
+        """Return the entries start, ..., stop - 1 of a vector."""
         return self.content(start, stop)
 
     def texts(self) -> list[str]:
@@ -85,7 +85,7 @@ class Node(ABC):
         stored : int
             Bytes that the file has for the array.
         chunk : int
-            Entries of one chunk.
+            Number of entries of one chunk, which a library decompresses as a whole.
         is_packed : bool
             Whether the entries may be compressed.
         """

@@ -14,34 +14,43 @@ from atomlearn.storage.formats.held import understood
 from atomlearn.storage.formats.tree import Node
 
 _KIND = "Zarr store"
-#: Files of the metadata of a group, of versions 2 and 3 of Zarr.
-_MARKS = (".zgroup", "zarr.json")
+#: File that describes a group, by version 2 and by version 3 of Zarr.
+_GROUP_FILES = (".zgroup", "zarr.json")
 
 
 def is_zarr(path: Path) -> bool:
     """Return whether a path is a Zarr group: a folder, or a zip archive of one."""
     if path.is_dir():
-        return any((path / mark).is_file() for mark in _MARKS)
+        return any((path / name).is_file() for name in _GROUP_FILES)
     return path.name.lower().endswith(".zarr.zip")
 
 
 def open_zarr(path: Path) -> ZarrNode:
-    """Return the root of a Zarr folder or archive."""
+    """Return the root of the Zarr folder or archive ``path``."""
     zarr = imported("zarr", "zarr", path)
     with understood(path, _KIND):
         if path.is_dir():
             store: Any = str(path)
         else:
             store = zarr.storage.ZipStore(str(path), mode="r")
-        # The consolidated metadata names the types of all arrays, and an unknown type of an array
-        # that nobody reads would make the whole store unreadable.
+        # The consolidated metadata has the types of all arrays. One unknown type would make the
+        # whole store unreadable, even if its array is never read.
         return ZarrNode(path, zarr.open_group(store, mode="r", use_consolidated=False))
 
 
 class ZarrNode(Node):
-    """A group or array of a Zarr store; ``item`` is the object of zarr."""
+    """A group or array of a Zarr store.
+
+    Parameters
+    ----------
+    path : Path
+        Folder or archive of the store.
+    item : zarr.Group or zarr.Array
+        The object of the zarr package.
+    """
 
     def __init__(self, path: Path, item: Any) -> None:
+        """Read name, shape and type of ``item``, an object of zarr in the store ``path``."""
         zarr = imported("zarr", "zarr", path)
         self.path = path
         self._item = item
@@ -55,12 +64,12 @@ class ZarrNode(Node):
                 self.dtype = dtype if dtype.kind in "biufSUV" else np.dtype(object)
 
     def names(self) -> list[str]:
-        """Return the names of the columns."""
+        """Return the names of the members of a group, sorted."""
         with understood(self.path, _KIND):
             return sorted(self._item.keys())
 
     def member(self, name: str) -> ZarrNode:
-        """Return the member of a group with this name."""
+        """Return the member of a group with this name; refuse a path of several names."""
         with understood(self.path, _KIND):
             if not self.is_group or "/" in name or name not in self._item:
                 raise KeyError(f"there is no {name!r} in {self.name}")
@@ -68,13 +77,14 @@ class ZarrNode(Node):
         return ZarrNode(self.path, item)
 
     def attribute(self, name: str, default: Any = None) -> Any:
-        """Return an attribute of the node, or ``default`` if it has none."""
+        """Return the attribute ``name`` (metadata) of the node, or ``default`` if it has none."""
         with understood(self.path, _KIND):
             return self._item.attrs.get(name, default)
 
     def content(self, start: int = 0, stop: int | None = None) -> NDArray[Any]:
-        """Return an array, or its entries from ``start`` to ``stop``; refuse pickled ones."""
+        """Return the rows start, ..., stop - 1 of an array (default: all); refuse pickled ones."""
         item = self._item
+        # The size in the metadata is compared with the stored bytes before any memory is taken.
         with understood(self.path, _KIND):
             described = repr(item.metadata).casefold()
             # Unpickling would run the code that a file contains.

@@ -22,13 +22,17 @@ from atomlearn.storage.intake.plans import with_rows_of
 from atomlearn.storage.intake.reading import Reading
 from atomlearn.storage.intake.typed import frame_of
 
-#: Values above this are not log-normalized counts, because no cell has e^20 counts.
+#: Values above this one are not log-normalized counts, because no cell has e^20 counts.
 MOST_LOG = 20.0
 
 
 def of_anndata(data: Any, layer: str | None) -> tuple[DataTable, Observations]:
-    """Return X (or a layer) of an AnnData object as a table, and obs as ``Observations``."""
+    """Return a matrix of ``data``, an AnnData object, as a table, and obs as ``Observations``.
+
+    The matrix is X, or the one that ``layer`` names: a layer or "raw".
+    """
     data = data.to_memory() if data.isbacked else data
+    # The matrix and its columns; raw has other columns than X.
     layers = (*data.layers, *(["raw"] if data.raw is not None else []))
     X = data.X
     names = data.var_names
@@ -41,18 +45,22 @@ def of_anndata(data: Any, layer: str | None) -> tuple[DataTable, Observations]:
             names = data.raw.var_names
     if X is None:
         raise ValueError(f"X of the AnnData object is empty; give layer=, one of {listing(layers)}")
+    # Messages name the object in place of a file.
     where = Path("the AnnData object")
     obs = frame_of(data.obs, Path("obs"))
     schema = Schema(X.shape[1], tuple(map(str, names)))
     table = DataTable(finite_matrix(X, where, missing=True), None, schema, None, str(where))
+    # Columns of obs and gene symbols, each read by a function of its name.
     labels = {name for name in obs.header if data.obs[name].dtype.name == "category"}
 
     def cells(name: str) -> NDArray[Any]:
+        """Return the column ``name`` of obs; a categorical one as text, even if it has numbers."""
         return obs.cells(name) if name in labels else obs.columns[name]
 
     var = (data.raw if layer == "raw" and "raw" not in data.layers else data).var
 
     def symbol_column(name: str) -> NDArray[Any]:
+        """Return the column ``name`` of var as text, "" for NaN."""
         return np.array(["" if cell != cell else cell for cell in var[name]], dtype=object)
 
     symbols = symbols_of(list(map(str, var.columns)), symbol_column, list(map(str, names)))
@@ -65,11 +73,29 @@ def annotated(
 ) -> tuple[DataTable, Frame, Reading]:
     """Apply the options of ``reading`` that refer to obs, AnnData's table of the samples.
 
-    Cells are aggregated to pseudobulk samples if ``reading.pseudobulk`` names columns of obs.
+    Cells are aggregated to pseudobulk samples if ``reading.pseudobulk`` names columns of obs. The
+    role ``rows_of``, which keeps all rows of a donor in the same fold, is detected from the names
+    of the columns of obs if it is not given.
 
-    Returns the table with sample names, the columns of obs in use, and ``reading`` with name
-    patterns expanded. Its role ``rows_of``, which keeps rows of one donor in the same fold, is
-    detected from the names of the columns if it is not given.
+    Parameters
+    ----------
+    table : DataTable
+        The table with the matrix of the file.
+    rows : Observations
+        Names of the rows and columns of obs.
+    reading : Reading
+        The choices of the user.
+    notes : list of str
+        Receives remarks for the user.
+
+    Returns
+    -------
+    table : DataTable
+        The table with names of rows and columns, and perhaps fewer, aggregated rows.
+    frame : Frame
+        The columns of obs that have a role or are covariates.
+    reading : Reading
+        The choices, with name patterns expanded and with ``rows_of``.
     """
     path = Path(table.source)
     n_rows = table.X.shape[0]
@@ -81,26 +107,30 @@ def annotated(
         notes.append(f"{len(symbols):,} columns have a gene symbol in var, which is shown as well")
     by = spread([reading.pseudobulk or ""], rows.header)
     reading = replace(reading, covariates=spread(reading.covariates, rows.header))
-    named = {**reading.named_roles()}
+    # The columns of obs in use must exist; a target from a file of phenotypes is none of them.
+    column_of = {**reading.named_roles()}
     if reading.pheno is not None:
-        named.pop("target", None)
-    if named.get("target") in reading.covariates:
-        raise ValueError(f"{named['target']!r} is the target, and no covariate")
-    role_columns = [*named.values(), *by, *(reading.covariates if reading.covar is None else ())]
+        column_of.pop("target", None)
+    if column_of.get("target") in reading.covariates:
+        raise ValueError(f"{column_of['target']!r} is the target, and no covariate")
+    covariates = reading.covariates if reading.covar is None else ()
+    role_columns = [*column_of.values(), *by, *covariates]
     known = {*rows.header, *names}
     for name in role_columns:
         if name not in known and Path(name).suffix != ".npy":
             require_name(name, rows.header, f"obs of {path} has no column")
+    # Columns that name donors or patients are candidates for ``rows_of``.
     persons = [name for name in rows.header if is_of_persons(name)]
     frame = _frame(path, rows, persons, n_rows)
     plans = described(frame, persons)
     plans = [replace(plan, kind="identifier") for plan in plans if plan.kind != "constant"]
     reading = with_rows_of(frame, reading, plans)[0]
-    owner = reading.roles.get("rows_of", by[0] if len(by) > 1 else "none")
-    if owner != "none":
-        reading = replace(reading, roles={**reading.roles, "rows_of": owner})
-        role_columns.append(owner)
+    donor = reading.roles.get("rows_of", by[0] if len(by) > 1 else "none")
+    if donor != "none":
+        reading = replace(reading, roles={**reading.roles, "rows_of": donor})
+        role_columns.append(donor)
     frame = _frame(path, rows, [name for name in role_columns if name in rows.header], n_rows)
+    # A note says which kind of values X has, because raw counts need another treatment.
     kind = values_of(table.X)
     others = [name for name in ("X", *rows.layers) if name != (reading.layer or "X")]
     hint = f"; there are also {listing(others)} (--layer NAME)" if others else ""
@@ -109,8 +139,8 @@ def annotated(
     origin |= {"layer": reading.layer} if reading.layer else {}
     ids = rows.names if reading.id is None else tuple(frame.cells(reading.id).tolist())
     if by:
-        roles = {*named.values(), owner, *by}
-        X, frame, ids = _pooled(table.X, frame, by, roles, origin["values"], notes)
+        constant = {*column_of.values(), donor, *by}
+        X, frame, ids = _pooled(table.X, frame, by, constant, origin["values"], notes)
         table = replace(table, X=X)
         origin = origin | {"pseudobulk": ",".join(by)}
     elif kind.startswith("raw counts"):
@@ -118,18 +148,27 @@ def annotated(
             ". They are used as they are: rows of more counts have larger values in every column. "
             "Take a normalized layer, or --pseudobulk NAME"
         )
-    whose = () if owner == "none" else (ColumnPlan(owner, "identifier", "rows_of"),)
-    schema = replace(table.schema, names=tuple(names), origin=origin, columns=whose)
+    plans_of_rows = () if donor == "none" else (ColumnPlan(donor, "identifier", "rows_of"),)
+    schema = replace(table.schema, names=tuple(names), origin=origin, columns=plans_of_rows)
     schema = replace(schema, symbols=symbols)
     return replace(table, schema=schema, ids=ids), frame, reading
 
 
 def _frame(path: Path, rows: Observations, names: Sequence[str], n_rows: int) -> Frame:
+    """Return the columns ``names`` of obs, which ``rows`` describes, as a frame of ``n_rows`` rows.
+
+    ``path`` is the file, for messages.
+    """
     return Frame(path, {name: rows.cells(name) for name in names}, n_rows)
 
 
 def values_of(X: Any) -> str:
-    """Detect raw counts, log-normalized, normalized or scaled values, from a sample of columns."""
+    """Return a text that says which kind of values the matrix X has, from a sample of columns.
+
+    It begins with "raw counts", "log-normalized values", "normalized values" or "scaled values",
+    and gives the reason after that.
+    """
+    # Evenly spaced columns, as many as fit into a piece of memory.
     n_rows, n_columns = X.shape
     count = min(n_columns, max(1, LIMITS.piece_bytes // (8 * n_rows)))
     columns = np.unique(np.linspace(0, n_columns - 1, count).astype(np.int64))
@@ -147,41 +186,63 @@ def values_of(X: Any) -> str:
 
 
 def _pooled(
-    X: Any, frame: Frame, by: Sequence[str], roles: set[str], kind: str, notes: list[str]
+    X: Any, frame: Frame, by: Sequence[str], constant: set[str], kind: str, notes: list[str]
 ) -> tuple[Any, Frame, tuple[str, ...]]:
     """Aggregate cells to pseudobulk samples, one for each combination of values of ``by``.
 
-    Raw counts (``kind``) are summed and become log2(1 + counts per million); other values are
-    averaged. ``roles`` are the columns of obs that must be constant within each sample. Returns X
-    (n_pseudobulk, n_features), the aggregated columns of obs, and the sample names.
+    Parameters
+    ----------
+    X : matrix (n_cells, n_features)
+        Values of the cells.
+    frame : Frame
+        Columns of obs, one row for each cell.
+    by : sequence of str
+        Columns of obs whose combinations of values are the samples.
+    constant : set of str
+        Columns of obs that must have one value within each sample.
+    kind : str
+        "raw counts" are summed, and become log2(1 + counts per million); other values are averaged.
+    notes : list of str
+        Receives remarks for the user.
+
+    Returns
+    -------
+    X : (n_pseudobulk, n_features) array
+    frame : Frame
+        The aggregated columns of obs.
+    names : tuple of str
+        Names of the samples.
     """
+    # The name of a sample joins its values of ``by``; cells that lack a value are left out.
     gaps = np.any([frame.missing(name) for name in by], axis=0)
     parts = [frame.cells(name).astype(str)[~gaps] for name in by]
     joined = np.array([" / ".join(cells) for cells in zip(*parts, strict=True)])
     names, first, indices, sizes = np.unique(
         joined, return_index=True, return_inverse=True, return_counts=True
     )
+    # Sums over the cells of each sample, in one pass: X'm for the 0/1 vector m of its cells.
     memberships = np.zeros((frame.n_rows, names.size))
     memberships[np.flatnonzero(~gaps), indices] = 1.0
     sums = np.array([scores.full() for scores in as_design(X).scores_many(memberships)])
-    way = "means of their values"
+    description = "means of their values"
     pooled = sums / sizes[:, None]
     if kind == "raw counts":
         totals = sums.sum(axis=1, keepdims=True)
         if not totals.all():
             raise ValueError(f"{str(names[totals[:, 0] == 0][0])!r} has no counts; leave it out")
         pooled = np.log2(1.0 + 1e6 * sums / totals)
-        way = "log2(1 + counts per million)"
+        description = "log2(1 + counts per million)"
     note = f"; {int(gaps.sum())} rows lack it and are left out" if gaps.any() else ""
     notes.append(
         f"pseudo-bulk: {int(sizes.sum()):,} rows are {names.size:,} by {listing(by)}, of "
-        f"{sizes.min():,} to {sizes.max():,} rows each, as {way}{note}"
+        f"{sizes.min():,} to {sizes.max():,} rows each, as {description}{note}"
     )
+    # Columns of obs get one value for each sample; text and roles must not differ within one.
     rows_kept = frame.rows(np.flatnonzero(~gaps))
     columns = {}
     for name, cells in rows_kept.columns.items():
-        columns[name], differing = _one_each(cells, first, indices)
-        if differing is not None and (cells.dtype == object or name in roles):
+        columns[name], differing = _value_of_groups(cells, first, indices)
+        if differing is not None and (cells.dtype == object or name in constant):
             row = str(names[differing])
             raise ValueError(
                 f"{name!r} differs between the rows of {row!r}, which are to be one; type "
@@ -192,11 +253,13 @@ def _pooled(
     return pooled, Frame(frame.path, columns, names.size), tuple(names.tolist())
 
 
-def _one_each(cells: NDArray[Any], first: Rows, group_of: Rows) -> tuple[NDArray[Any], int | None]:
-    """Aggregate a column of obs by group: the mean of numbers, the first value of text.
+def _value_of_groups(
+    cells: NDArray[Any], first: Rows, group_of: Rows
+) -> tuple[NDArray[Any], int | None]:
+    """Return one value of a column of obs for each group: the mean of numbers, or the first text.
 
-    ``first`` is the first row of each group, ``group_of`` the group of each row. The second result
-    is a group in which the values differ, or None.
+    ``cells`` is the column, ``first`` the first row of each group, ``group_of`` the group of each
+    row. The second result is a group in which the values differ, or None.
     """
     if cells.dtype == object:
         differing = group_of[cells != cells[first][group_of]]
@@ -205,6 +268,7 @@ def _one_each(cells: NDArray[Any], first: Rows, group_of: Rows) -> tuple[NDArray
     counts = np.bincount(group_of[is_finite], minlength=first.size)
     sums = np.bincount(group_of[is_finite], cells[is_finite], first.size)
     means = np.divide(sums, counts, out=np.full(first.size, np.nan), where=counts > 0)
+    # Values that differ by rounding errors only are the same.
     values = cells[is_finite]
     differing = group_of[is_finite][
         np.abs(values - means[group_of[is_finite]]) > 1e-9 * (1.0 + np.abs(values))

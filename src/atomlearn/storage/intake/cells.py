@@ -29,7 +29,9 @@ from atomlearn.storage.intake.written import numbers_written, without_limits
 MISSING = frozenset({"na", "n/a", "#n/a", "nan", "null", "?", "<na>", "."})
 _DECIMAL_COMMA = re.compile(r"[+-]?(\d+|\d{1,3}(\.\d{3})+),\d+([eE][+-]?\d+)?")
 _THOUSANDS = re.compile(r"[+-]?\d{1,3}(,\d{3})+(\.\d+)?")
+#: Columns of a piece of a table, in the order of its header.
 Columns = list[NDArray[Any]]
+#: The process that loaded this module; child processes have other numbers.
 _PROCESS = os.getpid()
 
 
@@ -52,10 +54,10 @@ class TextForm:
         Whether the first line has names (default: detected); if not, columns are x0, x1, ...
     header_row : lines
         Line of the names of the columns, counted from 1, if it is not the first; 2,3 joins the
-        names of two lines. What is above is not read.
+        names of two lines. Lines above it are not read.
     na : sequence of str
-        More cells that mean a missing value, such as --na=-9,unknown. Empty ones, ".", "?", NA, NaN
-        and null always do.
+        More cells that mean a missing value, such as --na=-9,unknown. Empty cells and the cells
+        ".", "?", NA, NaN and null always do.
     limits : bool
         Read limits of detection, such as <0.5 and >90, as these numbers.
     """
@@ -70,9 +72,11 @@ class TextForm:
     labels: frozenset[str] = frozenset()
 
     def __post_init__(self) -> None:
+        """Replace words for delimiters, split lists in ``na``, and check ``header_row``."""
         words = {"tab": "\t", "\\t": "\t", "space": " "}
-        given = (self.na,) if isinstance(self.na, str) else self.na
-        cells = [part for text in given for part in (text, *text.split(","))]
+        texts = (self.na,) if isinstance(self.na, str) else self.na
+        # A text with commas is kept as well, because a cell may have commas.
+        cells = [part for text in texts for part in (text, *text.split(","))]
         lines = self.header_row.split(",") if self.header_row else []
         if not all(line.strip().isdecimal() and int(line) for line in lines):
             raise ValueError(
@@ -85,7 +89,7 @@ class TextForm:
         )
 
     def is_missing(self, cell: str) -> bool:
-        """Return whether a cell has no value."""
+        """Return whether the text of a cell means a missing value."""
         folded = cell.strip().casefold()
         return not folded or folded in MISSING or folded in self.na
 
@@ -96,12 +100,12 @@ class TextForm:
 
     @property
     def meanings(self) -> dict[str, str]:
-        """What ``na`` and ``limits`` say of cells, for a model that reads new rows in this way."""
+        """The settings ``na`` and ``limits`` as text, stored in a model to read new rows alike."""
         options = {"na": ",".join(self.na)} if self.na else {}
         return options | ({"limits": "numbers"} if self.limits else {})
 
     def with_meanings(self, meanings: Mapping[str, Any]) -> TextForm:
-        """Return the form with ``meanings`` of the rows that a model was fitted to."""
+        """Return the form with the settings that a fitted model stored as ``meanings`` added."""
         na = meanings.get("na")
         missing_codes = () if na is None else (str(na),)
         return replace(
@@ -109,19 +113,21 @@ class TextForm:
         )
 
     def tidied(self, cells: NDArray[Any], is_label: bool = False) -> NDArray[Any]:
-        """Return a column with missing values for cells that mean one, and without limits.
+        """Return a column with missing values (NaN or "") for cells that mean one.
 
-        Numbers are changed in place. Text becomes numeric if the other cells are numbers, unless
-        they are labels.
+        If ``limits`` is set, limits of detection such as <0.5 become numbers. Numbers are changed
+        in place. Text becomes numeric if all other cells are numbers, unless ``is_label`` says that
+        the cells are labels.
         """
         if cells.dtype != object:
             codes = [value for cell in self.na if (value := _plain_number(cell)) is not None]
             cells[np.isin(cells, codes)] = np.nan
             return cells
-        replacements = dict.fromkeys(cells.tolist())
-        changed = {cell: "" for cell in replacements if cell and self.is_missing(cell)}
+        # Each distinct cell is looked at once; ``changed`` has the new texts of some.
+        distinct = dict.fromkeys(cells.tolist())
+        changed = {cell: "" for cell in distinct if cell and self.is_missing(cell)}
         if self.limits and not is_label:
-            plain = {cell: without_limits(cell) for cell in replacements if cell not in changed}
+            plain = {cell: without_limits(cell) for cell in distinct if cell not in changed}
             # If all cells are limits, such as <5 and >=5, they are labels of classes.
             has_numbers = any(cell == bare for cell, bare in plain.items() if cell)
             if has_numbers and is_numeric(plain.values()):
@@ -156,7 +162,7 @@ class TextForm:
 
 
 def _plain_number(cell: str) -> float | None:
-    """Return a cell as a float, or None if it is none."""
+    """Return the text of a cell as a float, or None if it is no number."""
     try:
         return float(cell)
     except ValueError:
@@ -196,7 +202,10 @@ def polars() -> Any:
 
 
 def records(path: Path, content: str, form: TextForm) -> Iterator[tuple[int, list[str]]]:
-    """Yield each record that is not blank, as the number of its last line and its cells."""
+    """Yield each record (row) that is not blank, as the number of its last line and its cells.
+
+    ``content`` is the text, ``form`` says its delimiter, and ``path`` is the file, for messages.
+    """
     # A StringIO would take four bytes for each character.
     lines = io.TextIOWrapper(io.BytesIO(content.encode()), "utf-8", newline="\n")
     csv.field_size_limit(sys.maxsize)
@@ -216,10 +225,24 @@ def records(path: Path, content: str, form: TextForm) -> Iterator[tuple[int, lis
 def in_rows(
     path: Path, content: str, form: TextForm, width: int, text: set[int], lines_before: int
 ) -> Columns:
-    """Parse delimited text with the standard library; raise if a line has a different cell count.
+    """Return the columns of delimited text, parsed with the standard library.
 
-    ``text`` has the numbers of the columns to keep as text; ``lines_before`` is the number of lines
-    before the content, for error messages.
+    A line with another number of cells than ``width`` is refused.
+
+    Parameters
+    ----------
+    path : Path
+        The file, for messages.
+    content : str
+        The text: whole lines.
+    form : TextForm
+        How the text is written.
+    width : int
+        Number of cells of a line.
+    text : set of int
+        Columns to keep as text.
+    lines_before : int
+        Number of lines of the file before the content, for messages.
     """
     rows = []
     for line, row in records(path, content, form):
@@ -234,7 +257,10 @@ def in_rows(
 
 
 def column_of(cells: Sequence[str], form: TextForm, is_text: bool = False) -> NDArray[Any]:
-    """Return cells as numbers if all of them are numbers or missing, else as text."""
+    """Return cells as numbers if all of them are numbers or missing, else as text.
+
+    ``form`` says how numbers and missing values are written; ``is_text`` keeps all cells as text.
+    """
     values = None if is_text else _numbers(cells, form)
     if values is not None:
         return np.array(values, dtype=np.float64)
@@ -244,7 +270,11 @@ def column_of(cells: Sequence[str], form: TextForm, is_text: bool = False) -> ND
 
 
 def _numbers(cells: Sequence[str], form: TextForm) -> list[float] | None:
-    """Return cells as numbers; None if a cell is text."""
+    """Return cells as numbers, NaN if missing; None if a cell is text.
+
+    ``form`` says how numbers and missing values are written.
+    """
+    # Plain numbers are read fast; others are looked at one by one.
     with contextlib.suppress(ValueError):
         if "_" not in "".join(cells):
             return list(map(float, cells))
@@ -258,7 +288,14 @@ def _numbers(cells: Sequence[str], form: TextForm) -> list[float] | None:
 
 
 def by_polars(content: str, form: TextForm, width: int, text: set[int]) -> Columns | None:
-    """Parse delimited text with polars; return None if it fails or might parse it differently."""
+    """Return the columns of delimited text, parsed with polars, or None.
+
+    The result is None if polars fails, or might parse the text differently than ``in_rows``.
+
+    ``content`` is the text (whole lines), ``form`` says how it is written, ``width`` is the number
+    of cells of a line, and ``text`` has the numbers of the columns to keep as text. Polars is
+    faster than the standard library.
+    """
     # In a file of one column, polars takes a blank line for a missing value.
     pl = None if width == 1 or form.delimiter == " " else polars()
     if pl is None:
@@ -279,10 +316,10 @@ def by_polars(content: str, form: TextForm, width: int, text: set[int]) -> Colum
         )
     except pl.exceptions.PolarsError:
         return None  # The column has text, or numbers that only our parser recognizes.
+    # Polars fills blank and short lines with nulls. Nulls in the last column are missing values
+    # only if the number of delimiters shows that all lines are complete.
     series = frame.get_columns()
     if series[-1].null_count() and not (
-        # Are these missing values, or lines that are blank or too short, which polars fills with
-        # nulls?
         not quoted and content.count(form.delimiter) == frame.height * (width - 1)
     ):
         return None

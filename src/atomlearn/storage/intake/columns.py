@@ -16,16 +16,16 @@ from atomlearn.storage.formats.records import demand, of_type, record
 class KindLimits:
     """Numbers that decide the kind of a column; a schema overrides them."""
 
-    #: Number of lines from which delimiter and header are detected.
+    #: Number of first lines of a file from which its delimiter and its header are detected.
     sniffed: int = 30
     #: A text column with at most ``most_values`` distinct values is a category, and a target with
     #: at most ``most_values`` distinct whole numbers has classes. Up to ``many_values`` are allowed
     #: if each occurs ``most_values`` times on average.
     most_values: int = 20
     many_values: int = 100
-    #: Mean number of words per cell from which on a column is free text.
+    #: A column of text with this mean number of words per cell, or more, is free text.
     free_words: float = 3.5
-    #: Share of numeric cells from which on the other cells of a column count as errors.
+    #: If this share of the cells of a column, or more, are numbers, its other cells are errors.
     numbers_share: float = 0.8
 
 
@@ -33,7 +33,7 @@ INTAKE = KindLimits()
 
 
 def absent(values: NDArray[Any]) -> NDArray[np.bool_]:
-    """Return a mask of the entries of a target (or another role) that are missing."""
+    """Return a mask of the entries of ``values``, a target or another role, that are missing."""
     if values.dtype.kind in "OUS":
         return np.array([str(cell) == "" for cell in values.tolist()], dtype=bool)
     return ~np.isfinite(values.astype(np.float64, copy=False))
@@ -53,17 +53,19 @@ def known_rows(
     extras : dict
         Vectors (n_rows,) by role, such as "weights"; those of ``OPTIONAL`` may be missing.
     n_rows : int
+        Number of rows.
     """
     is_known = np.ones(n_rows, dtype=bool)
     notes = []
+    # The vectors without which a row is of no use, by their description for messages.
     required = {} if y is None else {f"the target {name!r}": y}
     required |= {role: values for role, values in extras.items() if role not in OPTIONAL}
-    for what, values in required.items():
+    for description, values in required.items():
         gaps = absent(values)
         if gaps.all():
-            raise ValueError(f"{what} has no value in any row; choose another column")
+            raise ValueError(f"{description} has no value in any row; choose another column")
         if gaps.any():
-            notes.append(f"{int(gaps.sum())} of {n_rows} rows lack {what} and are left out")
+            notes.append(f"{int(gaps.sum())} of {n_rows} rows lack {description} and are left out")
             is_known &= ~gaps
     if not is_known.any():
         raise ValueError("no row has both a target and all other numbers that were asked for")
@@ -178,7 +180,7 @@ class ColumnPlan:
         return names + ([f"{self.name}=missing"] if self.flag else [])
 
     def portable(self) -> dict[str, Any]:
-        """Return the fields for JSON, without those that have their default."""
+        """Return the fields as a JSON object, without optional ones that have their default."""
         entries = asdict(self)
         plain = asdict(ColumnPlan(self.name))
         return {
@@ -189,7 +191,10 @@ class ColumnPlan:
 
 
 def plan_of(content: object, place: str) -> ColumnPlan:
-    """Return the plan that a JSON object describes; errors name ``place``."""
+    """Return the plan that a JSON object, ``content``, describes.
+
+    Fields that it lacks have their defaults. ValueError names ``place``, its place in the file.
+    """
     plain: dict[str, Any] = {field.name: field.default for field in fields(ColumnPlan)[1:]}
     entries = plain | {"values": [], "numbers": []} | of_type(place, content, dict)
     plan: ColumnPlan = record(ColumnPlan, entries, place)

@@ -21,22 +21,25 @@ from atomlearn.storage.intake.written import date_parts, days_of, numbers_writte
 
 
 def encoded_again(frame: Frame, plans: Sequence[ColumnPlan]) -> dict[str, Array]:
-    """Encode new rows with the plans of a fitted model; return a dict of feature columns by name.
+    """Encode new rows with the plans of a fitted model; return the columns (n_rows,) by name.
 
-    Missing values are imputed as when the model was fitted. If a plan has no replacement for them,
-    ValueError names all such columns in one message.
+    ``frame`` has the cells of the new rows. A plan says how a column of a file is encoded, and
+    which value is imputed. One ValueError has all faults: columns that are absent, and missing
+    values in columns whose plan has no value to impute.
     """
     used_plans = [plan for plan in plans if plan.is_used]
     problems = list[tuple[str, str]]()
+    # Absent columns; if the first column has their names, the table is transposed.
     missing = [plan.name for plan in used_plans if plan.name not in frame.columns]
     if missing:
         hint = near_names(missing[0], frame.header) if len(missing) == 1 else ""
         verb = "is no column" if len(missing) == 1 else "are no columns"
-        turned = not set(missing).isdisjoint(frame.columns[frame.header[0]].tolist())
-        if turned:
+        is_transposed = not set(missing).isdisjoint(frame.columns[frame.header[0]].tolist())
+        if is_transposed:
             hint = "; they are in its first column"
         fault = f"there {verb} {listing(missing)}, which the model reads{hint}"
-        problems.append((fault, "--transpose" if turned else ""))
+        problems.append((fault, "--transpose" if is_transposed else ""))
+    # Columns with missing values that the model cannot impute.
     gaps = [
         plan.name
         for plan in used_plans
@@ -56,6 +59,7 @@ def encoded_again(frame: Frame, plans: Sequence[ColumnPlan]) -> dict[str, Array]
     if not used_plans:
         return {}
     encoded = encode_columns(frame, used_plans)
+    # A design reads columns alike from dense and sparse X.
     X = as_design(encoded.X)
     return {name: X.gather(np.array([j])).dense()[:, 0] for j, name in enumerate(encoded.names)}
 
@@ -71,7 +75,7 @@ class Encoded:
     names : list of str
         Their names.
     groups : array (n_columns,), optional
-        See ``groups_made``.
+        Group number of each column, see ``groups_made``.
     plans : list of ColumnPlan
         Plans with all values that encoding found, as a model keeps them.
     """
@@ -90,16 +94,25 @@ def completed(
     Parameters
     ----------
     frame : Frame
+        The cells.
     plans : sequence of ColumnPlan
+        How each column is encoded.
     missing : {"refuse", "drop", "median", "indicator"}
-        "drop" excludes rows with missing values; "median" imputes the median, or the most frequent
-        label of a category; "indicator" in addition appends a missing-value indicator column.
+        "refuse" changes nothing. "drop" excludes rows with missing values. "median" imputes the
+        median, or the most frequent label of a category. "indicator" in addition adds a 0/1 column
+        that marks missing values.
+
+    Returns
+    -------
+    plans : list of ColumnPlan
+    is_kept : (n_rows,) bool
     """
     is_kept = np.ones(frame.n_rows, dtype=bool)
     completed_plans = []
     if missing == "refuse":
         return list(plans), is_kept
     for plan in plans:
+        # A missing text has no words, which needs no imputation.
         if plan.is_used and plan.use != "words":
             gaps = frame.missing(plan.name)
             if missing == "drop" and gaps.any():
@@ -112,7 +125,11 @@ def completed(
 
 
 def usual_value(frame: Frame, plan: ColumnPlan) -> float | str:
-    """Return the median of a column of numbers, or the most frequent label of a category."""
+    """Return the value that replaces missing ones of a column, as its plan says it is used.
+
+    It is the median of numbers, or the most frequent label of a category, over the rows of
+    ``frame``. Of equally frequent labels, the first one in sorted order is taken.
+    """
     if plan.use in ("category", "ordered"):
         counts = Counter(frame.cells(plan.name)[~frame.missing(plan.name)].tolist())
         return str(max(sorted(counts), key=lambda label: counts[label]))
@@ -121,7 +138,11 @@ def usual_value(frame: Frame, plan: ColumnPlan) -> float | str:
 
 
 def _values(frame: Frame, plan: ColumnPlan) -> Array:
-    """Return a column as floats (NaN if missing), dates as days since 1970; refuse other text."""
+    """Return the column of ``frame`` that a plan describes as floats (n_rows,); refuse text.
+
+    The plan says how the column is used. Missing cells are NaN. Dates become days since 1970. True
+    and False become 1 and 0. Numbers may be written with the unit that the plan has.
+    """
     if plan.use in ("parts", "elapsed") and frame.is_text(plan.name):
         order = plan.values[0] if plan.values else ""
         days = days_of(frame.cells(plan.name).tolist(), order)
@@ -132,6 +153,7 @@ def _values(frame: Frame, plan: ColumnPlan) -> Array:
                 "all of them as 2024-03-31"
             )
         return days
+    # Text is tried in this order: True and False, plain numbers, numbers with a unit.
     if frame.is_text(plan.name):
         cells = frame.columns[plan.name]
         truths = _truths(cells.tolist())
@@ -144,6 +166,7 @@ def _values(frame: Frame, plan: ColumnPlan) -> Array:
         written = numbers_written(cells.tolist())
         if written is not None and written.unit in ("", unit) and not written.strays:
             return written.values
+        # The message shows the first cell that is no number.
         rows = range(frame.n_rows)
         row = next((row for row in rows if _is_other(str(cells[row]), unit)), 0)
         kind = f"numbers of unit {unit!r}" if unit else "numbers"
@@ -155,7 +178,7 @@ def _values(frame: Frame, plan: ColumnPlan) -> Array:
 
 
 def _is_other(cell: str, unit: str) -> bool:
-    """Return whether a cell is neither missing nor a number, plain or with this unit."""
+    """Return whether a cell is neither missing nor a number, plain or with the unit ``unit``."""
     written = numbers_written([cell])
     if written is not None and not written.strays:
         return written.unit not in ("", unit)
@@ -170,13 +193,16 @@ def _truths(cells: Sequence[str]) -> Array | None:
 
 
 def encode_columns(frame: Frame, plans: Sequence[ColumnPlan]) -> Encoded:
-    """Encode a table by column plans; missing values are imputed, or NaN if a plan has no value.
+    """Return the cells of ``frame``, encoded as columns of numbers.
 
-    The result is sparse (CSR) if a plan makes tf-idf columns of words, else dense.
+    ``plans`` has one plan for each column of the frame: how it is encoded, if it is used. Missing
+    values are imputed; they are NaN if a plan has no value for them. X is sparse (CSR) if a plan
+    makes columns of words, else dense.
     """
     used_plans = [plan for plan in plans if plan.is_used]
     is_sparse = any(plan.use == "words" for plan in used_plans)
     width = sum(len(plan.made()) for plan in used_plans if plan.use != "words")
+    # A dense X is filled in place, and is in a temporary file if it is large.
     X = room((frame.n_rows, 0 if is_sparse else width))
     start = 0
     parts = list[Any]()
@@ -192,8 +218,10 @@ def encode_columns(frame: Frame, plans: Sequence[ColumnPlan]) -> Encoded:
         fixed_plans.append(plan)
     names = [name for plan in fixed_plans if plan.is_used for name in plan.made()]
     if len(set(names)) < len(names):
-        twice = next(name for name, count in Counter(names).items() if count > 1)
-        raise ValueError(f"two columns of {frame.path} would both be called {twice!r}; rename one")
+        repeated = next(name for name, count in Counter(names).items() if count > 1)
+        raise ValueError(
+            f"two columns of {frame.path} would both be called {repeated!r}; rename one"
+        )
     return Encoded(
         sp.csr_matrix(sp.hstack(parts)) if is_sparse else X,
         names,
@@ -203,9 +231,11 @@ def encode_columns(frame: Frame, plans: Sequence[ColumnPlan]) -> Encoded:
 
 
 def groups_made(plans: Sequence[ColumnPlan]) -> NDArray[np.int64] | None:
-    """Return the group number of each column of X: columns encoded from one file column share it.
+    """Return the group number of each column of X, (n_columns,), or None.
 
-    Each word of a text column is a separate group. It is None if each group has one column.
+    ``plans`` say how each column of the file is encoded. Columns that are encoded from one column
+    of the file are a group, so that they are selected together; but each word of a text column is a
+    separate group. The result is None if each group has one column.
     """
     used_plans = [plan for plan in plans if plan.is_used]
     groups = np.repeat(
@@ -220,23 +250,32 @@ def groups_made(plans: Sequence[ColumnPlan]) -> NDArray[np.int64] | None:
 
 
 def _filled(frame: Frame, plan: ColumnPlan) -> Array:
-    """Return the values of a column, with missing values replaced if the plan has a replacement."""
+    """Return the column of ``frame`` that a plan describes as floats (n_rows,), imputed.
+
+    The plan says how the column is used, and which value replaces missing ones. They stay NaN if
+    the plan has no value.
+    """
     values = _values(frame, plan)
     return values if plan.fill is None else np.where(np.isfinite(values), values, float(plan.fill))
 
 
 def _columns(frame: Frame, plan: ColumnPlan) -> tuple[Any, ColumnPlan]:
-    """Encode one file column, (n_rows, n_columns); return the plan completed by learned values."""
+    """Return the columns (n_rows, m) that a plan makes of its column, and the completed plan.
+
+    A plan says how a column of ``frame`` is encoded. The result has a plan with values that are
+    learned from ``frame``, such as the first date or the words.
+    """
     if plan.use == "words":
         return _words(frame, plan)
     if plan.use == "category":
         columns = _indicators(frame, plan)
     elif plan.use == "ordered":
-        places = {label: float(index) for index, label in enumerate(plan.values)}
-        columns = [np.array([places.get(cell, np.nan) for cell in _labels(frame, plan)])]
+        numbers = {label: float(index) for index, label in enumerate(plan.values)}
+        columns = [np.array([numbers.get(cell, np.nan) for cell in _labels(frame, plan)])]
     elif plan.use == "parts":
         columns = date_parts(_filled(frame, plan))
     elif plan.use == "elapsed":
+        # Days are counted from the first date of the rows that the model was fitted to.
         days = _filled(frame, plan)
         start = plan.numbers[0] if plan.numbers else float(np.nanmin(_values(frame, plan)))
         plan = replace(plan, numbers=(start,))
@@ -249,7 +288,11 @@ def _columns(frame: Frame, plan: ColumnPlan) -> tuple[Any, ColumnPlan]:
 
 
 def _labels(frame: Frame, plan: ColumnPlan) -> list[str]:
-    """Return the labels of a category; refuse unknown ones."""
+    """Return the label of each row of ``frame`` for the plan of a category; refuse unknown labels.
+
+    The plan has the known labels. A missing cell has the imputed label of the plan, or "" if it has
+    none.
+    """
     cells = frame.cells(plan.name).copy()
     gaps = frame.missing(plan.name)
     if plan.values == ("False", "True") and not frame.is_text(plan.name):
@@ -272,7 +315,11 @@ def _labels(frame: Frame, plan: ColumnPlan) -> list[str]:
 
 
 def _indicators(frame: Frame, plan: ColumnPlan) -> list[Array]:
-    """Return the one-hot columns of a category, one for each label that the plan encodes."""
+    """Return the 0/1 columns (n_rows,) of a category of ``frame``, for the labels of its plan.
+
+    The reference level has no column. Missing cells are NaN, or 0 in all columns if the plan marks
+    them in another column (``flag``).
+    """
     labels = np.array(_labels(frame, plan), dtype=object)
     gaps = frame.missing(plan.name)
     columns = [np.asarray(labels == value, dtype=np.float64) for value in plan.shown()]
@@ -287,7 +334,12 @@ def _indicators(frame: Frame, plan: ColumnPlan) -> list[Array]:
 
 
 def _words(frame: Frame, plan: ColumnPlan) -> tuple[Any, ColumnPlan]:
-    """Return tf-idf features of the words of each cell, rows scaled to norm 1 (scikit-learn)."""
+    """Return sparse tf-idf columns of the words of each cell, and the plan with its words.
+
+    ``plan`` describes the column of text in ``frame``. The rows have norm 1, as scikit-learn's
+    TfidfVectorizer makes them. If the plan has words already, their stored inverse document
+    frequencies are used.
+    """
     # Imported here because importing it takes longer than reading most files.
     from sklearn.feature_extraction.text import TfidfVectorizer
 

@@ -12,25 +12,29 @@ from atomlearn.storage.intake.registry import format_of
 
 
 def open_path(path: str | os.PathLike[str]) -> Any:
-    """Return the design of a store or .bed, or the array in an .h5ad (read into memory)."""
+    """Return X of a file or folder that an estimator received in place of an array.
+
+    A column store or a PLINK file becomes a design, which reads the file in every pass. X of an
+    .h5ad is read into memory.
+    """
     opener = _format(path).open
     assert opener is not None
     return opener(Path(path))
 
 
 def names_of_path(path: str | os.PathLike[str]) -> list[str] | None:
-    """Return the names of the columns of ``open_path(path)``, or None."""
+    """Return the names of the columns of ``open_path(path)``, or None if it has none."""
     names = _format(path).names
     return None if names is None else names(Path(path))
 
 
 def names_of_anndata(X: Any) -> list[str]:
-    """Return the names of the variables of an AnnData object."""
+    """Return the names of the variables (columns) of X, an AnnData object."""
     return [str(name) for name in X.var_names]
 
 
 def array_of_anndata(X: Any) -> Any:
-    """Return X of an AnnData object, from memory or from its file."""
+    """Return the matrix of X, an AnnData object, from memory, or from its file if it is there."""
     if X.isbacked:
         return read_cells(Path(X.filename))
     if X.X is None:
@@ -39,17 +43,17 @@ def array_of_anndata(X: Any) -> Any:
 
 
 def _format(path: str | os.PathLike[str]) -> Format:
-    """Return the format of a file that estimators can open, or raise an error with a remedy."""
+    """Return the format of ``path``, a file that estimators can open; refuse other files."""
     file = Path(path)
     if not file.exists():
         raise FileNotFoundError(
             f"there is no file or folder {str(file)!r}; X may be an array, a table, a column store "
             "(folder), a PLINK .bed or an .h5ad"
         )
-    form = format_of(file)
-    if form.open is None:
+    file_format = format_of(file)
+    if file_format.open is None:
         raise ValueError(
             f"{file} is not a column store, .bed or .h5ad; make a store of it with `atomlearn "
             f"convert {file} {file.stem}.store`, or read it with atomlearn.datasets.read"
         )
-    return form
+    return file_format

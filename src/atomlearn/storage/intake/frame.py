@@ -20,12 +20,17 @@ from atomlearn.storage.intake.cells import Columns, TextForm, as_numbers
 class TableFile(ABC):
     """A file that contains a table.
 
-    Attributes
+    Parameters
     ----------
+    path : Path
+        The file.
     form : TextForm
         How the text is written.
     sheet : str, optional
         Sheet of a workbook.
+
+    Attributes
+    ----------
     header : list of str
         Names of the columns.
     notes : list of str
@@ -35,12 +40,17 @@ class TableFile(ABC):
     dtypes : dict
         Types of the columns of numbers, if the file declares them.
     transposes : bool
-        Whether ``--transpose`` exchanges rows and columns; not if a row is a sample in any case.
+        Whether ``--transpose`` exchanges rows and columns; False for formats in which every row is
+        a sample.
     """
 
     transposes = True
 
     def __init__(self, path: Path, form: TextForm, sheet: str | None = None) -> None:
+        """Take the file, how its text is written (``form``), and the sheet of a workbook.
+
+        Subclasses open the file and set ``header``.
+        """
         self.path = path
         self.form = form
         self.sheet = sheet
@@ -52,32 +62,39 @@ class TableFile(ABC):
         """Yield the columns of consecutive groups of rows."""
 
     def line(self, row: int) -> str:
-        """Return the place of a row in the file, for messages."""
+        """Return the place of a row (counted from 0) in the file, for messages."""
         return f"row {row + 1}"
 
     def learned(self, columns: Columns) -> bool:
-        """Record columns with text cells in ``text``; return whether any were numeric until now."""
+        """Record in ``text`` which columns of a piece have text; return whether any is new there.
+
+        ``columns`` are the columns of the piece, in the order of the header.
+        """
         new = {index for index, cells in enumerate(columns) if cells.dtype == object} - self.text
         self.text |= new
         return bool(new)
 
     def frame(self) -> Frame:
-        """Return all rows; the file is read again if a later piece shows that a column is text."""
-        is_open = True
+        """Return all rows; the file is read again if a later piece shows that a column is text.
+
+        Large files are collected in temporary files in place of memory.
+        """
+        must_read = True
         parts = list[Columns]()
-        while is_open:
-            is_open = False
+        while must_read:
+            must_read = False
             parts = []
             n_bytes = 0
             for columns in self.pieces():
-                is_open = self.learned(columns) or is_open
-                if not is_open:
+                must_read = self.learned(columns) or must_read
+                if not must_read:
                     n_bytes += sum(column.nbytes for column in columns)
                     # The parts are kept until all of them are copied into one array.
                     parts.append(wait_in_file(columns) if is_large(n_bytes) else columns)
         n_rows = sum(part[0].size for part in parts)
         if n_rows == 0:
             raise ValueError(f"{self.path} has a header but no data; expected one line a sample")
+        # All numeric columns are in one block; text columns are separate arrays.
         block = room((n_rows, len(self.header)))
         values = dict[str, NDArray[Any]]()
         for index, name in enumerate(self.header):
@@ -119,28 +136,31 @@ class Frame:
         return list(self.columns)
 
     def require(self, names: Sequence[str]) -> None:
-        """Raise ValueError with similar names if a column is absent."""
+        """Raise ValueError with similar names if any of the columns ``names`` is absent."""
         for name in names:
             if name not in self.columns:
+                # Notes on these options may explain why the column is absent.
                 options = ("--sheet", "--header-row")
-                hints = [f"; {note}" for note in self.notes if any(o in note for o in options)]
+                hints = [
+                    f"; {note}" for note in self.notes if any(option in note for option in options)
+                ]
                 raise ValueError(
                     f"{self.path} has no column {name!r}{near_names(name, self.header)}"
                     f"{''.join(hints)}"
                 )
 
     def is_text(self, name: str) -> bool:
-        """Return whether a column contains text."""
+        """Return whether the column ``name`` contains text."""
         return self.columns[name].dtype == object
 
     def cells(self, name: str) -> NDArray[Any]:
-        """Return a column as text, "" if missing; whole numbers have no decimal point."""
+        """Return the column ``name`` as text: "" if missing, whole numbers without a point."""
         if self.is_text(name):
             return self.columns[name]
         return np.array([_shown(value) for value in self.columns[name].tolist()], dtype=object)
 
     def missing(self, name: str) -> NDArray[np.bool_]:
-        """Return a mask of the cells that are empty or not finite."""
+        """Return a mask of the cells of the column ``name`` that are empty or not finite."""
         cells = self.columns[name]
         return np.asarray(cells == "") if self.is_text(name) else ~np.isfinite(cells)
 
@@ -152,15 +172,17 @@ class Frame:
         return replace(self, columns=columns)
 
     def rows(self, kept: NDArray[np.int64]) -> Frame:
-        """Return the frame of these rows, in the order given."""
+        """Return the frame of the rows numbered ``kept``, in this order."""
         if kept.size == self.n_rows and (kept == np.arange(self.n_rows)).all():
             return self
+        # Numeric columns are in one block, which is in a temporary file if it is large.
         block = room((kept.size, len(self.columns)))
         columns = dict[str, NDArray[Any]]()
         for index, (name, cells) in enumerate(self.columns.items()):
             columns[name] = cells[kept] if self.is_text(name) else block[:, index]
             if not self.is_text(name):
                 columns[name][:] = cells[kept]
+        # Messages give the place of a row in the file.
         line = self.line
         return Frame(
             self.path, columns, int(kept.size), self.notes, lambda row: line(int(kept[row]))
@@ -175,7 +197,10 @@ def _shown(value: float) -> str:
 
 
 def wait_in_file(columns: Columns) -> Columns:
-    """Move numeric columns to a memory-mapped temporary file, to release memory."""
+    """Move numeric columns to a memory-mapped temporary file, and return the list of columns.
+
+    The list is changed in place, so that the memory of its arrays is released.
+    """
     block = room((columns[0].size, len(columns)), in_file=True)
     for index, cells in enumerate(columns):
         if cells.dtype != object:
@@ -185,10 +210,15 @@ def wait_in_file(columns: Columns) -> Columns:
 
 
 def distinct_names(raw_names: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Return names that are distinct and not blank, and a note about names that were changed."""
+    """Return distinct names in place of ``raw_names``, and notes about names that were changed.
+
+    A repeated name gets the number of its occurrence: a, a_2, a_3. A blank one becomes column_j.
+    There is at most one note.
+    """
     counts: dict[str, int] = {}
     names = []
     renamed = []
+    # A new name must be none of the other names.
     taken = {name.strip() for name in raw_names}
     for index, raw in enumerate(raw_names):
         # R writes an empty name above its row names.
@@ -220,10 +250,11 @@ def names_of_lines(lines: Sequence[Sequence[str]]) -> list[str]:
     width = max(map(len, lines))
     names = [""] * width
     for number, line in enumerate(lines):
-        above = ""
+        text = ""
         for index, cell in enumerate([*line, *[""] * (width - len(line))]):
-            above = cell.strip() or (above if number < len(lines) - 1 else "")
-            names[index] = f"{names[index]} {above}".strip()
+            # A blank cell repeats the cell before it, except in the last line.
+            text = cell.strip() or (text if number < len(lines) - 1 else "")
+            names[index] = f"{names[index]} {text}".strip()
     return names
 
 
@@ -239,23 +270,28 @@ BESIDE_FEATURES = ("EWEIGHT",)
 
 
 def transposed(frame: Frame) -> tuple[Frame, list[str]]:
-    """Return the transposed table, and the names of its rows (the header of the file).
+    """Return the transposed table of ``frame``, and the names of its rows (the file's header).
 
     The first column has the names of the new columns if it is text, has no name, or has a distinct
     whole number in each row (such as gene numbers). Other columns that contain only text describe
-    the rows.
+    the features, which are the rows of the file, and are left out.
     """
     first = frame.header[0]
-    numbers = [not frame.is_text(n) and _is_numbering(frame.columns[n]) for n in frame.header]
+    # Whether each column has distinct whole numbers; if all have, the first one is data, too.
+    are_numbers = [
+        not frame.is_text(name) and _is_numbering(frame.columns[name]) for name in frame.header
+    ]
     has_names = frame.is_text(first) or first.startswith("column_0")
-    has_names = has_names or (numbers[0] and not all(numbers))
+    has_names = has_names or (are_numbers[0] and not all(are_numbers))
     samples = frame.header[1:] if has_names else frame.header
     words = [name for name in samples if frame.is_text(name) and _is_words(frame.columns[name])]
-    beside = [name for name in samples if name in words or name.casefold() in BESIDE_SAMPLES]
+    # Columns that describe the features, unless all columns would be such.
+    unused = [name for name in samples if name in words or name.casefold() in BESIDE_SAMPLES]
     notes = list(frame.notes)
-    if 0 < len(beside) < len(samples):
-        samples = [name for name in samples if name not in beside]
-        notes.append(f"columns beside the samples left out: {listing(beside)}")
+    if 0 < len(unused) < len(samples):
+        samples = [name for name in samples if name not in unused]
+        notes.append(f"columns beside the samples left out: {listing(unused)}")
+    # Names of the new columns.
     labels = [str(cell) for cell in frame.cells(first)] if has_names else None
     if labels and labels[0] in BESIDE_FEATURES:
         notes.append(f"row {labels[0]!r} left out: it holds weights of the samples")
@@ -278,5 +314,5 @@ def _is_numbering(values: Array) -> bool:
 
 
 def _is_words(cells: NDArray[Any]) -> bool:
-    """Return whether no cell of a column of text is a number."""
+    """Return whether no cell of ``cells``, a column of text, is a number."""
     return all(as_numbers(cells[row : row + 1]).dtype == object for row in np.flatnonzero(cells))

@@ -1,4 +1,4 @@
-"""Gaps of the columns of a file, which the rows of a fit fill."""
+"""Missing cells (gaps) of the columns of a file: each fit imputes them from its own rows."""
 
 from __future__ import annotations
 
@@ -19,6 +19,8 @@ from atomlearn.storage.intake.frame import Frame
 class Gap:
     """The missing cells of a column of a file, whose imputed value the rows of a fit decide.
 
+    A fit of some rows, such as a fold of cross-validation, must not use the values of other rows.
+
     Attributes
     ----------
     plan : ColumnPlan
@@ -26,7 +28,7 @@ class Gap:
     places : (m,) int64
         The columns of X that are made of it.
     cells : Frame
-        The column, one row for each row of X.
+        A table with this column, one row for each row of X.
     is_missing : (n_rows,) bool
         The rows without a value.
     """
@@ -37,35 +39,40 @@ class Gap:
     is_missing: NDArray[np.bool_]
 
     def learned(self, rows: Rows) -> Gap:
-        """Return the gap with the imputed value of these rows, as it is if they have no value."""
+        """Return the gap with the imputed value of the rows numbered ``rows``.
+
+        It is unchanged if these rows have no value.
+        """
         learned_cells = self.cells.rows(rows)
         if learned_cells.missing(self.plan.name).all():
             return self
         return replace(self, plan=replace(self.plan, fill=usual_value(learned_cells, self.plan)))
 
     def encoded(self) -> Array:
-        """Return the columns of X, shape (m,), of a row without a value."""
+        """Return the entries (m,) of X, in the columns ``places``, of a row without a value."""
         row = self.cells.rows(np.flatnonzero(self.is_missing)[:1])
         return np.asarray(encode_columns(row, [self.plan]).X[0])
 
     def of_rows(self, rows: Rows) -> Gap:
-        """Return the gap of these rows, in the order given."""
+        """Return the gap of the rows numbered ``rows``, in this order."""
         return replace(self, cells=self.cells.rows(rows), is_missing=self.is_missing[rows])
 
 
 def gaps_in(frame: Frame, fixed: Sequence[ColumnPlan], encoded: Encoded) -> tuple[Gap, ...]:
-    """Return the gaps that were filled in a dense X, except those with a given value.
+    """Return the gaps that were filled in a dense X, except those whose value a schema gave.
 
-    ``fixed`` are the plans before imputed values were added; ``encoded`` is X with its final plans.
+    ``frame`` has the columns of the file. ``fixed`` are the plans (how each column is encoded)
+    before imputed values were added; ``encoded`` is X with its final plans. A sparse X has no gaps.
     """
-    imputed = {plan.name for plan in fixed if plan.fill is not None}
+    given_values = {plan.name for plan in fixed if plan.fill is not None}
     gaps = list[Gap]()
+    # Number of the first column of X that the next plan makes.
     start = 0
     for plan in encoded.plans:
         n_columns = len(plan.made()) if plan.is_used else 0
         places = np.arange(start, start + n_columns)
         start += n_columns
-        if not n_columns or plan.fill is None or plan.name in imputed:
+        if not n_columns or plan.fill is None or plan.name in given_values:
             continue
         is_missing = frame.missing(plan.name)
         if is_missing.any():

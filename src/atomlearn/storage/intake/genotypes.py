@@ -23,10 +23,11 @@ TOLERANCE = 1e-3
 
 
 def kept_variants(design: Any, reading: Reading) -> tuple[NDArray[np.int64], list[str]]:
-    """Return the variants that pass the quality filters, and notes about the others.
+    """Return the columns of ``design`` that pass the quality filters, and notes about the others.
 
-    ``reading.maf`` is the minimum minor-allele frequency, ``reading.geno`` the maximum share of
-    missing genotypes of a variant.
+    ``design`` has the genotypes X and their counts. ``reading.maf`` is the minimum frequency of the
+    rarer allele, ``reading.geno`` the maximum share of missing genotypes of a variant. Variants
+    without any genotype are always left out.
     """
     n_samples = design.shape[0]
     missing = design.missing.astype(np.float64)
@@ -36,6 +37,7 @@ def kept_variants(design: Any, reading: Reading) -> tuple[NDArray[np.int64], lis
     notes = []
     if not keep.all():
         notes.append(f"{int((~keep).sum())} variants without any genotype left out")
+    # The mean number of copies is twice the frequency of the counted allele.
     means = np.divide(copies, n_known, out=np.zeros(n_known.size), where=n_known > 0)
     passed = dict[str, NDArray[np.bool_]]()
     if reading.geno is not None:
@@ -80,9 +82,11 @@ class Components:
     def projected(self, along: Array, squares: Array) -> Array:
         """Return the scores of new samples, (n_samples, n_components).
 
-        A new sample x is added to the decomposition of the others, which is then rotated onto the
-        one before [1]_. The plain projection V'x would lie too near to zero, because the
-        components fit the noise of the samples that they were computed from.
+        The plain projection V'x of a new sample x is too near to zero, because the components fit
+        the noise of the known samples. Therefore x is added to the known samples, and the singular
+        value decomposition of all is computed from the small matrix [diag(sizes), 0; V'x, r] with
+        r = sqrt(x'x - ||V'x||^2). Its scores are rotated and scaled so that those of the known
+        samples match their own scores before [1]_.
 
         Parameters
         ----------
@@ -104,12 +108,13 @@ class Components:
             padded[count, :count] = plain
             padded[count, count] = np.sqrt(max(square - float(plain @ plain), 0.0))
             vectors, sizes, _ = np.linalg.svd(padded)
-            added = (vectors * sizes)[:, :count]
-            # The best rotation and scale of the known samples back to their own scores.
-            projections = added[:count]
-            left_vectors, overlaps, right_vectors = np.linalg.svd(projections.T * self.sizes)
-            scale = overlaps.sum() / max(float(np.sum(projections**2)), TINY)
-            scores[row] = scale * (added[count] @ left_vectors @ right_vectors)
+            new_scores = (vectors * sizes)[:, :count]
+            # The best rotation and scale of the known samples back to their own scores, the rows of
+            # diag(sizes): the orthogonal Procrustes problem.
+            known_scores = new_scores[:count]
+            left_vectors, overlaps, right_vectors = np.linalg.svd(known_scores.T * self.sizes)
+            scale = overlaps.sum() / max(float(np.sum(known_scores**2)), TINY)
+            scores[row] = scale * (new_scores[count] @ left_vectors @ right_vectors)
         return scores
 
 
@@ -118,8 +123,27 @@ def components(
 ) -> tuple[Array, Components]:
     """Return the scores of the samples on the first principal components, and the components.
 
-    A truncated singular value decomposition (ARPACK) of the standardized columns; ``names`` are the
-    names of the columns, and ``rng`` is the seed of the starting vector.
+    ARPACK computes a truncated singular value decomposition of the standardized columns.
+
+    Parameters
+    ----------
+    design : Design
+        The genotypes X, wherever they are stored.
+    count : int
+        Number of components.
+    variants : Variants
+        The variants that the columns count.
+    names : sequence of str
+        Names of the columns.
+    rng : int
+        Seed of the starting vector.
+
+    Returns
+    -------
+    scores : (n_samples, count) array
+        Left singular vectors times singular values.
+    components : Components
+        The decomposition, with which new samples are projected.
     """
     scaled = Standardized(design)
     if not 1 <= count < min(design.shape):
@@ -146,7 +170,11 @@ def components(
 
 
 def distinct(variants: Variants) -> list[str]:
-    """Return distinct names of variants; "." and repeated names become position and alleles."""
+    """Return distinct names of variants.
+
+    A variant with the name "." or a repeated one becomes chromosome:position:counted:other, with
+    its two alleles.
+    """
     counts = Counter(variants.names)
     texts = [
         f"{chromosome}:{position}:{counted}:{other}" if name == "." or counts[name] > 1 else name
@@ -163,15 +191,16 @@ def distinct(variants: Variants) -> list[str]:
 
 
 def taken(variants: Variants, columns: NDArray[np.int64]) -> Variants:
-    """Return the variants of these columns."""
+    """Return the variants of the columns of X with the numbers ``columns``."""
 
-    def some(values: list[str]) -> list[str]:
+    def entries_of(values: list[str]) -> list[str]:
+        """Return the entries of ``values`` for these variants."""
         return [values[j] for j in columns.tolist()]
 
     return Variants(
-        some(variants.names),
-        some(variants.chromosomes),
+        entries_of(variants.names),
+        entries_of(variants.chromosomes),
         variants.positions[columns],
-        some(variants.counted),
-        some(variants.other),
+        entries_of(variants.counted),
+        entries_of(variants.other),
     )

@@ -40,7 +40,11 @@ class NamedRows:
 
 
 def keys_of(header: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Return the columns that name the samples (FID and IID, or one column), and the others."""
+    """Return the columns that name the samples, and the other columns.
+
+    They are PLINK's FID and IID (family and individual), or the first column of ``header`` whose
+    name says that it has identifiers, or simply the first column.
+    """
     folded = {name.lstrip("#").casefold(): name for name in header}
     if "iid" in folded:
         keys = [folded[key] for key in ("fid", "iid") if key in folded]
@@ -50,7 +54,10 @@ def keys_of(header: Sequence[str]) -> tuple[list[str], list[str]]:
 
 
 def named_frame(file: Path, form: TextForm | None = None) -> Frame:
-    """Return the frame of a file of phenotypes or covariates; unknown endings are read as text."""
+    """Return the frame of a file of phenotypes or covariates; unknown endings are read as text.
+
+    ``form`` says how text is written. A file without names of columns is refused.
+    """
     is_table = file.suffix in (".csv", ".tsv", ".parquet", ".xlsx") or not file.is_file()
     cells = (format_of(file).cells if is_table else None) or TextFile
     form = replace(form or TextForm(), header=True)
@@ -72,7 +79,21 @@ def frame_of_samples(
     notes: list[str],
     form: TextForm | None = None,
 ) -> Frame:
-    """Return a phenotype or covariate file with one row for each sample of the data in ``path``."""
+    """Return a phenotype or covariate file with one row for each sample of the data.
+
+    Parameters
+    ----------
+    file : Path
+        The phenotypes or covariates.
+    samples : NamedRows, optional
+        Names of the samples of the data; None is an error.
+    path : Path
+        File of the data, for messages.
+    notes : list of str
+        Receives a note on the number of samples that were found.
+    form : TextForm, optional
+        How text is written.
+    """
     if samples is None:
         raise ValueError(
             f"{file} is joined by names of samples, and {path} has none: type --id NAME for a "
@@ -87,32 +108,35 @@ def joined_to_samples(frame: Frame, samples: NamedRows, path: Path) -> tuple[Fra
     """Left join: return the rows of ``frame`` in the order of the samples, and the matched number.
 
     Samples without a row get missing values. Samples are matched by FID and IID (PLINK's family and
-    individual identifiers) if both tables have them, else by name.
+    individual identifiers) if both tables have them, else by name. If no name matches, names are
+    compared again in shorter forms. ``path`` is the file of ``frame``, for messages.
     """
     keys, _ = keys_of(frame.header)
-    both = len(keys) == 2 and samples.families is not None
-    names_of_table = [samples.names] if not both else [samples.families or (), samples.names]
-    theirs = [frame.cells(key).tolist() for key in (keys if both else keys[-1:])]
-    names = theirs[-1]
+    has_families = len(keys) == 2 and samples.families is not None
+    # The key of a sample is its name, or its family and its name.
+    sample_parts = [samples.names] if not has_families else [samples.families or (), samples.names]
+    frame_parts = [frame.cells(key).tolist() for key in (keys if has_families else keys[-1:])]
+    names = frame_parts[-1]
     row_of: dict[tuple[str, ...], int] = {}
-    for row, key in enumerate(zip(*theirs, strict=True)):
+    for row, key in enumerate(zip(*frame_parts, strict=True)):
         if key in row_of:
             raise ValueError(
                 f"{path} has sample {' '.join(key)!r} on two lines, the second on "
                 f"{frame.line(row)}; keep one of them (names are taken from {' and '.join(keys)})"
             )
         row_of[key] = row
-    places = _places(names_of_table, row_of)
+    # The row of each sample in the frame, -1 without one.
+    places = _rows_of(sample_parts, row_of)
     if (places < 0).all():
         # Retry without leading zeros, because a spreadsheet may have turned 007 into 7.
         short = {tuple(map(_without_zeros, key)): row for key, row in row_of.items()}
         if len(short) == len(row_of):
-            places = _places([list(map(_without_zeros, part)) for part in names_of_table], short)
+            places = _rows_of([list(map(_without_zeros, part)) for part in sample_parts], short)
     if (places < 0).all():
         # Retry without folders and suffixes, because sequencing tools name samples by their files.
         short = {tuple(map(_file_stem, key)): row for key, row in row_of.items()}
         if len(short) == len(row_of):
-            places = _places([list(map(_file_stem, part)) for part in names_of_table], short)
+            places = _rows_of([list(map(_file_stem, part)) for part in sample_parts], short)
     is_known = places >= 0
     if not is_known.any():
         remedy = "both need the same names: give --id for the column of the data that has them"
@@ -122,6 +146,7 @@ def joined_to_samples(frame: Frame, samples: NamedRows, path: Path) -> tuple[Fra
             f"no sample of {path} ({names[0]!r}, ...) is one of the data ({samples.names[0]!r}, "
             f"...); {remedy}"
         )
+    # Rows in the order of the samples, "" or NaN for samples without a row.
     columns = {}
     for name, cells in frame.columns.items():
         if frame.is_text(name):
@@ -136,7 +161,11 @@ def joined_to_samples(frame: Frame, samples: NamedRows, path: Path) -> tuple[Fra
 
 
 def covariates_in(frame: Frame, reading: Reading, notes: list[str]) -> list[str]:
-    """Return the columns of a covariate file to use: those requested, else all but the target."""
+    """Return the columns of a covariate file to use: those requested, else all but the target.
+
+    ``frame`` is the content of the file, and ``reading`` has the choices of the user. A note is
+    added to ``notes`` if the target is left out.
+    """
     columns = keys_of(frame.header)[1]
     target = reading.pheno_name or reading.role("target")
     if reading.covariates:
@@ -146,13 +175,19 @@ def covariates_in(frame: Frame, reading: Reading, notes: list[str]) -> list[str]
     return [name for name in columns if name != target]
 
 
-def _places(own: Sequence[Sequence[str]], known: dict[tuple[str, ...], int]) -> NDArray[np.int64]:
-    """Return the row number of each sample in ``known``, -1 if it has no row."""
-    return np.array([known.get(key, -1) for key in zip(*own, strict=True)], dtype=np.int64)
+def _rows_of(
+    parts: Sequence[Sequence[str]], row_of: dict[tuple[str, ...], int]
+) -> NDArray[np.int64]:
+    """Return the row number of each sample in a table, -1 if it has no row.
+
+    ``parts`` are the names of the samples, or their families and names. ``row_of`` has the row of
+    the table by such a key.
+    """
+    return np.array([row_of.get(key, -1) for key in zip(*parts, strict=True)], dtype=np.int64)
 
 
 def _without_zeros(name: str) -> str:
-    """Return a name without leading zeros."""
+    """Return a name of digits without leading zeros; other names are unchanged."""
     return (name.lstrip("0") or "0") if name.isdecimal() else name
 
 
@@ -172,12 +207,18 @@ def _file_stem(name: str) -> str:
 def phenotype(
     reading: Reading, samples: NamedRows | None, path: Path, notes: list[str]
 ) -> tuple[str, NDArray[np.generic]]:
-    """Return the name and the values of a phenotype, by default the only one in its file."""
+    """Return the name and the values of the phenotype to predict, one for each sample.
+
+    The file is ``reading.pheno``; by default it has only one phenotype. ``samples`` are the names
+    of the rows of the data in ``path``. Notes for the user are added to ``notes``.
+    """
     assert reading.pheno is not None
     frame = frame_of_samples(reading.pheno, samples, path, notes, reading.form)
-    twice = [name for name, count in Counter(samples.names if samples else ()).items() if count > 1]
-    if twice:
-        notes.append(f"samples on several rows, all with the same target: {listing(twice)}")
+    counts = Counter(samples.names if samples else ())
+    repeated = [name for name, count in counts.items() if count > 1]
+    if repeated:
+        notes.append(f"samples on several rows, all with the same target: {listing(repeated)}")
+    # The phenotype that the user names, or the only one.
     others = keys_of(frame.header)[1]
     name = reading.pheno_name or reading.target
     if name is None:

@@ -45,12 +45,15 @@ from atomlearn.storage.intake.tables import encoded_table
 
 
 def _names(table: DataTable) -> list[str]:
-    """Return the names of all columns; columns without names are called x0, x1, ..."""
+    """Return the names of all columns of X in ``table``; unnamed columns are x0, x1, ..."""
     return [table.schema.name(column) for column in range(table.X.shape[1])]
 
 
-def _places(table: DataTable, texts: Sequence[str]) -> list[int]:
-    """Return the column numbers of these names, in which lists and patterns are expanded."""
+def _column_numbers(table: DataTable, texts: Sequence[str]) -> list[int]:
+    """Return the numbers of the columns of ``table`` that ``texts`` name.
+
+    Each text is a name, a list of names with commas, or a pattern such as ``x_*``.
+    """
     if not texts:
         return []
     column_of = {name: column for column, name in enumerate(_names(table))}
@@ -61,7 +64,10 @@ def _places(table: DataTable, texts: Sequence[str]) -> list[int]:
 
 
 def _renamed(table: DataTable, X: Any, names: Sequence[str], **changes: Any) -> DataTable:
-    """Return the table with another X, whose columns have these names."""
+    """Return the table with another X, whose columns have the names ``names``.
+
+    ``changes`` are other fields of the table to replace.
+    """
     return replace(
         table,
         X=X,
@@ -71,7 +77,7 @@ def _renamed(table: DataTable, X: Any, names: Sequence[str], **changes: Any) -> 
 
 
 def _with_rows(table: DataTable, rows: NDArray[np.int64]) -> DataTable:
-    """Return the table of these rows, given in increasing order."""
+    """Return the table with only the rows numbered ``rows``, in increasing order."""
     X = table.X
     if rows.size == X.shape[0]:
         return table
@@ -79,7 +85,7 @@ def _with_rows(table: DataTable, rows: NDArray[np.int64]) -> DataTable:
 
 
 def _without_columns(table: DataTable, columns: Sequence[int]) -> DataTable:
-    """Return the table without these columns."""
+    """Return the table without the columns with these numbers; groups and variants follow."""
     if not len(columns):
         return table
     X = table.X
@@ -95,10 +101,14 @@ def _without_columns(table: DataTable, columns: Sequence[int]) -> DataTable:
     )
 
 
-def _put_beside(
+def _with_covariates(
     table: DataTable, added: Any, names: list[str], plans: Sequence[ColumnPlan]
 ) -> DataTable:
-    """Append covariate columns ``added`` (n_samples, m) to X, with their names and plans."""
+    """Return the table with covariates appended to X.
+
+    ``added`` has the columns (n_samples, m), ``names`` their names, and ``plans`` say how they are
+    encoded.
+    """
     width = table.X.shape[1]
     known = table.schema.columns
     covariates = (*table.covariates, *range(width, width + len(names)))
@@ -114,13 +124,17 @@ def _put_beside(
 
 
 def read_matrix(form: Format, path: Path, reading: Reading) -> DataTable:
-    """Return the table of a file that contains a matrix."""
+    """Return the table of a file that contains a matrix, read as ``reading`` says.
+
+    ``form`` is the format of the file ``path``.
+    """
     rows = None if form.rows is None else form.rows(path)
     if reading.transpose or reading.sheet or reading.text or reading.dates:
         raise ValueError(
             f"--transpose, --sheet, --text and --dates are for tables of text, Excel and Parquet; "
             f"{path} is {form.name}: leave them out"
         )
+    # A target in obs or in a file of phenotypes is read later.
     target = None if reading.pheno is not None else reading.role("target")
     if rows is not None and target in rows.header:
         target = None
@@ -129,10 +143,29 @@ def read_matrix(form: Format, path: Path, reading: Reading) -> DataTable:
 
 
 def matrix_table(table: DataTable, reading: Reading, rows: Observations | None) -> DataTable:
-    """Apply the options of ``reading`` to a table whose X is a matrix.
+    """Return a table whose X is a matrix after the choices of ``reading`` are applied.
 
-    They select the target, samples, variants and covariates. ``rows`` has the names and the columns
-    of obs if the file is AnnData, else it is None.
+    The steps are:
+
+    1. Name the columns, and apply the options for AnnData.
+    2. If X has missing values, impute them as in a table of cells, and return.
+    3. Find the target.
+    4. Filter variants; take out the columns of roles and those to leave out.
+    5. Leave out rows without a target.
+    6. Append covariates and principal components.
+
+    Parameters
+    ----------
+    table : DataTable
+        The table as it is in the file.
+    reading : Reading
+        The choices of the user.
+    rows : Observations, optional
+        Names of the rows and columns of obs, if the file is AnnData.
+
+    Returns
+    -------
+    DataTable
     """
     path = Path(table.source)
     notes = list(table.notes) if reading.pheno is None else []
@@ -145,6 +178,7 @@ def matrix_table(table: DataTable, reading: Reading, rows: Observations | None) 
         samples = NamedRows(table.ids or ())
     if _has_gaps(table.X, path):
         return _with_gaps(path, table, reading, frame, notes)
+    # The target is in the file, in obs, or in a file of phenotypes.
     if table.samples is not None:
         samples = NamedRows(table.samples.name, table.samples.family)
     if frame is None:
@@ -156,17 +190,19 @@ def matrix_table(table: DataTable, reading: Reading, rows: Observations | None) 
         y = frame.columns[name]
     if reading.pheno is not None:
         name, y = phenotype(reading, samples, path, notes)
+    # ``extras`` are the vectors of roles; ``kept`` are the rows with a target and these vectors.
     table, extras = _take_roles(_genotypes(table, reading, notes), reading, frame)
-    table = _without_columns(table, _places(table, reading.drop))
+    table = _without_columns(table, _column_numbers(table, reading.drop))
     kept, remarks = known_rows(y, name, extras, table.X.shape[0])
     notes += remarks
+    # Covariates are columns of another file, or of obs; columns of X become free of penalty.
     if reading.covar is not None:
         frame = frame_of_samples(reading.covar, samples, path, notes)
         covariates = covariates_in(frame, reading, notes)
     else:
         covariates = [name for name in reading.covariates if frame and name in frame.columns]
         others = [name for name in reading.covariates if name not in covariates]
-        table = replace(table, covariates=tuple(_places(table, others)))
+        table = replace(table, covariates=tuple(_column_numbers(table, others)))
     table, kept = _put_covariates(table, frame, covariates, reading, kept, samples, notes)
     if reading.pcs:
         table = _put_components(table, reading, notes)
@@ -188,9 +224,14 @@ def matrix_table(table: DataTable, reading: Reading, rows: Observations | None) 
 
 
 def _with_plans(table: DataTable, notes: list[str]) -> DataTable:
-    """Return the table with the plans in a store, if they match its columns."""
+    """Return the table with the plans of its store, if they match the columns of X.
+
+    A plan says how a column of the source was encoded. The columns of one plan are a group. A role
+    ``rows_of`` is noted in ``notes``, because a store does not keep its values.
+    """
     plans = table.schema.columns
     name = table.target_name
+    # The columns of X that the plans make.
     columns = tuple(name for plan in plans if plan.is_used for name in plan.made())
     notes += [
         f"rows of one {plan.name!r} belong together, and the store does not hold whose each is: "
@@ -206,7 +247,7 @@ def _with_plans(table: DataTable, notes: list[str]) -> DataTable:
 
 
 def _names_in(path: Path, count: int) -> tuple[str, ...]:
-    """Return the names of columns in a file, one in each line (the last field)."""
+    """Return the first ``count`` names in the file ``path``, one in each line (the last field)."""
     with open_text(path) as stream:
         lines = [line.strip() for line in stream if line.strip()]
     names = tuple(line.split("\t")[-1].strip() for line in lines)
@@ -218,9 +259,11 @@ def _names_in(path: Path, count: int) -> tuple[str, ...]:
 def _take_roles(
     table: DataTable, reading: Reading, frame: Frame | None
 ) -> tuple[DataTable, dict[str, NDArray[Any]]]:
-    """Return the vectors (n_samples,) of roles such as weights, offsets or groups, by role.
+    """Return the table without columns of roles, and the vectors (n_samples,) by role.
 
-    They are columns of obs or of X, or .npy files; columns of X with a role are removed from X.
+    A column with a role is no feature; roles are weights or offsets, for example. ``reading`` names
+    their columns of obs (in ``frame``) or of X, or .npy files. Columns of X with a role are removed
+    from X.
     """
     values = {}
     for role, name in reading.named_roles().items():
@@ -232,7 +275,8 @@ def _take_roles(
         if Path(name).suffix == ".npy":
             values[role] = load_npy(Path(name))
             continue
-        [column] = _places(table, [name])
+        # A column of X: it is read and removed.
+        [column] = _column_numbers(table, [name])
         values[role] = as_design(table.X).gather(np.array([column])).dense()[:, 0]
         table = _without_columns(table, [column])
     return table, values
@@ -249,41 +293,61 @@ def _put_covariates(
 ) -> tuple[DataTable, NDArray[np.int64]]:
     """Encode covariates and append them to X; return the table and the samples without gaps.
 
-    ``kept`` are the rows of the file in use; samples with a missing covariate are removed from it,
-    and listed in ``notes`` by their names in ``samples``.
+    Parameters
+    ----------
+    table : DataTable
+        The table with all rows of the file.
+    frame : Frame, optional
+        Columns with one row for each row of the file.
+    names : sequence of str
+        Columns of ``frame`` that are covariates.
+    reading : Reading
+        The choices of the user.
+    kept : int64 array
+        Rows of the file in use; those with a missing covariate are removed.
+    samples : NamedRows, optional
+        Names of the samples, for notes.
+    notes : list of str
+        Receives remarks for the user.
     """
     if frame is None or not names:
         return _with_rows(table, kept), kept
-    way = "median" if reading.missing == "median" else "refuse"
+    missing = "median" if reading.missing == "median" else "refuse"
     plans = [
         # A column that the user names is used, even if it looks like a row index.
         replace(plan, use="number") if plan.kind == "index" else plan
         for plan in described(frame, names)
     ]
-    encoded = encode_columns(frame, completed(frame, plans, way)[0])
+    encoded = encode_columns(frame, completed(frame, plans, missing)[0])
     notes += left_out(encoded.plans)
-    full: NDArray[np.bool_] = np.isfinite(encoded.X[kept]).all(axis=1)
-    if not full.all():
+    is_full: NDArray[np.bool_] = np.isfinite(encoded.X[kept]).all(axis=1)
+    if not is_full.all():
         incomplete = [
-            str(row if samples is None else samples.names[row]) for row in kept[~full].tolist()
+            str(row if samples is None else samples.names[row]) for row in kept[~is_full].tolist()
         ]
         notes.append(
             f"{len(incomplete)} samples lack a covariate and are left out (--missing median fills "
             f"in): {listing(incomplete, MANY)}"
         )
-    kept = np.asarray(kept[full])
-    return _put_beside(_with_rows(table, kept), encoded.X[kept], encoded.names, encoded.plans), kept
+    kept = np.asarray(kept[is_full])
+    return _with_covariates(
+        _with_rows(table, kept), encoded.X[kept], encoded.names, encoded.plans
+    ), kept
 
 
 def _genotypes(table: DataTable, reading: Reading, notes: list[str]) -> DataTable:
-    """Return the table of the variants that pass the filters, with distinct names."""
-    filters = any(bound is not None for bound in (reading.maf, reading.geno))
+    """Return the table of the variants that pass the filters of ``reading``, with distinct names.
+
+    Remarks on the variants left out are added to ``notes``. Tables without variants are unchanged;
+    choices for genotypes are refused for them.
+    """
+    has_filters = any(bound is not None for bound in (reading.maf, reading.geno))
     if table.variants is None:
-        if filters or reading.pcs:
+        if has_filters or reading.pcs:
             raise ValueError(f"--maf, --geno and --pcs are for genotypes; {table.source} is not")
         return table
     table = _renamed(table, table.X, distinct(table.variants))
-    if not filters:
+    if not has_filters:
         return table
     kept, remarks = kept_variants(table.X, reading)
     notes += remarks
@@ -296,7 +360,12 @@ def _is_component(name: str) -> bool:
 
 
 def _put_components(table: DataTable, reading: Reading, notes: list[str]) -> DataTable:
-    """Append principal components of the variants to the columns, as covariates."""
+    """Return the table with principal components of its variants appended to X, as covariates.
+
+    ``reading`` has their number and the seed; a remark is added to ``notes``. They correct for
+    differences between populations.
+    """
+    # The variants are the first columns; covariates may follow.
     X = table.X
     width = len(table.variants.names)
     genotypes = X if X.shape[1] == width else part_of(X, columns=np.arange(width))
@@ -307,11 +376,14 @@ def _put_components(table: DataTable, reading: Reading, notes: list[str]) -> Dat
         f"{reading.pcs} principal components of all {width:,} variants of {X.shape[0]:,} samples "
         "are covariates, computed without the target; held-out samples are among them"
     )
-    return replace(_put_beside(table, scores, list(found.names), plans), components=found)
+    return replace(_with_covariates(table, scores, list(found.names), plans), components=found)
 
 
 def _has_gaps(X: Any, path: Path) -> bool:
-    """Return whether a dense matrix in memory has missing values; refuse them in a sparse one."""
+    """Return whether a dense X in memory has missing values; refuse them in a sparse one.
+
+    X on disk (a Design) checks its own values. ``path`` is the file, for messages.
+    """
     if isinstance(X, Design):
         return False
     # The sum is NaN if any entry is, and needs no temporary array of the size of X.
@@ -325,7 +397,22 @@ def _has_gaps(X: Any, path: Path) -> bool:
 def _with_gaps(
     path: Path, table: DataTable, reading: Reading, rows: Frame | None, notes: list[str]
 ) -> DataTable:
-    """Read a dense matrix with missing values like a table of cells, so that they are imputed."""
+    """Return a table with a dense X in which missing values are imputed, as in tables of cells.
+
+    Parameters
+    ----------
+    path : Path
+        The file, for messages.
+    table : DataTable
+        The table with missing values in X.
+    reading : Reading
+        The choices of the user.
+    rows : Frame, optional
+        Columns of obs that have a role or are covariates.
+    notes : list of str
+        Remarks so far, to which the notes of the result are appended.
+    """
+    # A frame of all columns: X, the target, vectors in .npy files, and columns of obs.
     names = _names(table)
     targets = {} if table.y is None else {str(table.target_name): table.y}
     header = distinct_names([*names, *targets])[0]
@@ -336,6 +423,7 @@ def _with_gaps(
     if rows is not None:
         columns |= rows.columns
     frame = Frame(path, columns, table.X.shape[0])
+    # All columns of X that have any value are numbers; their kinds need not be detected.
     gaps = {name: int(frame.missing(name).sum()) for name in header[: len(names)]}
     plans = (ColumnPlan(name, missing=gap) for name, gap in gaps.items() if gap < frame.n_rows)
     target = header[-1] if targets else None if rows is None else reading.target

@@ -20,7 +20,10 @@ from atomlearn.storage.intake.typed import TypedFile
 
 
 class WholeFile(TypedFile):
-    """Base class of files whose cells are read at once."""
+    """Base class of files whose cells are read at once.
+
+    The parameters are those of ``TableFile``.
+    """
 
     def _opened(self) -> list[str]:
         """Read the file, and return the names of the columns."""
@@ -31,10 +34,10 @@ class WholeFile(TypedFile):
 
     @abstractmethod
     def _read(self) -> Mapping[str, list[Any]]:
-        """Return the cells by column."""
+        """Return the cells of each column, by its name."""
 
     def _tables(self, rows: int) -> Iterator[Sequence[Any]]:
-        """Yield the columns of consecutive groups of rows."""
+        """Yield the columns of all rows as one group; the number ``rows`` is ignored."""
         yield list(self._columns.values())
 
 
@@ -54,7 +57,7 @@ class StatisticsFile(WholeFile):
     }
 
     def _read(self) -> Mapping[str, list[Any]]:
-        """Return the columns of the file by name."""
+        """Return the columns by name, with the label of each value that has one in its place."""
         read = getattr(self._reader, self.readers[self.path.suffix.lower()])
         columns, about = read(str(self.path), output_format="dict")
         labels = about.variable_value_labels
@@ -76,11 +79,12 @@ class ArffFile(WholeFile):
         """Return the columns of the file by name."""
         with open_text(self.path) as stream:
             text = stream.read()
+        # Rows of a sparse file begin with a brace; they are read as dictionaries (LOD).
         first = text[text.lower().find("@data") :].partition("\n")[2].lstrip()[:1]
-        way = self._reader.LOD if first == "{" else self._reader.DENSE
-        content = self._reader.loads(text, return_type=way)
+        return_type = self._reader.LOD if first == "{" else self._reader.DENSE
+        content = self._reader.loads(text, return_type=return_type)
         names = [name for name, _ in content["attributes"]]
-        if way == self._reader.DENSE:
+        if return_type == self._reader.DENSE:
             return dict(zip(names, map(list, zip(*content["data"], strict=True)), strict=True))
         # A value that is not stored is 0, or the first one of a category.
         zeros = [kind[0] if isinstance(kind, list) else 0.0 for _, kind in content["attributes"]]
@@ -101,7 +105,7 @@ class JsonFile(WholeFile):
     extra = ""
 
     def _read(self) -> Mapping[str, list[Any]]:
-        """Return the columns of the file by name."""
+        """Return the columns of the file by name, with None for fields that a row lacks."""
         with open_text(self.path, encoding_of(self.path)) as stream:
             text = stream.read()
         is_list = text.lstrip().startswith("[")
@@ -114,7 +118,10 @@ class JsonFile(WholeFile):
 
 
 def _flat(row: Any, prefix: str = "") -> dict[str, Any]:
-    """Return the fields of a JSON object, those of nested objects by their path."""
+    """Return the fields of the JSON object ``row``, those of nested objects by their path.
+
+    ``prefix`` is the path of ``row`` itself, such as "patient.". Lists are refused.
+    """
     if not isinstance(row, dict):
         raise ValueError(f"expected an object for each row, found {str(row)[:40]!r}")
     entries = dict[str, Any]()
@@ -128,7 +135,7 @@ def _flat(row: Any, prefix: str = "") -> dict[str, Any]:
 
 
 def _biom(path: Path) -> Any:
-    """Return the table of a BIOM file, of features by samples."""
+    """Return the table of a BIOM file, as an object of its package: features by samples."""
     reader = imported("biom", "biom", path, "biom-format")
     fits(path, "its table", LIMITS.copies * path.stat().st_size)
     with understood(path, "BIOM file"):
@@ -136,7 +143,10 @@ def _biom(path: Path) -> Any:
 
 
 def read_biom(path: Path, request: Request) -> DataTable:
-    """Return the table of a BIOM file, sparse, with a row for each sample."""
+    """Return the table of a BIOM file, sparse, with a row for each sample.
+
+    The target of the ``request`` is a column of the metadata of the samples.
+    """
     table = _biom(path)
     names = tuple(map(str, table.ids("observation")))
     target = request.target
@@ -151,11 +161,12 @@ def samples_of_biom(path: Path) -> Observations:
 
 
 def _samples(path: Path, table: Any) -> Observations:
-    """Return the names of the samples of a BIOM table and their metadata."""
+    """Return names and metadata of the samples of ``table``, the content of the file ``path``."""
     rows = [dict(row or {}) for row in table.metadata(axis="sample") or ()]
     names = dict.fromkeys(str(name) for row in rows for name in row)
 
     def cells(name: str) -> NDArray[Any]:
+        """Return the column ``name`` of the metadata: numbers if all cells are, else text."""
         require_name(name, names, f"the samples of {path} have no column")
         texts = ["" if row.get(name) is None else str(row[name]) for row in rows]
         return as_numbers(np.array(texts, dtype=object))

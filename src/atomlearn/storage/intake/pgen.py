@@ -26,9 +26,13 @@ from atomlearn.storage.store.plink import MAGIC, PlinkBed, read_samples, read_va
 
 
 class _Pgen:
-    """An open .pgen with the content of its .pvar and .psam, as lines of a .bim and a .fam."""
+    """The open .pgen ``path`` with the content of its .pvar and .psam.
+
+    ``variants`` and ``samples`` are their lines, in the form of a .bim and of a .fam.
+    """
 
     def __init__(self, path: Path) -> None:
+        """Open the .pgen ``path`` and read the two files of names next to it."""
         pgenlib = imported("pgenlib", "genotypes", path)
         try:
             self._reader = pgenlib.PgenReader(str(path).encode())
@@ -38,6 +42,7 @@ class _Pgen:
         self.n_variants = int(self._reader.get_variant_ct())
         self.variants = _variants(path)
         self.samples = _samples(path)
+        # The three files must be of the same data.
         if len(self.variants) != self.n_variants or len(self.samples) != self.n_samples:
             raise ValueError(
                 f"{path} has {self.n_samples} samples and {self.n_variants} variants, and its "
@@ -46,20 +51,26 @@ class _Pgen:
             )
 
     def ranges(self) -> Iterator[tuple[int, int]]:
-        """Yield ranges of variants that take about a piece of memory each."""
+        """Yield ranges (start, stop) of variants; the dosages of each take a piece of memory."""
         width = max(1, LIMITS.piece_bytes // (4 * self.n_samples))
         for start in range(0, self.n_variants, width):
             yield start, min(start + width, self.n_variants)
 
     def codes(self, start: int, stop: int) -> NDArray[np.int8]:
-        """Return the hard calls of variants, (n_samples, stop - start), in PLINK's codes."""
+        """Return the genotypes of variants start, ..., stop - 1, (n_samples, stop - start).
+
+        They are 0, 1, 2 or MISSING: the hard calls, which are the most probable genotypes.
+        """
         codes = np.empty((stop - start, self.n_samples), dtype=np.int8)
         self._reader.read_range(start, stop, codes)
         codes[codes < 0] = MISSING
         return np.ascontiguousarray(codes.T)
 
     def dosages(self, start: int, stop: int) -> NDArray[np.float32]:
-        """Return the dosages of variants, (stop - start, n_samples), NaN if missing."""
+        """Return the dosages of variants start, ..., stop - 1, (stop - start, n_samples).
+
+        A dosage is the expected number of allele copies, from 0 to 2; NaN if missing.
+        """
         values = np.empty((stop - start, self.n_samples), dtype=np.float32)
         self._reader.read_dosages_range(start, stop, values)
         values[values < 0] = np.nan
@@ -73,10 +84,11 @@ class _Pgen:
 
 @lru_cache(maxsize=8)
 def bed_of(path: Path) -> Path | None:
-    """Convert the hard calls of a .pgen to a temporary .bed (.bim, .fam); None if it has dosages.
+    """Convert the genotypes of a .pgen to a temporary .bed, and return its path.
 
-    The files are deleted when the process ends. Copies of the alternate allele are counted; if
-    there are several, of the first one.
+    The result is None if the file has dosages, which a .bed cannot hold. The .bim and .fam are next
+    to the .bed. The files are deleted when the process ends. Copies of the (first) alternate allele
+    are counted.
     """
     file = _Pgen(path)
     if file.has_dosages():
@@ -93,18 +105,25 @@ def bed_of(path: Path) -> Path | None:
 
 
 def _write_names(file: _Pgen, path: Path) -> None:
-    """Write the .bim and the .fam next to ``path``."""
+    """Write the variants and samples of ``file`` as a .bim and a .fam next to ``path``."""
     path.with_suffix(".bim").write_text("".join("\t".join(line) + "\n" for line in file.variants))
     path.with_suffix(".fam").write_text("".join(" ".join(line) + "\n" for line in file.samples))
 
 
 class Dosages(DenseDesign):
-    """A dense design of the dosages of a .pgen with missing ones filled in by their mean.
+    """A dense design (X in memory) of the dosages of a .pgen.
+
+    Missing dosages are replaced by the mean of their variant.
+
+    Parameters
+    ----------
+    path : Path
+        The .pgen, next to its .pvar and .psam.
 
     Attributes
     ----------
     variants, samples : Variants, Samples
-        As of ``PlinkBed``.
+        Content of the .pvar and of the .psam, as ``PlinkBed`` has them.
     target : array, optional
         The phenotype, or None if it is unknown for any sample.
     copies, missing : (n_features,) arrays
@@ -112,6 +131,7 @@ class Dosages(DenseDesign):
     """
 
     def __init__(self, path: Path) -> None:
+        """Read all dosages of the .pgen ``path`` into memory, in float32."""
         source = PgenColumns(path)
         fits(path, "its dosages", 4 * source.shape[0] * source.shape[1])
         X = np.empty(source.shape, dtype=np.float32, order="F")
@@ -123,10 +143,20 @@ class Dosages(DenseDesign):
 
 
 class PgenColumns(ColumnSource):
-    """The dosages of a .pgen in float32, as a source of columns for ``convert``."""
+    """The dosages of a .pgen in float32, as a source of columns for ``convert``.
+
+    Parameters
+    ----------
+    path : Path
+        The .pgen, next to its .pvar and .psam.
+    request : Request, optional
+        Its target may be an .npy file; by default the phenotypes of the .psam are the target.
+    """
 
     def __init__(self, path: Path, request: Request | None = None) -> None:
+        """Open the .pgen ``path``; the target is that of ``request``, or the phenotype."""
         self.file = _Pgen(path)
+        # The readers of .bim and .fam parse the names.
         with tempfile.TemporaryDirectory(prefix="atomlearn-pgen-") as folder:
             _write_names(self.file, Path(folder) / "names")
             self.variants = read_variants(Path(folder) / "names.bim")
@@ -141,7 +171,10 @@ class PgenColumns(ColumnSource):
         self.missing = np.zeros(self.file.n_variants, dtype=np.int64)
 
     def columns(self, start: int, stop: int) -> NDArray[np.float32]:
-        """Return columns ``start``, ..., ``stop`` - 1."""
+        """Return columns ``start``, ..., ``stop`` - 1, with the mean in place of missing dosages.
+
+        The counts of copies and of missing dosages of these columns are filled in, too.
+        """
         part = self.file.dosages(start, stop)
         gaps = np.isnan(part)
         self.missing[start:stop] = gaps.sum(axis=1)
@@ -152,18 +185,27 @@ class PgenColumns(ColumnSource):
 
 
 def open_pgen(path: Path) -> PlinkBed | Dosages:
-    """Return the design of a .pgen: its hard calls, packed, or its dosages if it has any."""
+    """Return the design (X with its products) of the .pgen ``path``.
+
+    It has packed genotypes, or dosages in memory if the file has any.
+    """
     bed = bed_of(path)
     return Dosages(path) if bed is None else PlinkBed(bed)
 
 
 def read_pgen(path: Path, request: Request) -> DataTable:
-    """Return the table of a .pgen; its X is the design of ``open_pgen``."""
+    """Return the table of a .pgen; its X is the design of ``open_pgen``.
+
+    Only target and ``missing`` of the ``request`` matter, see ``in_place.genotype_table``.
+    """
     return in_place.genotype_table(open_pgen(path), path, request)
 
 
 def pgen_columns(path: Path, request: Request) -> ColumnSource:
-    """Return the columns of a .pgen for ``convert``: packed hard calls, or dosages."""
+    """Return the columns of a .pgen for ``convert``: packed genotypes, or dosages if it has any.
+
+    The target of the ``request`` may be an .npy file.
+    """
     bed = bed_of(path)
     if bed is not None:
         return in_place.BedColumns(bed, request)
@@ -171,12 +213,15 @@ def pgen_columns(path: Path, request: Request) -> ColumnSource:
 
 
 def names_of_pgen(path: Path) -> list[str]:
-    """Return the names of the variants, without their genotypes."""
+    """Return the names of the variants of the .pgen ``path``; genotypes are not read."""
     return [line[1] for line in _variants(path)]
 
 
 def _companion_frame(path: Path, ending: str, names: Sequence[str], delimiter: str = "") -> Frame:
-    """Return the frame of the .pvar or .psam of a .pgen, which must have these columns."""
+    """Return the frame of a file next to a .pgen, which must have the columns ``names``.
+
+    ``ending`` is ".pvar" or ".psam". ``delimiter`` is that of the file; "": it is detected.
+    """
     file = path.with_suffix(ending)
     if not file.is_file():
         raise FileNotFoundError(f"there is no file {file}, which belongs to the .pgen beside it")
@@ -186,7 +231,10 @@ def _companion_frame(path: Path, ending: str, names: Sequence[str], delimiter: s
 
 
 def _variants(path: Path) -> list[list[str]]:
-    """Return the six .bim fields of each variant of a .pgen."""
+    """Return the six .bim fields of each variant of a .pgen.
+
+    They are chromosome, name, 0, position, counted allele (the first alternate) and other allele.
+    """
     names = ("#CHROM", "ID", "POS", "ALT", "REF")
     frame = _companion_frame(path, ".pvar", names, "tab")
     lines = zip(*(frame.cells(name).tolist() for name in names), strict=True)
@@ -197,7 +245,11 @@ def _variants(path: Path) -> list[list[str]]:
 
 
 def _samples(path: Path) -> list[list[str]]:
-    """Return the six .fam fields of each sample of a .pgen."""
+    """Return the six .fam fields of each sample of a .pgen.
+
+    They are family, name, three zeros (father, mother, sex) and phenotype, which is the first
+    column of the .psam that is no name, parent or sex, or -9 without one.
+    """
     frame = _companion_frame(path, ".psam", ())
     keys = [name for name in ("#FID", "#IID", "IID") if name in frame.columns] or ["IID"]
     frame.require(keys)

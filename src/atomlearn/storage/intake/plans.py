@@ -1,4 +1,8 @@
-"""Plans of the columns of a frame, and the faults that keep columns from becoming numbers."""
+"""Plans of the columns of a frame, and faults that prevent columns from becoming numbers.
+
+A plan (``ColumnPlan``) says which kind a column of a file is, how it is used, and how it is encoded
+as columns of X.
+"""
 
 from __future__ import annotations
 
@@ -15,27 +19,34 @@ from atomlearn.storage.intake.kinds import DOUBT, as_asked, described, is_of_per
 from atomlearn.storage.intake.reading import Reading
 from atomlearn.storage.intake.written import without_limits
 
-#: Number of rows from which on negative numbers are checked for being codes of missing values, in
-#: any file.
+#: Number of times that a negative number must occur in a column to count as a code of missing
+#: values, in files with many columns of negative numbers.
 LEAST_CODES = 4
 #: Maximum number of distinct non-numeric cells of a numeric column for which --na is suggested.
 MOST_STRAYS = 8
 
 
 def plans_of(frame: Frame, reading: Reading) -> list[ColumnPlan]:
-    """Return a plan for each column of a frame: from the schema, the request, or its cells."""
+    """Return a plan for each column of a frame, in the order of the frame.
+
+    A plan says which kind a column is, how it is used, and how it is encoded. ``reading`` decides
+    the plan of columns with a role, such as target or weights, and of columns to leave out. Other
+    columns have the plan of the schema in ``reading``, or else one that is detected from the cells.
+    """
+    # Roles by the name of their column; plans of the schema by name.
     roles = {name: role for role, name in reading.named_roles().items()}
     fixed = {plan.name: plan for plan in reading.schema}
     role_columns = [name for name in frame.header if name in roles or name in reading.drop]
-    looked_at = [name for name in frame.header if name not in role_columns and name not in fixed]
+    unknown = [name for name in frame.header if name not in role_columns and name not in fixed]
     proposed = as_asked(
-        described(frame, looked_at),
+        described(frame, unknown),
         frame,
         text=reading.text,
         dates=reading.dates,
         categories=reading.categories,
     )
     plans = {plan.name: plan for plan in proposed} | fixed
+    # Columns that are no features.
     for name in role_columns:
         use = roles.get(name, "leave out")
         why = "" if name in roles else "left out by --drop"
@@ -48,16 +59,18 @@ def plans_of(frame: Frame, reading: Reading) -> list[ColumnPlan]:
 def with_rows_of(
     frame: Frame, reading: Reading, plans: Sequence[ColumnPlan]
 ) -> tuple[Reading, list[ColumnPlan]]:
-    """Detect the grouping column ``rows_of``, whose rows stay in one fold, if none is named.
+    """Detect the column with the role ``rows_of``, and return the updated choices and plans.
 
-    It is an identifier whose values repeat. Returns the updated request and plans.
-
-    Among several identifiers, one of persons comes first, then the one with the fewest values. An
-    identifier that the user leaves out is considered, too: its rows still belong together.
+    Rows with the same value in this column belong together, such as rows of one patient, and stay
+    in one fold. The column is an identifier whose values repeat. Of several, one of persons comes
+    first, then the one with the fewest values. A column that the user leaves out is considered,
+    too. Nothing is detected if the user names ``rows_of`` or ``order``. ``frame`` has the cells,
+    ``reading`` the choices of the user, and ``plans`` are those of all columns.
     """
     if {"rows_of", "order"} & {*reading.named_roles(), *reading.roles}:
         return reading, list(plans)
     dropped = described(frame, [name for name in frame.header if name in reading.drop])
+    # Sorted in this order: the column of row names, columns of persons, fewest values.
     candidates = [
         (plan.use != "id", not is_of_persons(plan.name), plan.distinct, plan.name)
         for plan in (*plans, *dropped)
@@ -68,15 +81,19 @@ def with_rows_of(
         if 1 < np.unique(cells.astype(str)).size < cells.size:
             reading = replace(reading, roles={**reading.roles, "rows_of": name})
             break
-    owner = reading.role("rows_of")
+    # The column of row names keeps its use.
+    found = reading.role("rows_of")
     id_column = reading.role("id")
     return reading, [
-        replace(plan, use="rows_of") if plan.name == owner != id_column else plan for plan in plans
+        replace(plan, use="rows_of") if plan.name == found != id_column else plan for plan in plans
     ]
 
 
 def _with_values(frame: Frame, plan: ColumnPlan) -> ColumnPlan:
-    """Return the plan with labels, if a schema declares a category without them."""
+    """Return the plan of a column, with labels from ``frame`` if it is a category without labels.
+
+    A schema that a person wrote may declare a category and not list its labels.
+    """
     if plan.use in ("category", "ordered") and not plan.values:
         labels = sorted({cell for cell in frame.cells(plan.name).tolist() if cell})
         return replace(plan, values=tuple(labels))
@@ -86,10 +103,13 @@ def _with_values(frame: Frame, plan: ColumnPlan) -> ColumnPlan:
 def with_references(
     frame: Frame, plans: Sequence[ColumnPlan], reading: Reading
 ) -> tuple[list[ColumnPlan], list[str]]:
-    """Return the plans with the reference levels of categories, and notes on those of covariates.
+    """Return the plans of columns with reference levels of categories, and notes for the user.
 
-    Columns of all levels of a covariate, which has no penalty, would add up to a constant.
+    The notes are about covariates. ``frame`` is for messages. A reference level gets no column. The
+    user names them in ``reading``. A covariate needs one: it has no penalty, and columns of all of
+    its levels add up to a constant column.
     """
+    # ``references`` has the level by the name of the column.
     texts = [part for text in reading.reference for part in text.split(",")]
     references = dict[str, str]()
     for text in texts:
@@ -97,10 +117,10 @@ def with_references(
         plan = next((plan for plan in plans if plan.name == name), None)
         levels = () if plan is None or plan.use != "category" else plan.values
         if references[name] not in levels:
-            there = f"{name} has {listing(levels)}" if levels else f"{name!r} is no category"
+            finding = f"{name} has {listing(levels)}" if levels else f"{name!r} is no category"
             raise ValueError(
                 f"--reference {text}: expected NAME=LEVEL with a level of a category of "
-                f"{frame.path}; {there}"
+                f"{frame.path}; {finding}"
             )
     completed_plans = []
     notes = []
@@ -118,7 +138,7 @@ def with_references(
 
 
 def spread_out(frame: Frame, reading: Reading) -> Reading:
-    """Return the request with lists and patterns of names expanded."""
+    """Return ``reading`` with lists and patterns of names replaced by columns of ``frame``."""
     return replace(
         reading,
         drop=spread(reading.drop, frame.header),
@@ -129,7 +149,11 @@ def spread_out(frame: Frame, reading: Reading) -> Reading:
 
 
 def require(frame: Frame, reading: Reading) -> None:
-    """Refuse names of absent columns; if the table seems to be transposed, say so."""
+    """Refuse choices in ``reading`` that name columns which ``frame`` does not have.
+
+    If the rows of the table seem to be features, the message says how to transpose it. The target
+    must have no other role.
+    """
     roles = dict(reading.named_roles())
     if reading.pheno is not None:
         roles.pop("target", None)
@@ -140,6 +164,8 @@ def require(frame: Frame, reading: Reading) -> None:
     for name in roles.values():
         if name in frame.header:
             continue
+        # The table seems to be transposed if the name is in its first column, or if this is the
+        # only column of text, without repetitions.
         first = frame.header[0]
         labels = frame.columns[first]
         texts = [*filter(frame.is_text, frame.columns)]
@@ -160,8 +186,13 @@ def require(frame: Frame, reading: Reading) -> None:
 
 
 def refuse(frame: Frame, plans: Sequence[ColumnPlan], reading: Reading) -> None:
-    """Raise one error with all faults that keep the columns from becoming numbers."""
+    """Raise one ValueError with all faults that prevent columns from becoming numbers.
+
+    ``plans`` are those of the columns of ``frame``, and ``reading`` has the choices of the user,
+    such as how missing values are treated.
+    """
     problems = faults_of(frame, plans, reading)
+    # Missing values are a fault only if they are to be refused and have no imputed value.
     used_plans = [
         plan for plan in plans if plan.is_used and plan.use != "words" and plan.fill is None
     ]
@@ -180,18 +211,19 @@ def refuse(frame: Frame, plans: Sequence[ColumnPlan], reading: Reading) -> None:
 
 
 def faults_of(frame: Frame, plans: Sequence[ColumnPlan], reading: Reading) -> list[tuple[str, str]]:
-    """Return the faults of columns other than missing values, each with an option or ""."""
+    """Return the faults of columns other than missing values, each with an option or "".
+
+    The option, of the command line, remedies the fault. ``plans`` are those of the columns of
+    ``frame``, and ``reading`` has the choices of the user.
+    """
     problems = list[tuple[str, str]]()
+    # Numbers that may be codes of missing values, such as -9, in columns of numbers.
     roles = ("target", "weights", "offset", "exposure", "time", "event", "entry")
-    looked_at = [plan.name for plan in plans if plan.is_used or plan.use in roles]
-    codes = {} if reading.keep_codes else codes_in(frame, looked_at)
+    numeric = [plan.name for plan in plans if plan.is_used or plan.use in roles]
+    codes = {} if reading.keep_codes else codes_in(frame, numeric)
     if codes:
-        cells = [
-            f"{code:.0f}"
-            for code in sorted(
-                {code for codes_of_column in codes.values() for code in codes_of_column}
-            )
-        ]
+        distinct = sorted({code for codes_of_column in codes.values() for code in codes_of_column})
+        cells = [f"{code:.0f}" for code in distinct]
         text = f"is {' or '.join(cells)} in {listing(list(codes))} a missing value? If not, type "
         problems.append((f"{text}--keep-codes", typed("--na", cells)))
     mixed = [plan for plan in plans if plan.kind == "mixed" and plan.use == "leave out"]
@@ -203,7 +235,11 @@ def faults_of(frame: Frame, plans: Sequence[ColumnPlan], reading: Reading) -> li
 
 
 def _nothing_used(plans: Sequence[ColumnPlan]) -> tuple[str, str]:
-    """Return the fault that no column is used, and an option that uses columns of text or dates."""
+    """Return the fault that no column is used, and an option that would use some, or "".
+
+    The option uses columns of text or of dates, if ``plans`` has any.
+    """
+    # Each unused column with its kind, which is the reason.
     unused = []
     for plan in plans:
         lack = f", {plan.missing} values missing or not finite" if plan.missing else ""
@@ -223,48 +259,51 @@ def _nothing_used(plans: Sequence[ColumnPlan]) -> tuple[str, str]:
 
 
 def _mixed(plans: Sequence[ColumnPlan]) -> list[tuple[str, str]]:
-    """Return the faults of columns of numbers that have other cells, with their remedies.
+    """Return the faults of columns of numbers that have other cells, with options as remedies.
 
-    Limits of detection are numbers. Few other cells are taken for missing values if the user types
-    all of them. Many may be labels; if there are too many, the column is mended or left out.
+    ``plans`` are those of such columns; their ``values`` are the other cells. Limits of detection
+    such as <0.5 can be read as numbers (--limits). A few other cells, such as "unknown", may mean
+    missing values (--na). If there are more, the numbers may be labels (--categories). If there are
+    too many, the column has to be mended or left out (--drop).
     """
+    # Cells that are no numbers, by column, for each of the four remedies.
     limits = dict[str, list[str]]()
     rare_words = dict[str, list[str]]()
     labels = dict[str, list[str]]()
-    many = dict[str, list[str]]()
+    too_many = dict[str, list[str]]()
     for plan in plans:
-        bare = [cell for cell in plan.values if is_numeric([without_limits(cell)])]
-        words = [cell for cell in plan.values if cell not in bare]
-        # A cell with a comma would be parsed as two.
-        mendable = len(words) <= MOST_STRAYS and "," not in "".join(words)
-        others = labels if plan.distinct <= INTAKE.many_values else many
-        for cells, cells_of_plan in ((bare, limits), (words, rare_words if mendable else others)):
-            cells_of_plan |= {plan.name: cells} if cells else {}
-    strays = [cell for words_of_column in rare_words.values() for cell in words_of_column]
+        detection = [cell for cell in plan.values if is_numeric([without_limits(cell)])]
+        words = [cell for cell in plan.values if cell not in detection]
+        # A cell with a comma would be parsed as two in the value of an option.
+        can_be_listed = len(words) <= MOST_STRAYS and "," not in "".join(words)
+        others = labels if plan.distinct <= INTAKE.many_values else too_many
+        if can_be_listed:
+            others = rare_words
+        for cells, cells_of in ((detection, limits), (words, others)):
+            cells_of |= {plan.name: cells} if cells else {}
+    strays = [cell for cells in rare_words.values() for cell in cells]
+    drop = typed("--drop", [*too_many])
     problems = list[tuple[str, str]]()
-    for cells_of_plan, fault, option in (
+    # Each remedy that any column needs is a fault, which names the columns and their cells.
+    for cells_of, fault, option in (
         (rare_words, "among numbers", typed("--na", sorted({*strays}))),
         (limits, "among numbers: limits of detection", "--limits"),
         (labels, "among numbers, as labels have", typed("--categories", [*labels])),
-        (many, "among numbers: mend them, or leave the column out", typed("--drop", [*many])),
+        (too_many, "among numbers: mend them, or leave the column out", drop),
     ):
-        if cells_of_plan:
-            distinct_cells = list(
-                dict.fromkeys(
-                    cell for words_of_column in cells_of_plan.values() for cell in words_of_column
-                )
-            )
-            problems.append(
-                (f"{listing([*cells_of_plan])}: {listing(distinct_cells)} {fault}", option)
-            )
+        if cells_of:
+            distinct = list(dict.fromkeys(cell for cells in cells_of.values() for cell in cells))
+            problems.append((f"{listing([*cells_of])}: {listing(distinct)} {fault}", option))
     return problems
 
 
 def codes_in(frame: Frame, names: Iterable[str]) -> dict[str, list[float]]:
-    """Return the numbers that may stand for a missing value, by column, for columns with any.
+    """Return the numbers, such as -9, that may mean a missing value, by column, if it has any.
 
-    In a file in which most columns with negative numbers have others, rare ones are values.
+    Only the columns ``names`` of ``frame`` are searched. If most columns with negative numbers have
+    ordinary ones, only numbers that occur several times in a column are reported.
     """
+    # ``below`` are the columns with negative candidates, ``negative`` all with negative numbers.
     numeric = [name for name in names if not frame.is_text(name)]
     suspects = {name: suspicious(frame.columns[name]) for name in numeric}
     below = [name for name, codes in suspects.items() if min(codes, default=0) < 0]
@@ -280,13 +319,19 @@ def codes_in(frame: Frame, names: Iterable[str]) -> dict[str, list[float]]:
 
 
 def made_of(plans: Sequence[ColumnPlan], names: Sequence[str]) -> tuple[int, ...]:
-    """Return the numbers of the columns of X that are encoded from these columns of the file."""
+    """Return the numbers of the columns of X that are made of the file's columns ``names``.
+
+    ``plans`` say which columns of X each column of the file makes.
+    """
     sources = [plan.name for plan in plans if plan.is_used for _ in plan.made()]
     return tuple(column for column, name in enumerate(sources) if name in names)
 
 
 def left_out(plans: Sequence[ColumnPlan]) -> list[str]:
-    """Return notes about the columns that are left out, one for each kind."""
+    """Return notes about the columns that are left out, one for each kind of column.
+
+    Dates whose order of day and month is a guess get a note, too.
+    """
     notes = [f"dates of {plan.name!r} read as {DOUBT}" for plan in plans if plan.why == DOUBT]
     for kind in dict.fromkeys(plan.kind for plan in plans if plan.use == "leave out"):
         if kind == "as asked":

@@ -25,7 +25,7 @@ from atomlearn.storage.intake.registry import format_of
 from atomlearn.storage.intake.tables import encoded_table
 from atomlearn.storage.intake.typed import frame_of
 
-#: An option in a message, with its value: the next word, unless it continues the sentence.
+#: An option in a message, with the next word as its value, unless this word is of the sentence.
 _OPTION = re.compile(
     r"--(?P<name>[a-z]+(?:-[a-z]+)*)(?:[ =](?!(?:for|or|and|says|what|keeps|are|to|asks)\b)"
     r"(?P<value>(?:'[^']*'|\"[^\"]*\"|[^\s();'\"])+))?"
@@ -74,6 +74,7 @@ def read(path: str | PathLike[str] | Any, target: str | None = None, **options: 
     >>> table.feature_names, table.X.tolist(), table.y.tolist()
     (('dose', 'smoker=yes'), [[1.5, 1.0], [2.0, 0.0], [2.5, 0.0]], [1, 0, 1])
     """
+    # Options for text files and for roles may be given directly, next to those of Reading.
     names_of_options = [field.name for field in fields(Reading)]
     text = {field.name for field in fields(TextForm)} & options.keys()
     roles = {role for role, described in ROLES.items() if described} & options.keys()
@@ -92,11 +93,16 @@ def read(path: str | PathLike[str] | Any, target: str | None = None, **options: 
 
 
 def in_python(text: str) -> str:
-    """Return a message with parameters of ``read`` in place of command line options."""
+    """Return the message ``text`` with parameters of ``read`` in place of command line options.
+
+    For example, "type --missing median" becomes "type missing='median'".
+    """
+    # Default values show which options take no value, and which take several.
     defaults = {field.name: field.default for kind in (Reading, TextForm) for field in fields(kind)}
     defaults |= dict.fromkeys(ROLES)
 
-    def said(match: re.Match[str]) -> str:
+    def parameter(match: re.Match[str]) -> str:
+        """Return a matched option as a parameter; unchanged if ``read`` does not have it."""
         name = match["name"].replace("-", "_")
         value = "".join(shlex.split(match["value"] or ""))
         if name == "no_header":
@@ -108,51 +114,65 @@ def in_python(text: str) -> str:
         setting = value.split(",") if value and defaults[name] == () else value
         return f"{name}={setting!r}" if value else f"{name}="
 
-    return _OPTION.sub(said, text)
+    return _OPTION.sub(parameter, text)
 
 
 def read_as(path: Any, reading: Reading) -> DataTable:
-    """Return the table for a request."""
+    """Return the table of ``path``, read as ``reading`` says, within its limit of memory.
+
+    ``path`` is a file, a data frame or an AnnData object.
+    """
     with within(reading.memory_limit), enough(path):
         return _read(path, reading)
 
 
 def _read(path: Any, reading: Reading) -> DataTable:
-    """Read a file as ``read`` does, with the options checked."""
+    """Return the table of ``path``, read as ``reading`` says, without a limit of memory.
+
+    Matrices and tables are read by different functions: the columns of a table have to be
+    interpreted first, as numbers, categories or dates.
+    """
     if is_anndata(path):
         matrix, rows = of_anndata(path, reading.layer)
         return matrix_table(matrix, reading, rows)
-    form = format_of(path) if isinstance(path, str | PathLike) else None
-    refuse_layers(form, path, reading)
-    if form is None:
+    # A data frame in memory has no file format.
+    file_format = format_of(path) if isinstance(path, str | PathLike) else None
+    refuse_layers(file_format, path, reading)
+    if file_format is None:
         return encoded_table(frame_of(path).tidied(reading.text_form()), reading, None)
     file = Path(path)
     status = file.stat()
-    if form.cells is None:
-        table = read_matrix(form, file, reading)
+    if file_format.cells is None:
+        table = read_matrix(file_format, file, reading)
     else:
-        table = read_table(form.cells(file, reading.text_form(), reading.sheet), reading)
+        table = read_table(file_format.cells(file, reading.text_form(), reading.sheet), reading)
     refuse_changed(file, status)
     return table
 
 
 def refuse_layers(form: Format | None, path: Any, reading: Reading) -> None:
-    """Refuse --layer and --pseudobulk for a table that is no AnnData."""
+    """Refuse the options layer and pseudobulk of ``reading`` for data that are no AnnData.
+
+    ``form`` is the format of the file ``path``, or None for a data frame.
+    """
     if (reading.layer or reading.pseudobulk) and (form is None or form.rows is None):
-        what = "this table" if form is None else path
+        subject = "this table" if form is None else path
         raise ValueError(
-            f"--layer and --pseudobulk are for AnnData, and {what} is none; leave them out"
+            f"--layer and --pseudobulk are for AnnData, and {subject} is none; leave them out"
         )
 
 
 def framed(file: TableFile, reading: Reading) -> tuple[Frame, list[str] | None]:
-    """Return the cells of a table, a row for each sample, and the names of the rows if known."""
+    """Return the cells of an open table file, a row for each sample, and the row names or None.
+
+    The table is transposed if ``reading`` says so, and then the names of its columns are known.
+    """
     frame = file.frame()
     return transposed(frame) if reading.transpose and file.transposes else (frame, None)
 
 
 def read_table(file: TableFile, reading: Reading) -> DataTable:
-    """Return the table of a file whose columns are interpreted first."""
+    """Return the table of an open file whose columns are interpreted as ``reading`` says."""
     frame, ids = framed(file, reading)
     return encoded_table(frame, reading, ids)
 
@@ -160,15 +180,20 @@ def read_table(file: TableFile, reading: Reading) -> DataTable:
 def table_columns(
     form: Format, path: Path, reading: Reading
 ) -> tuple[MatrixColumns, tuple[str, ...]]:
-    """Return the columns of a table, in the narrowest type of its numbers, and notes."""
+    """Return the encoded columns of a table file as a source for ``convert``, and notes.
+
+    ``form`` is the format of the file ``path``, and ``reading`` has the choices of the user. The
+    source names the narrowest type that holds the numbers of all columns in the file.
+    """
     assert form.cells is not None
     status = path.stat()
     file = form.cells(path, reading.text_form(), reading.sheet)
     table = read_table(file, reading)
     refuse_changed(path, status)
-    kinds = [
+    # Imputed values, such as a median of integers, need float64.
+    dtypes = [
         file.dtypes.get(plan.name, np.float64) if plan.fill is None else np.float64
         for plan in table.schema.columns
         if plan.is_used
     ]
-    return MatrixColumns(table.X, table.schema, table.y, np.result_type(*kinds)), table.notes
+    return MatrixColumns(table.X, table.schema, table.y, np.result_type(*dtypes)), table.notes

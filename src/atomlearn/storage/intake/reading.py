@@ -23,10 +23,10 @@ class Reading:
     target : str, optional
         Column to predict, or key, or .npy file (libsvm and .npz: y by default).
     missing : str
-        Missing values: refuse them (the default); fill in the median (of a category, the most
-        frequent value); indicator: fill in, and add a 0/1 column that is selected together with the
-        value; drop such rows. Rows without a target are left out in any case. A missing genotype
-        counts as the mean of its variant.
+        Treatment of missing values: refuse (the default) raises an error; median fills in the
+        median, or the most frequent value of a category; indicator does the same, and adds a 0/1
+        column that is selected together with the value; drop leaves out such rows. Rows without a
+        target are always left out. A missing genotype becomes the mean of its variant.
     id : str, optional
         Column of row names; it is no feature.
     drop : str or sequence of str
@@ -51,13 +51,13 @@ class Reading:
     text : str or sequence of str
         Columns of free text, of whose words columns are made.
     dates : str, optional
-        Use dates: year, month, day and weekday, or days since the first date.
+        Use of dates: parts (year, month, day and weekday), or elapsed (days since the first date).
     categories : str or sequence of str
         Columns of numbers that are labels.
     reference : str or sequence of str
-        Reference levels of categories, as NAME=LEVEL: coefficients of the other levels are against
-        it. Without one, a category of two values has its first, a covariate of several its first,
-        and another category of several none, so that all of its values can be selected.
+        Reference levels of categories, as NAME=LEVEL: coefficients of the other levels compare with
+        this level. By default it is the first level of a category of two, and of a covariate. Other
+        categories have none, so that all of their values can be selected.
     keep_codes : bool
         Numbers that often stand for a missing value, such as -9 and 999, are values. Otherwise they
         are refused until --na names them.
@@ -66,11 +66,12 @@ class Reading:
     names : file, optional
         Names of columns, one in each line (libsvm, .npy).
     layer : str, optional
-        Layer of AnnData to read in place of X, or raw. Columns of obs are named as those of tables
-        are.
+        Layer of AnnData to read in place of X, or raw. Options that name columns of a table also
+        take columns of obs.
     pseudobulk : str, optional
         Column of obs of AnnData, such as donor, or several by commas. All cells with the same value
-        become one row: raw counts are added, as log2(1 + counts per million); else the mean.
+        become one row: raw counts are added, and become log2(1 + counts per million); other values
+        are averaged.
     maf : float, optional
         Leave out variants whose rarer allele has a smaller frequency than this.
     geno : float, optional
@@ -111,41 +112,48 @@ class Reading:
     memory_limit: int | None = None
 
     def __post_init__(self) -> None:
+        """Convert names to tuples and paths, read a schema file, and check the choices."""
         settings = vars(self)
         for name in ("pheno", "covar", "names"):
             settings[name] = None if settings[name] is None else Path(settings[name])
         for name in ("drop", "covariates", "text", "categories", "reference"):
             # A single name becomes a tuple; as a sequence it would be split into characters.
-            is_one = isinstance(settings[name], str)
-            settings[name] = (settings[name],) if is_one else tuple(settings[name])
+            is_single = isinstance(settings[name], str)
+            settings[name] = (settings[name],) if is_single else tuple(settings[name])
         if isinstance(self.schema, str | Path):
             settings["schema"] = read_schema(self.schema)
-        ways = {"missing": ("refuse", "median", "indicator", "drop")}
-        for name, ways_known in (ways | {"dates": (None, "parts", "elapsed")}).items():
-            if settings[name] not in ways_known:
-                raise ValueError(f"{name} must be one of {ways_known}, got {settings[name]!r}")
+        choices = {"missing": ("refuse", "median", "indicator", "drop")}
+        for name, allowed in (choices | {"dates": (None, "parts", "elapsed")}).items():
+            if settings[name] not in allowed:
+                raise ValueError(f"{name} must be one of {allowed}, got {settings[name]!r}")
 
     def role(self, role: str) -> str | None:
-        """Return the column of a role, from the request or from the schema."""
+        """Return the column that has the ``role``, such as "weights", by the choices or the schema.
+
+        The result is None if no column has it; "none" in the choices overrides the schema.
+        """
         if role in self.roles:
             return None if self.roles[role] == "none" else self.roles[role]
         name = {"target": self.target, "id": self.id}.get(role)
         return name or next((plan.name for plan in self.schema if plan.use == role), None)
 
     def text_form(self) -> TextForm:
-        """Return the form of the text, with the column of row names as labels."""
+        """Return how text is written, with the column of row names as labels, not numbers."""
         id_column = self.role("id")
         labels = self.form.labels | ({id_column} if id_column else set())
         return replace(self.form, labels=labels)
 
     def named_roles(self) -> dict[str, str]:
-        """Return all roles that have a column."""
+        """Return the columns of all roles that have one, by role."""
         names = {role: self.role(role) for role in ROLES}
         return {role: name for role, name in names.items() if name is not None}
 
 
 def read_schema(path: str | Path) -> tuple[ColumnPlan, ...]:
-    """Return the plans in a schema.json, as written by ``atomlearn inspect``."""
+    """Return the plans in the file ``path``, a schema.json that ``atomlearn inspect`` wrote.
+
+    A plan says how a column of a data file is used and encoded.
+    """
     try:
         content = json.loads(Path(path).read_text(encoding="utf-8"))
     except ValueError as error:
@@ -162,7 +170,11 @@ def read_schema(path: str | Path) -> tuple[ColumnPlan, ...]:
 
 
 def schema_text(source: str, n_rows: int, plans: Sequence[ColumnPlan]) -> str:
-    """Return the text of a schema.json."""
+    """Return the text of a schema.json, which describes the columns of a file.
+
+    ``source`` is the file, ``n_rows`` its number of rows, and ``plans`` say how each of its columns
+    is encoded.
+    """
     content: dict[str, Any] = {"format": FORMAT, "version": 1, "source": source, "rows": n_rows}
     content["columns"] = [plan.portable() for plan in plans]
     return json.dumps(content, indent=1, ensure_ascii=False) + "\n"

@@ -99,6 +99,7 @@ FORMATS = (
 )
 
 
+#: Remedies for files of other genotype formats and of R, to be formatted with file names.
 _PLINK = (
     "convert it, with its dosages: plink2 --{kind} {{file}} {more} --make-pgen --out study, and "
     "give study.pgen"
@@ -118,6 +119,15 @@ _REMEDIES = {
 def format_of(path: str | PathLike[str]) -> Format:
     """Return the format of a file or folder, by its ending, else by its first line.
 
+    Parameters
+    ----------
+    path : path
+        The file or folder; a folder is a column store or a Zarr group.
+
+    Returns
+    -------
+    Format
+
     Raises
     ------
     FileNotFoundError, ValueError
@@ -133,6 +143,7 @@ def format_of(path: str | PathLike[str]) -> Format:
     'libsvm'
     """
     file = Path(path)
+    # Folders, and paths that are no file.
     if is_zarr(file):
         return CELLS
     if file.is_dir():
@@ -147,14 +158,15 @@ def format_of(path: str | PathLike[str]) -> Format:
         )
     if file.stat().st_size == 0:
         raise ValueError(f"{file} is empty")
+    # An ending decides; the first line is read only if the ending is not known.
     suffix = suffix_of(file)
-    for form in FORMATS:
-        if suffix in form.suffixes:
-            return form
+    for file_format in FORMATS:
+        if suffix in file_format.suffixes:
+            return file_format
     line = first_line(file)
-    for form in FORMATS:
-        if form.recognizes is not None and form.recognizes(suffix, line):
-            return form
+    for file_format in FORMATS:
+        if file_format.recognizes is not None and file_format.recognizes(suffix, line):
+            return file_format
     if suffix in _REMEDIES:
         remedy = _REMEDIES[suffix].format(file=file.name, stem=file.stem)
         raise ValueError(f"{suffix} files are not read; {remedy}")

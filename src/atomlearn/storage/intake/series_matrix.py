@@ -32,17 +32,19 @@ class SeriesMatrix(TextFile):
     """A series matrix as a table with a row for each sample.
 
     Its first columns describe the samples: "disease: lupus" among the characteristics is "lupus"
-    in the column "disease". The others are the probes.
+    in the column "disease". The other columns are the probes. The parameters are those of
+    ``TableFile``.
     """
 
     transposes = False
 
     def __init__(self, path: Path, form: TextForm, sheet: str | None = None) -> None:
+        """Open the file ``path``; ``form`` says how text is written, and ``sheet`` is unused."""
         self._about: dict[str, NDArray[Any]] = {}
         super().__init__(path, form, sheet)
 
     def _text_above(self) -> str:
-        """Return the text above the table, and record what it says of the samples."""
+        """Return the text above the table, and keep its descriptions of the samples."""
         lines = list[str]()
         with self._readable(), open_text(self.path, self.form.encoding, self._errors()) as stream:
             for line in stream:
@@ -53,13 +55,18 @@ class SeriesMatrix(TextFile):
             raise ValueError(
                 f"{self.path} has no line {_BEGIN}; it is cut off, or no series matrix"
             )
+        # Lines "!Sample_name<tab>cell<tab>cell ...", with a cell for each sample.
         described = [line for line in lines if line.startswith(_SAMPLE)]
         rows = [row for row in csv.reader(described, delimiter="\t") if len(row) > 1]
         self._about = _described_samples([[row[0][len(_SAMPLE) :], *row[1:]] for row in rows])
         return "".join(lines)
 
     def _blocks(self, begin: int, n_bytes: int) -> Iterator[tuple[int, str]]:
-        """Yield the lines of the table in blocks, each with the number of lines before it."""
+        """Yield blocks of lines of the table, each after the number of lines before it.
+
+        ``begin`` is the position of the table, ``n_bytes`` the size of a block. The line after the
+        table ends the blocks.
+        """
         for n_lines, content in super()._blocks(begin, n_bytes):
             table, end, _ = content.partition(_END)
             if table:
@@ -68,13 +75,14 @@ class SeriesMatrix(TextFile):
                 return
 
     def frame(self) -> Frame:
-        """Return a row for each sample: its description, then its values."""
+        """Return the table with a row for each sample: its description, then its values."""
         if next(self.pieces(), None) is None:
             raise ValueError(
                 f"{self.path} has no values between {_BEGIN} and {_END}; those of sequencing are "
                 "in supplementary files: read these by --transpose, with this file as --pheno"
             )
-        turned, samples = transposed(super().frame())
+        table, samples = transposed(super().frame())
+        # The accessions name the samples above the table, and the columns in it.
         order = self._about.get("geo_accession")
         if order is None or list(order) != samples:
             samples_text = listing(samples)
@@ -82,16 +90,18 @@ class SeriesMatrix(TextFile):
                 f"{self.path} describes other samples than those of its table ({samples_text}); "
                 "copy it afresh"
             )
-        names, _ = distinct_names([*self._about, *turned.header])
-        columns = [*self._about.values(), *turned.columns.values()]
+        names, _ = distinct_names([*self._about, *table.header])
+        columns = [*self._about.values(), *table.columns.values()]
         cells = dict(zip(names, columns, strict=True))
-        return Frame(self.path, cells, len(samples), turned.notes)
+        return Frame(self.path, cells, len(samples), table.notes)
 
 
 def _described_samples(rows: list[list[str]]) -> dict[str, NDArray[Any]]:
-    """Return columns of the samples from lines of a name and a cell for each sample.
+    """Return the columns that describe the samples, by name.
 
-    A characteristic may be in another line for each sample, so that it is found by its key.
+    Each of the ``rows`` is a name and a cell for each sample. A cell "key: value" of a line of
+    characteristics goes to the column "key", because a characteristic may be in different lines
+    for different samples.
     """
     n_samples = max((len(row) - 1 for row in rows), default=0)
     descriptions = dict[str, list[str]]()

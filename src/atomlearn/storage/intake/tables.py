@@ -31,11 +31,35 @@ from atomlearn.storage.intake.written import numbers_written
 
 
 def encoded_table(frame: Frame, reading: Reading, ids: Sequence[str] | None) -> DataTable:
-    """Encode a frame of cells as a table: X as numbers, the target, and the columns of roles."""
+    """Return a table of numbers for a frame of cells.
+
+    The steps are:
+
+    1. Plan how each column is encoded.
+    2. Find the names of the rows.
+    3. Join the files of covariates and of targets, if there are any.
+    4. Take out the target and the columns of roles, such as weights.
+    5. Leave out rows without a target and, if requested, rows with missing values.
+    6. Encode the other columns as X.
+
+    Parameters
+    ----------
+    frame : Frame
+        The cells of the file, by column.
+    reading : Reading
+        The choices of the user.
+    ids : sequence of str, optional
+        Names of the rows; None: a column of the frame has them, if any.
+
+    Returns
+    -------
+    DataTable
+    """
     reading = spread_out(frame, reading)
     require(frame, reading)
     notes = list(frame.notes)
     reading, plans = with_rows_of(frame, reading, plans_of(frame, reading))
+    # Names of the rows, by which other files are joined.
     id_column = reading.role("id")
     id_columns = [plan.name for plan in plans if plan.kind == "identifier"]
     if ids is None and (id_column or id_columns):
@@ -44,11 +68,12 @@ def encoded_table(frame: Frame, reading: Reading, ids: Sequence[str] | None) -> 
     if reading.covar is not None:
         other = frame_of_samples(reading.covar, samples, frame.path, notes, reading.form)
         added = covariates_in(other, reading, notes)
-        if twice := [name for name in added if name in frame.columns]:
-            raise ValueError(f"{reading.covar} and {frame.path} both have a column {twice[0]!r}")
-        frame = replace(frame, columns=frame.columns | {n: other.columns[n] for n in added})
+        if repeated := [name for name in added if name in frame.columns]:
+            raise ValueError(f"{reading.covar} and {frame.path} both have a column {repeated[0]!r}")
+        frame = replace(frame, columns=frame.columns | {key: other.columns[key] for key in added})
         plans += described(frame, added)
         reading = replace(reading, covariates=tuple({*reading.covariates, *added}))
+    # The target y and its name, and the vectors of other roles.
     roles = reading.named_roles()
     name = roles.pop("target", None)
     y = None
@@ -60,7 +85,8 @@ def encoded_table(frame: Frame, reading: Reading, ids: Sequence[str] | None) -> 
     extras = {role: _values(frame, column) for role, column in roles.items()}
     kept, remarks = known_rows(y, name, extras, frame.n_rows)
     frame = frame.rows(kept)
-    fixed = plans
+    fixed = plans  # without imputed values
+    # ``full`` marks the rows to keep: those without missing values if others are to be left out.
     plans, full = completed(frame, plans, reading.missing)
     if not full.all():
         remarks.append(f"{int((~full).sum())} rows with missing values left out (--missing drop)")
@@ -71,14 +97,12 @@ def encoded_table(frame: Frame, reading: Reading, ids: Sequence[str] | None) -> 
     refuse(frame, plans, reading)
     plans, compared = with_references(frame, plans, reading)
     encoded = encode_columns(frame, plans)
+    meanings = reading.form.meanings
     return DataTable(
         encoded.X,
         None if y is None else tidy_target(y[kept], f"column {name!r} of {frame.path}"),
         Schema(
-            len(encoded.names),
-            tuple(encoded.names),
-            columns=tuple(encoded.plans),
-            origin=reading.form.meanings,
+            len(encoded.names), tuple(encoded.names), columns=tuple(encoded.plans), origin=meanings
         ),
         name,
         str(frame.path),
@@ -93,7 +117,10 @@ def encoded_table(frame: Frame, reading: Reading, ids: Sequence[str] | None) -> 
 
 
 def _values(frame: Frame, name: str) -> NDArray[Any]:
-    """Return the cells of a target or another role; numbers with a unit as numbers."""
+    """Return the cells (n_rows,) of the column ``name`` of ``frame``, the target or another role.
+
+    Text such as "60 kg" becomes numbers if all cells of the column are such text.
+    """
     cells = frame.columns[name]
     written = numbers_written(cells.tolist()) if frame.is_text(name) else None
     return cells if written is None or written.strays else written.values

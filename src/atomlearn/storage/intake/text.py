@@ -26,13 +26,17 @@ from atomlearn.storage.intake.columns import INTAKE
 from atomlearn.storage.intake.frame import TableFile, distinct_names, names_of_lines
 from atomlearn.storage.intake.kinds import is_code, is_id_name
 
+#: Delimiters of endings that say it.
 _DELIMITERS = {".tsv": "\t", ".tab": "\t"}
-#: Lines above the names of the columns, by what the first line of the file begins with.
+#: Number of lines above the names of the columns, by the first four characters of the file.
 _ABOVE = {"#1.2": 2, "#1.3": 2}  # of a .gct: its version, and its numbers of rows and columns
 
 
 def _as_windows(error: Any) -> tuple[str, int]:
-    """Return bytes that are no UTF-8 as Windows text, the most frequent alternative."""
+    """Return the bytes of a decoding error as Windows text, and the position after them.
+
+    It is the handler of bytes that are no UTF-8: Windows-1252 is the most frequent alternative.
+    """
     return error.object[error.start : error.end].decode("cp1252"), error.end
 
 
@@ -40,23 +44,33 @@ codecs.register_error("windows-1252", _as_windows)
 
 
 def looks_delimited(suffix: str, line: str) -> bool:
-    """Return whether a text file with this first line is a table."""
+    """Return whether a text file with this ending and this first line is a table."""
     return suffix in (".txt", ".dat", ".data") and any(mark in line.strip() for mark in ",\t;| ")
 
 
 class TextFile(TableFile):
-    """A text file; its ``form`` has no detected field left empty."""
+    """A table in a text file with delimited cells.
+
+    Encoding, delimiter and header are detected from the first lines; the attribute ``form`` has the
+    detected encoding and delimiter. The parameters are those of ``TableFile``.
+    """
 
     def __init__(self, path: Path, form: TextForm, sheet: str | None = None) -> None:
+        """Open the file ``path``, and detect encoding, delimiter, header and columns of labels.
+
+        Fields of ``form`` that are not empty are not detected. A text has no ``sheet``.
+        """
         super().__init__(path, form, sheet)
-        self._asked = form.encoding
+        self._given_encoding = form.encoding
         encoding = form.encoding or self._encoding()
         self.form = replace(form, encoding=encoding)
+        # ``sample`` is the text from which the delimiter is detected.
         above = self._text_above()
         self._begin = len(above)
         _, sample = next(self._blocks(self._begin, LIMITS.head_bytes), (0, ""))
         delimiter = form.delimiter or _DELIMITERS.get(suffix_of(path)) or delimiter_in(sample)
         self.form = replace(self.form, delimiter=delimiter)
+        # The header and the first rows, after comments.
         position = 0 if above else _comments(sample, delimiter)
         rows = records(path, sample[position:], self.form)
         n_lines, first = self._header_of(rows)
@@ -69,7 +83,9 @@ class TextFile(TableFile):
             for _ in range(n_lines):  # the rows begin after the header
                 position = sample.find("\n", position) + 1 or len(sample)
             cells = [row for _, row in sample_rows]
-            self.text |= {index for index in range(len(self.header)) if self._names(index, cells)}
+            columns = range(len(self.header))
+            self.text |= {index for index in columns if self._has_labels(index, cells)}
+        # Columns with a comma in a number get a note, because the comma may mean either.
         self._begin += position
         commas = {
             index
@@ -97,13 +113,18 @@ class TextFile(TableFile):
         return above
 
     def _header_of(self, rows: Iterator[tuple[int, list[str]]]) -> tuple[int, list[str]]:
-        """Return the number of lines up to the last one with names, and the names."""
+        """Return the number of lines up to the last one with names of columns, and the names.
+
+        ``rows`` yields the number of each line, counted from the first one with names, and its
+        cells. With ``--header-row 2,3`` the names are joined from two lines.
+        """
         n_lines, first = next(rows, (0, []))
         if n_lines == 0:
             raise ValueError(f"{self.path} is empty; expected a header line with column names")
         lines = self.form.header_lines
         if len(lines) < 2:
             return n_lines, first
+        # The cells of each line up to the last one with names, by its number in the file.
         title_lines = {lines[0]: first}
         while n_lines <= lines[-1] - lines[0]:
             n_lines, row = next(rows, (n_lines + 1, []))
@@ -113,7 +134,8 @@ class TextFile(TableFile):
     def _refuse_title(self, rows: Sequence[tuple[int, Sequence[str]]], n_lines: int) -> None:
         """Refuse a first line that has fewer cells than most lines, such as a title.
 
-        ``n_lines`` is the number of lines above it.
+        ``rows`` are the next lines, as their numbers and cells; ``n_lines`` is the number of lines
+        above the first line.
         """
         widths = [len(row) for _, row in rows]
         usual = max(set(widths), key=widths.count, default=0)
@@ -126,21 +148,24 @@ class TextFile(TableFile):
 
     @contextlib.contextmanager
     def _readable(self) -> Iterator[None]:
-        """Raise ValueError with a remedy if the bytes of the file are no text in its encoding."""
+        """Raise ValueError with a remedy if the body of this ``with`` finds bytes that are no text.
+
+        It depends on the encoding of the file whether bytes are text.
+        """
         try:
             yield
         except (UnicodeError, LookupError) as error:
             raise ValueError(
-                f"{self.path} is not {self._asked or 'UTF-8 or Windows-1252'} text ({error}); give "
-                "--encoding, such as latin-1, utf-16 or cp1250, or a file of text"
+                f"{self.path} is not {self._given_encoding or 'UTF-8 or Windows-1252'} text "
+                f"({error}); give --encoding, such as latin-1, utf-16 or cp1250, or a file of text"
             ) from error
 
     def _errors(self) -> str:
-        """Return the handler of bytes that are no text."""
+        """Return the name of Python's error handler for bytes that are no text."""
         return "windows-1252" if self.form.encoding == UTF8 else "strict"
 
     def _encoding(self) -> str:
-        """Return the text encoding of the file."""
+        """Return the detected text encoding of the file; note if it is Windows-1252."""
         encoding = encoding_of(self.path)
         if encoding != UTF8:
             return encoding
@@ -155,20 +180,28 @@ class TextFile(TableFile):
             )
         return UTF8
 
-    def _names(self, column: int, rows: Sequence[Sequence[str]]) -> bool:
-        """Return whether a column holds names, which are no numbers though they may look so."""
+    def _has_labels(self, column: int, rows: Sequence[Sequence[str]]) -> bool:
+        """Return whether the cells of a column are labels, which may look like numbers (0007).
+
+        ``column`` is its number, and ``rows`` are the first rows of cells.
+        """
         name = self.header[column]
         cells = (row[column].strip() for row in rows if column < len(row))
         return name in self.form.labels or (is_id_name(name) and any(map(is_code, cells)))
 
     def _blocks(self, begin: int, n_bytes: int) -> Iterator[tuple[int, str]]:
-        """Yield the number of lines before a block, and the block: whole lines, quotes complete."""
+        """Yield blocks of whole lines, each after the number of lines before it.
+
+        ``begin`` is the number of characters to skip, ``n_bytes`` the size of a block. A block does
+        not end within quotes, because a quoted cell may have line ends.
+        """
         path = self.path
         with self._readable(), open_text(path, self.form.encoding, self._errors()) as stream:
             n_lines = stream.read(begin).count("\n")
             while content := whole_lines(stream, n_bytes, path):
                 parts = [content]
                 size = len(content)
+                # An odd number of quotes means that the last one is open.
                 quotes = content.count('"')
                 while quotes % 2 and (lines := whole_lines(stream, n_bytes, path, size)):
                     parts.append(lines)
@@ -181,6 +214,7 @@ class TextFile(TableFile):
     def pieces(self) -> Iterator[Columns]:
         """Yield the columns of consecutive groups of rows."""
         for n_lines, content in self._blocks(self._begin, LIMITS.piece_bytes):
+            # Polars is faster, but for short text importing it takes longer than it saves.
             columns = None
             if len(content) >= LIMITS.fast_bytes or "polars" in sys.modules:
                 columns = by_polars(content, self.form, self._width, self.text)
@@ -189,7 +223,7 @@ class TextFile(TableFile):
             yield columns[: len(self.header)]
 
     def line(self, row: int) -> str:
-        """Return the place of a row in the file, for messages."""
+        """Return the place of a row (counted from 0) in the file, for messages."""
         for n_lines, content in self._blocks(self._begin, LIMITS.piece_bytes):
             for line, _ in records(self.path, content, self.form):
                 if row == 0:
@@ -199,7 +233,10 @@ class TextFile(TableFile):
 
 
 def _comments(sample: str, delimiter: str) -> int:
-    """Return the number of characters of comments and blank lines at the beginning."""
+    """Return the number of characters of comments and blank lines at the start of ``sample``.
+
+    A line that begins with # is no comment if it contains the delimiter: it may be the header.
+    """
     start = 0
     while start < len(sample):
         end = sample.find("\n", start) + 1 or len(sample)
@@ -211,7 +248,11 @@ def _comments(sample: str, delimiter: str) -> int:
 
 
 def delimiter_in(sample: str) -> str:
-    """Return the delimiter that splits the first lines most consistently into most cells."""
+    """Return the delimiter that splits the first lines of ``sample`` most consistently.
+
+    For each candidate, the usual number of cells of a line is found. The best candidate has the
+    largest share of lines with this number; of several, the one with most cells.
+    """
     lines = [line for line in sample.split("\n", INTAKE.sniffed)[: INTAKE.sniffed] if line.strip()]
     best = ","
     best_rank = (0.0, 0)
@@ -222,38 +263,51 @@ def delimiter_in(sample: str) -> str:
         if not counts or max(counts) < 2:
             continue
         usual = max(set(counts), key=counts.count)
-        agree = counts.count(usual) / len(counts)
-        if usual > 1 and (round(agree, 2), usual) > best_rank:
+        share = counts.count(usual) / len(counts)
+        if usual > 1 and (round(share, 2), usual) > best_rank:
             best = mark
-            best_rank = (round(agree, 2), usual)
+            best_rank = (round(share, 2), usual)
     return best
 
 
 def header_in(
     first: Sequence[str], second: Sequence[str] | None, form: TextForm, path: Path
 ) -> tuple[list[str], int, list[str]]:
-    """Return the names of the columns, the number of cells of a row, and notes."""
+    """Return the names of the columns, the number of cells of a row, and notes.
+
+    Parameters
+    ----------
+    first : sequence of str
+        Cells of the first line.
+    second : sequence of str, optional
+        Cells of the second line, if there is one.
+    form : TextForm
+        How the text is written; without a header, columns are called x0, x1, ...
+    path : Path
+        The file, for messages.
+    """
     cells = list(first)
     width = len(first)
     if not form.header:
         return [f"x{j}" for j in range(width)], width, []
+    # A first line of numbers has no names, unless it counts the columns: 0, 1, 2, ...
     titles = [cell.strip() for cell in cells if cell.strip()]
     is_counted = [cell.strip() for cell in cells] == [str(j) for j in range(width)]
     # Python reads "nan" and "inf" as numbers, but here they may be names.
-    digits = all(form.number(cell) is not None and any(map(str.isdigit, cell)) for cell in titles)
-    if titles and digits and not is_counted:
+    numbers = [form.number(cell) is not None and any(map(str.isdigit, cell)) for cell in titles]
+    if titles and all(numbers) and not is_counted:
         seen = ", ".join(cell[:20] for cell in cells[:3])
         raise ValueError(
             f"the first line of {path} holds only numbers ({seen}, ...), where "
             "column names are expected; add them, or give --no-header (columns are x0, x1, ...)"
         )
+    # A row with one cell more than the header: R writes no name for the column of row names. If its
+    # last cell is blank, rows end with the delimiter. A row with one cell less: the header ends
+    # with the delimiter.
     if second is not None and len(second) == width + 1:
         width += 1
         if second[-1].strip():
-            # R writes no name for the column of row names. Otherwise, every line ends with the
-            # delimiter.
             cells = ["", *cells]
-        # Otherwise every line ends with the delimiter.
     elif second is not None and len(second) == width - 1 and not cells[-1].strip():
         cells.pop()
         width -= 1

@@ -30,7 +30,8 @@ _MOST_ROWS = 2**20
 class TypedFile(TableFile):
     """Base class of files with typed columns (Parquet, Arrow, Excel).
 
-    A text column becomes numeric if all of its cells can be parsed as numbers.
+    A text column becomes numeric if all of its cells can be parsed as numbers. The parameters are
+    those of ``TableFile``.
 
     Attributes
     ----------
@@ -53,6 +54,10 @@ class TypedFile(TableFile):
     has_lines = False
 
     def __init__(self, path: Path, form: TextForm, sheet: str | None = None) -> None:
+        """Import the library of the format, and open the file ``path``.
+
+        ``form`` says which texts mean missing values, and ``sheet`` names the sheet of a workbook.
+        """
         # Text with a decimal comma remains text.
         super().__init__(path, replace(form, decimal="."), sheet)
         if form.header_row and not self.has_lines:
@@ -68,7 +73,7 @@ class TypedFile(TableFile):
 
     @abstractmethod
     def _opened(self) -> list[str]:
-        """Return the names of the columns."""
+        """Open the file and return the names of the columns; called once, by the constructor."""
 
     @abstractmethod
     def _tables(self, rows: int) -> Iterator[Sequence[Any]]:
@@ -90,7 +95,10 @@ class TypedFile(TableFile):
             yield cells
 
     def _cells(self, index: int, column: Any) -> NDArray[Any]:
-        """Return a column as numbers or as text; labels remain text."""
+        """Return a column of a piece as numbers or as text; labels remain text.
+
+        ``index`` is its number; ``column`` is a column of Arrow or a list of cells.
+        """
         name = self.header[index]
         values = column if isinstance(column, list) else _arrow_values(column, name)
         if isinstance(values, np.ndarray):
@@ -99,12 +107,12 @@ class TypedFile(TableFile):
 
 
 def _arrow_names(schema: Any) -> list[str]:
-    """Return names of columns; the index that pandas stores is called "index"."""
+    """Return the names of the columns of an Arrow schema; the index of pandas is called "index"."""
     return ["index" if name.startswith("__index_level_") else name for name in schema.names]
 
 
 class ParquetFile(TypedFile):
-    """The rows of a Parquet file."""
+    """The table in a Parquet file."""
 
     kind = "Parquet file"
     module = "pyarrow.parquet"
@@ -123,21 +131,21 @@ class ParquetFile(TypedFile):
         return _arrow_names(schema)
 
     def _tables(self, rows: int) -> Iterator[Sequence[Any]]:
-        """Yield the columns of consecutive groups of rows."""
+        """Yield the columns of consecutive groups of at most ``rows`` rows."""
         # A thread that cannot be started because of the memory limit would end the process.
         for batch in self._file.iter_batches(batch_size=rows, use_threads=False):
             yield batch.columns
 
 
 class ArrowFile(TypedFile):
-    """The rows of an Arrow or Feather file (IPC, as a file or as a stream)."""
+    """The table in an Arrow or Feather file (IPC, as a file or as a stream)."""
 
     kind = "Arrow file"
     module = "pyarrow.ipc"
     extra = "pyarrow"
 
     def _source(self) -> tuple[Any, Iterator[Any]]:
-        """Return the schema and the batches."""
+        """Return the schema of the file, and an iterator over its batches of rows."""
         from pyarrow import ArrowInvalid, memory_map
 
         mapped = memory_map(str(self.path))
@@ -155,14 +163,18 @@ class ArrowFile(TypedFile):
             return _arrow_names(self._source()[0])
 
     def _tables(self, rows: int) -> Iterator[Sequence[Any]]:
-        """Yield the columns of consecutive groups of rows."""
+        """Yield the columns of consecutive groups of at most ``rows`` rows."""
         for batch in self._source()[1]:
             for start in range(0, batch.num_rows, rows):
                 yield batch.slice(start, rows).columns
 
 
 class ExcelFile(TypedFile):
-    """The rows of a sheet of a workbook (default: the first sheet)."""
+    """The table in a sheet of a workbook (default: the first sheet).
+
+    Cells are read at once. The header is the first row that is not empty, or the row that the user
+    names.
+    """
 
     kind = "Excel file"
     module = "openpyxl"
@@ -170,7 +182,7 @@ class ExcelFile(TypedFile):
     has_lines = True
 
     def _opened(self) -> list[str]:
-        """Open the file, and return the names of the columns."""
+        """Read all cells of the sheet, and return the names of the columns."""
         with self._understood():
             book = self._reader.load_workbook(self.path, read_only=True, data_only=True)
         sheets = book.sheetnames
@@ -185,6 +197,7 @@ class ExcelFile(TypedFile):
             )
         with contextlib.closing(book), self._understood():
             rows = self._rows(book[self.sheet or sheets[0]])
+        # Rows of names, and the numbers of the rows of data below them.
         lines = self.form.header_lines or [min(rows, default=1)]
         self._numbers = [number for number in rows if number > lines[-1]]
         if not self._numbers:
@@ -192,15 +205,20 @@ class ExcelFile(TypedFile):
                 f"a sheet of {self.path} holds no table (header and rows); give --sheet"
             )
         names = names_of_lines([[_text(cell) for cell in rows.get(line, [])] for line in lines])
+        # All rows are extended to the width of the longest.
         width = max(len(names), *(len(rows[number]) for number in self._numbers))
         cells = [rows[line] + [None] * (width - len(rows[line])) for line in self._numbers]
         self._columns = [list(column) for column in zip(*cells, strict=True)]
         if not self.form.header_row:
-            self._say_title(lines[0], rows, width)
+            self._note_title(lines[0], rows, width)
         return names + [""] * (width - len(names))
 
-    def _say_title(self, first: int, rows: Mapping[int, list[Any]], width: int) -> None:
-        """Add a note if the first row names few columns, and a later one names all of them."""
+    def _note_title(self, first: int, rows: Mapping[int, list[Any]], width: int) -> None:
+        """Add a note if the first row may be a title, not the names of the columns.
+
+        It may be if it has cells for at most half of the ``width`` columns and a later row has text
+        in all of them. ``first`` is its number, and ``rows`` has the cells by number of row.
+        """
         n_titles = sum(cell is not None for cell in rows[first])
         header_rows = [
             number
@@ -214,20 +232,25 @@ class ExcelFile(TypedFile):
             )
 
     def line(self, row: int) -> str:
-        """Return the place of a row in the sheet, for messages."""
+        """Return the place of a row (counted from 0) in the sheet, for messages."""
         return f"row {self._numbers[row]} of the sheet"
 
     def _tables(self, rows: int) -> Iterator[Sequence[Any]]:
-        """Yield the columns of consecutive groups of rows."""
+        """Yield the columns of all rows as one group; the number ``rows`` is ignored."""
         yield self._columns
 
     def _rows(self, sheet: Any) -> dict[int, list[Any]]:
-        """Return the rows that are not empty, each up to its last cell, by number from 1."""
+        """Return the rows of ``sheet`` that are not empty, each up to its last cell, by number.
+
+        Rows are numbered from 1, as Excel does.
+        """
         rows = dict[int, list[Any]]()
         for number, cells in enumerate(sheet.iter_rows(values_only=True), 1):
             if number > _MOST_ROWS:
                 raise ValueError(f"its sheet has more than the {_MOST_ROWS:,} rows that Excel has")
-            width = next((n for n in range(len(cells), 0, -1) if cells[n - 1] is not None), 0)
+            # The number of cells up to the last one that is not empty.
+            lengths = range(len(cells), 0, -1)
+            width = next((length for length in lengths if cells[length - 1] is not None), 0)
             if width:
                 rows[number] = list(cells[:width])
         return rows
@@ -236,7 +259,8 @@ class ExcelFile(TypedFile):
 def frame_of(table: Any, path: Path = Path("the table"), *, as_days: bool = False) -> Frame:
     """Return the frame of a data frame (pandas, polars, Arrow) or of a mapping of columns.
 
-    Columns of dates become ISO text, or days since 1970 if ``as_days``.
+    ``path`` names the table in messages. Columns of dates become ISO text, or days since 1970 if
+    ``as_days``.
     """
     if isinstance(table, Mapping):
         n_rows = len(table)
@@ -250,7 +274,10 @@ def frame_of(table: Any, path: Path = Path("the table"), *, as_days: bool = Fals
 
 
 def _cells_of_series(column: Any, as_days: bool) -> NDArray[Any]:
-    """Return a narwhals column as numbers or as text; the labels of a category remain text."""
+    """Return a column of a data frame, wrapped by narwhals, as numbers or as text.
+
+    The labels of a category remain text. Dates become days since 1970 if ``as_days``, else text.
+    """
     import narwhals.stable.v2 as nw
 
     kind = column.dtype
@@ -260,6 +287,7 @@ def _cells_of_series(column: Any, as_days: bool) -> NDArray[Any]:
         )
     if kind in (nw.Categorical, nw.Enum):
         return _objects(column.cast(nw.String).to_list(), column.name, is_label=True)
+    # Numbers are converted by the library of the data frame, because NumPy lacks types with gaps.
     if kind.is_numeric() or kind == nw.Boolean:
         column = column.cast(nw.Float64)
     if as_days and kind in (nw.Date, nw.Datetime):
@@ -269,7 +297,11 @@ def _cells_of_series(column: Any, as_days: bool) -> NDArray[Any]:
 
 
 def _cells_of(values: NDArray[Any], name: str) -> NDArray[Any]:
-    """Return an array as floats, dates as ISO text, durations in days, or other cells as text."""
+    """Return the array ``values`` as floats or as text.
+
+    Dates become ISO text, durations become days, and other objects become numbers if all can.
+    ``name`` is the column.
+    """
     if values.dtype.kind in "biuf":
         return values.astype(np.float64)
     if values.dtype.kind == "m":
@@ -286,14 +318,17 @@ def _is_word(cell: Any) -> bool:
 
 
 def _is_number(kind: Any) -> bool:
-    """Return whether an Arrow type is numeric, and not a date or time."""
+    """Return whether ``kind``, a type of Arrow, is numeric, and not a date or time."""
     from pyarrow import types
 
     return bool(types.is_primitive(kind) and not types.is_temporal(kind))
 
 
 def _arrow_values(column: Any, name: str) -> NDArray[Any] | list[Any]:
-    """Return an Arrow column as floats, or as a list of its cells if it is not numeric."""
+    """Return an Arrow column as floats, or as a list of its cells if it is not numeric.
+
+    ``name`` is its name, for messages. Columns of lists or records are refused.
+    """
     from pyarrow import types
 
     kind = column.type
@@ -313,9 +348,10 @@ def _arrow_values(column: Any, name: str) -> NDArray[Any] | list[Any]:
 
 
 def _objects(cells: list[Any], name: str, is_label: bool = False) -> NDArray[Any]:
-    """Convert Python objects to an array of floats if all are numbers, else of strings.
+    """Return ``cells`` (Python objects) as an array of floats if all are numbers, else of strings.
 
-    Dates become YYYY-MM-DD. Labels (``is_label``) and identifiers such as 0007 remain strings.
+    Dates become YYYY-MM-DD. Labels (``is_label``) remain strings, and so do codes such as 0007 if
+    the ``name`` of the column says that it has identifiers.
     """
     # Equal text shares one object.
     plain = {cell: _text(cell) for cell in {cell for cell in cells if type(cell) is str}}
@@ -328,6 +364,7 @@ def _objects(cells: list[Any], name: str, is_label: bool = False) -> NDArray[Any
 
 def _text(cell: Any) -> str:
     """Return a cell as a string: "" if missing, ISO format for dates, 0 or 1 for booleans."""
+    # Missing values are None, those of pandas, and NaN, which differs from itself.
     if cell is None or type(cell).__name__ in ("NAType", "NaTType") or cell != cell:
         return ""
     if isinstance(cell, datetime.datetime):

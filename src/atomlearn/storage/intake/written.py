@@ -15,6 +15,7 @@ CLOCK = "h:mm"
 _CURRENCY = r"(?:(?:US|CA|AU|HK|NZ|R)?\$|[€£¥₹₩₽]|USD|EUR|GBP|CHF|JPY)"
 # A unit of one letter without a space before it may be the end of a code, such as 12A.
 _UNIT = r"(?:(?<=\s)[A-Za-z]|[gmshdlLyKCV%‰°µμ](?![\w])|[A-Za-zµμ°%‰Ω][\w°µμ%/·²³^*.]{1,15})"
+#: A number with the parts that people add to it, each as a named group.
 _NUMBER = re.compile(
     rf"(?P<open>\()?\s*(?P<minus>[-+−])?\s*(?P<before>{_CURRENCY})?\s*(?P<sign>[-+−])?"
     r"(?P<digits>[\d.][\d.,'’ \u00a0\u202f]*?|-)(?P<power>[eE][+-]?\d+)?"
@@ -23,6 +24,7 @@ _NUMBER = re.compile(
 _TIME = re.compile(
     r"(?P<h>\d{1,3}):(?P<m>[0-5]\d)(:(?P<s>[0-5]\d(\.\d+)?))?\s*(?P<half>[AaPp])?(?(half)\.?[Mm]\.?)"
 )
+#: Digits in groups of three, by the separator of the groups.
 _GROUPED = {
     ",": re.compile(r"\d{1,3}(,\d{3})+(\.\d*)?"),
     ".": re.compile(r"\d{1,3}(\.\d{3})+(,\d*)?"),
@@ -31,6 +33,7 @@ _GROUPED = {
 _PLAIN = re.compile(r"(\d+([.,]\d*)?|[.,]\d+)")
 #: A comma that is not a thousands separator.
 _COMMA_IS_DECIMAL = re.compile(r"(^0|\.\d{3}|\d{4}),\d|,(\d{1,2}|\d{4,})$|^,")
+#: Factors of amounts of money such as $5M.
 _SIZES = {"": 1.0, "k": 1e3, "m": 1e6, "b": 1e9}
 _LIMIT = re.compile(r"\s*[<>≤≥]=?\s*(?=[-+.\d])")
 
@@ -54,11 +57,11 @@ class Written(NamedTuple):
 
 
 def numbers_written(cells: Sequence[str]) -> Written | None:
-    """Read cells as numbers with one unit; None if no cell has a unit, or if there are several.
+    """Return cells as numbers with one unit; None if no cell has a unit, or if there are several.
 
     Currencies, percent, units, parentheses around negative amounts, separators of thousands and
-    times of day (in hours) are understood. Cells without a unit may occur among those with one,
-    but not among percentages or times.
+    times of day (in hours) are understood. Some cells may lack the unit, unless it is percent or a
+    time of day.
 
     Examples
     --------
@@ -77,16 +80,18 @@ def numbers_written(cells: Sequence[str]) -> Written | None:
         for cell, match in matches.items()
         if match is not None and (match.groupdict().get("digits") != "-" or match["before"])
     }
+    # One cell such as 1,5 shows that the comma is the decimal mark in all of them.
     digits = [parts["digits"] for parts in fields.values() if "digits" in parts]
     by_comma = any(_COMMA_IS_DECIMAL.search(text.strip()) for text in digits)
     values = {cell: _value(parts, by_comma) for cell, parts in fields.items()}
     values = {cell: value for cell, value in values.items() if value is not None}
     units = {_unit(fields[cell]) for cell in values}
     unit_names = units - {""}
-    marked = any(fields[cell].get("open") for cell in values)
+    # Plain numbers are read elsewhere: there must be a unit, or parentheses.
+    has_parentheses = any(fields[cell].get("open") for cell in values)
     if (
         len(unit_names) > 1
-        or not (unit_names or marked)
+        or not (unit_names or has_parentheses)
         or (unit_names & {"%", "‰", CLOCK} and "" in units)
     ):
         return None
@@ -96,18 +101,23 @@ def numbers_written(cells: Sequence[str]) -> Written | None:
 
 
 def _unit(parts: dict[str, Any]) -> str:
-    """Return the unit of a matched number."""
+    """Return the unit of a number, "" without one; ``parts`` are the groups of its match."""
     if "h" in parts:
         return CLOCK
     return parts["before"] or parts["after"] or ""
 
 
 def _value(parts: dict[str, Any], by_comma: bool) -> float | None:
-    """Return the value of a matched number; None if its digits are grouped in no known way."""
+    """Return the value of a matched number; None if it is written in no known way.
+
+    ``parts`` are the groups of the match of ``_NUMBER`` or ``_TIME``; ``by_comma`` says that the
+    decimal mark is the comma.
+    """
     if "h" in parts:
         return hours(parts)
     if bool(parts["open"]) != bool(parts["close"]):
         return None
+    # A letter for thousands or millions is understood only in amounts of money.
     is_money = re.fullmatch(_CURRENCY, _unit(parts)) is not None
     size = (parts["size"] or "").lower()
     if size and not is_money:
@@ -115,13 +125,17 @@ def _value(parts: dict[str, Any], by_comma: bool) -> float | None:
     value = 0.0 if parts["digits"] == "-" else _digits(parts["digits"], by_comma)
     if value is None:
         return None
-    negative = "-" if parts["open"] else (parts["minus"] or "") + (parts["sign"] or "")
+    # Parentheses mean a negative amount; a minus may come before or after the currency.
+    sign = "-" if parts["open"] else (parts["minus"] or "") + (parts["sign"] or "")
     value *= _SIZES[size] * float(f"1{parts['power'] or ''}")
-    return -value if negative in ("-", "−") else value
+    return -value if sign in ("-", "−") else value
 
 
 def _digits(text: str, by_comma: bool) -> float | None:
-    """Return digits with separators of thousands as a number; None if they are misplaced."""
+    """Return the digits in ``text`` as a number; None if separators of thousands are misplaced.
+
+    ``by_comma`` says that the comma is the decimal mark, and the period separates thousands.
+    """
     plain = re.sub(r"['’\u00a0\u202f]", " ", text).strip()
     grouped = _GROUPED["." if by_comma else ","].fullmatch(plain) or _GROUPED[" "].fullmatch(plain)
     if grouped is None and (_PLAIN.fullmatch(plain) is None or ("," in plain and not by_comma)):
@@ -132,7 +146,11 @@ def _digits(text: str, by_comma: bool) -> float | None:
 
 
 def hours(parts: dict[str, Any]) -> float:
-    """Return a matched time of day as hours."""
+    """Return a matched time of day as hours.
+
+    ``parts`` has its hour ``h``, minute ``m``, second ``s`` (or None) and ``half``, which is a or p
+    of a.m. and p.m. (or None).
+    """
     hour = int(parts["h"])
     if parts["half"]:
         hour = hour % 12 + (12 if parts["half"] in "pP" else 0)
@@ -177,10 +195,11 @@ _EPOCH = datetime(1970, 1, 1)
 
 
 def order_of(cells: Sequence[str]) -> tuple[str, bool]:
-    """Detect the order of dates: which of "year", "day" and "month" is first, and if it is a guess.
+    """Return which of "year", "day" and "month" is first in dates, and whether that is a guess.
 
-    If every date is valid in both orders, periods (3.4.2024) mean that the day is first, and other
-    separators (3/4/2024) that the month is first, which is then reported as ambiguous.
+    ``cells`` are the dates of a column, "" if missing. A number above 12 decides between day and
+    month. Without one, periods (3.4.2024) mean that the day is first. Other separators (3/4/2024)
+    mean that the month is first, which is a guess.
 
     Examples
     --------
@@ -193,11 +212,12 @@ def order_of(cells: Sequence[str]) -> tuple[str, bool]:
     ]
     if not matches:
         return "year", False
+    # The groups a and b are the first and the second number.
     for part, order in (("a", "day"), ("b", "month")):
         if any(int(match[part]) > 12 for match in matches):
             return order, False
-    doubt = any(match["a"] != match["b"] for match in matches)
-    return ("day", False) if "." in matches[0].string else ("month", doubt)
+    is_guess = any(match["a"] != match["b"] for match in matches)
+    return ("day", False) if "." in matches[0].string else ("month", is_guess)
 
 
 def days_of(cells: Sequence[str], order: str = "") -> NDArray[np.float64] | None:
@@ -238,7 +258,11 @@ def days_of(cells: Sequence[str], order: str = "") -> NDArray[np.float64] | None
 
 
 def _day(match: re.Match[str] | None, day_first: bool) -> float:
-    """Return the days since 1970-01-01 of a matched date; raise ValueError if it is none."""
+    """Return the days since 1970-01-01 of a matched date; raise ValueError if it is none.
+
+    ``match`` is the match of one of ``_FORMS``, or None. ``day_first`` decides the order of two
+    numbers before the year.
+    """
     if match is None:
         raise ValueError("a cell is no date")
     parts = match.groupdict()
@@ -246,6 +270,7 @@ def _day(match: re.Match[str] | None, day_first: bool) -> float:
     if len(parts["y"]) == 2:
         year += 1900 if year >= _PIVOT else 2000
     if "a" in parts:
+        # Two numbers, in the order day and month or reversed.
         day, month = (int(parts["a"]), int(parts["b"]))[:: 1 if day_first else -1]
     else:
         name = parts.get("name")
@@ -256,7 +281,10 @@ def _day(match: re.Match[str] | None, day_first: bool) -> float:
 
 
 def date_parts(days: NDArray[np.float64]) -> list[NDArray[np.float64]]:
-    """Return year, month, day of the month, and weekday (Monday 0) of days since 1970."""
+    """Return year, month, day of the month, and weekday (Monday 0) of days since 1970.
+
+    Each is an array like ``days``, with NaN for days that are not finite.
+    """
     dates = np.floor(np.where(np.isfinite(days), days, 0)).astype("datetime64[D]")
     years = dates.astype("datetime64[Y]")
     months = dates.astype("datetime64[M]")

@@ -27,22 +27,26 @@ from atomlearn.core import (
 )
 from atomlearn.storage.spread.rows import HeldRows, Sums, summed
 
-#: A collection divided into chunks: an array (n_row_chunks, n_column_chunks) of Dask Delayed
-#: objects; the row range of each row of chunks; the column range of each column of chunks; the
-#: type, float32 or float64; the names of columns, or None.
+#: A collection divided into chunks, as five parts: an array (n_row_chunks, n_column_chunks) of Dask
+#: Delayed objects, the rows of each row of chunks, the columns of each column of chunks, the type
+#: (float32 or float64), and the names of the columns or None.
 Grid = tuple[NDArray[Any], list[slice], list[slice], np.dtype[Any], list[str] | None]
 
 
 def names_of_dask(X: Any) -> list[str] | None:
-    """Return the column names of a Dask table; None for arrays, or if a name is not a string."""
+    """Return the names of the columns of X, a Dask table; None for arrays.
+
+    The result is also None if a name is not a string.
+    """
     names = list(getattr(X, "columns", ()))
     return names if names and all(isinstance(name, str) for name in names) else None
 
 
 def grid_of(X: Any) -> Grid:
-    """Return the chunks of a two-dimensional dask.array or of a dask.dataframe, as a ``Grid``.
+    """Return the chunks of X, a two-dimensional dask.array or a dask.dataframe, as a ``Grid``.
 
-    Chunk sizes that Dask does not know are computed, which computes the data once.
+    Each chunk is a task (a Dask Delayed). Chunk sizes that Dask does not know are computed, which
+    computes the data once.
     """
     if hasattr(type(X), "to_dask_array"):
         return _grid_of_frame(X)
@@ -52,6 +56,7 @@ def grid_of(X: Any) -> Grid:
             "example dask.array.from_delayed(X, shape, dtype)"
         )
     check_shape(X.shape, X)
+    # Dask marks unknown sizes by NaN; the array of the caller is not changed.
     if any(np.isnan(size) for sizes in X.chunks for size in sizes):
         X = X.copy()
         X.compute_chunk_sizes()
@@ -65,7 +70,10 @@ def grid_of(X: Any) -> Grid:
 
 
 def _grid_of_frame(X: Any) -> Grid:
-    """Return the partitions of a dask.dataframe as a ``Grid`` with one column of chunks."""
+    """Return the partitions of a dask.dataframe X as a ``Grid`` with one column of chunks.
+
+    The numbers of their rows are computed, which computes the data once.
+    """
     if not hasattr(X, "columns"):
         raise ValueError("X is a Dask series; pass a table, for example X.to_frame()")
     import dask
@@ -84,26 +92,35 @@ def _without_empty(
 ) -> Grid:
     """Return the ``Grid`` of the chunks that have any rows and columns.
 
-    ``rows`` and ``columns`` are the numbers of rows and columns of the chunks along each axis.
+    ``chunks`` is the array (n_row_chunks, n_column_chunks) of tasks. ``rows`` and ``columns`` are
+    the numbers of rows and columns of the chunks along each axis. ``dtype`` and ``names`` are the
+    type of X and the names of its columns.
     """
     sizes = [np.array([int(size) for size in axis], dtype=np.int64) for axis in (rows, columns)]
     check_shape(tuple(int(axis.sum()) for axis in sizes), chunks)
     kept = chunks[np.ix_(*(np.flatnonzero(axis) for axis in sizes))]
-    ends = [pairwise(accumulate(axis[axis > 0].tolist(), initial=0)) for axis in sizes]
-    rows, columns = ([slice(*pair) for pair in axis] for axis in ends)
+    # The ranges (start, stop) of the chunks along each axis, as slices.
+    ranges = [pairwise(accumulate(axis[axis > 0].tolist(), initial=0)) for axis in sizes]
+    rows, columns = ([slice(*pair) for pair in axis] for axis in ranges)
     return kept, rows, columns, dtype, names
 
 
 class Chunk:
     """A submatrix of X on a worker, dense or SciPy CSC/CSR, together with its design.
 
-    Dask uses ``__sizeof__`` to distribute work. Arrays received over the network may be unaligned
-    in memory, and are then copied, because the compiled kernels need aligned arrays.
+    The design computes products with the submatrix. Arrays received over the network may be
+    unaligned in memory, and are then copied, because the compiled kernels need aligned arrays.
+
+    Parameters
+    ----------
+    held : array or sparse array
+        The entries.
     """
 
     __slots__ = ("design", "held")
 
     def __init__(self, held: Any) -> None:
+        """Take the entries ``held``, dense or sparse, and make their design."""
         self.held = held
         self.design: DenseDesign | SparseDesign
         if is_sparse(held):
@@ -114,9 +131,11 @@ class Chunk:
             self.design = DenseDesign(self.held)
 
     def __reduce__(self) -> tuple[type[Chunk], tuple[Any]]:
+        """Return how to make the chunk again: a pickle has the entries only."""
         return Chunk, (self.held,)
 
     def __sizeof__(self) -> int:
+        """Return the number of bytes, by which Dask distributes work."""
         if isinstance(self.held, np.ndarray):
             return self.held.nbytes
         return sum(part.nbytes for part in (self.held.data, self.held.indices, self.held.indptr))
@@ -143,13 +162,13 @@ def held_chunk(
     row, column : int
         First row and column of the chunk in X, for error messages.
     """
-    given = held_design(piece, check_finite=False)
-    if given.shape != shape:
+    design = held_design(piece, check_finite=False)
+    if design.shape != shape:
         raise ValueError(
             f"the chunk of X at row {row}, column {column} is a {type(piece).__name__} of shape "
-            f"{given.shape}; Dask announced {shape}: rebuild X with the right chunks"
+            f"{design.shape}; Dask announced {shape}: rebuild X with the right chunks"
         )
-    array: Any = given.stored()
+    array: Any = design.stored()
     chunk = Chunk(array.astype(dtype, copy=False))
     refuse_not_finite(chunk.design, first=(row, column))
     return chunk
@@ -168,13 +187,16 @@ def scores_of(chunk: Chunk, V: Array) -> Array:
 
 
 def of_design(name: str, chunk: Chunk, *arrays: NDArray[Any]) -> Array:
-    """Return ``chunk.design.name(*arrays)``, the result of the method called ``name``."""
+    """Return ``chunk.design.name(*arrays)``, the result of the method that ``name`` names."""
     answer: Array = getattr(chunk.design, name)(*map(aligned, arrays))
     return answer
 
 
 def chunk_columns(chunk: Chunk, columns: Columns) -> Any:
-    """Return some columns of a chunk, as a sparse array if the chunk is sparse."""
+    """Return the columns of a chunk with these numbers, as a sparse array if the chunk is sparse.
+
+    Columns are counted within the chunk.
+    """
     block = chunk.design.gather(aligned(columns))
     if block.traits.is_sparse:
         return block.stored()
@@ -182,18 +204,21 @@ def chunk_columns(chunk: Chunk, columns: Columns) -> Any:
 
 
 def rows_of_chunk(chunk: Chunk, rows: Columns) -> Chunk:
-    """Return some rows of a chunk."""
+    """Return the chunk of these rows, counted within ``chunk``."""
     return Chunk(chunk.held[aligned(rows)])
 
 
 def beside(parts: list[Chunk]) -> Chunk:
-    """Concatenate chunks of the same rows along columns."""
+    """Return one chunk with the columns of all ``parts``, which are chunks of the same rows.
+
+    It is sparse if any of them is.
+    """
     arrays: list[Any] = [part.held for part in parts]
     return Chunk(sp.hstack(arrays, "csc") if any(map(is_sparse, arrays)) else np.hstack(arrays))
 
 
 def rows_beside(_: Chunk, *parts: Any) -> HeldRows:
-    """Return ``HeldRows(loss, targets, weights)`` of a chunk's rows.
+    """Return ``HeldRows(loss, targets, weights)`` of a chunk's rows, for these three ``parts``.
 
     The chunk is an argument only so that Dask runs this on the worker that has the chunk.
     """
@@ -201,11 +226,17 @@ def rows_beside(_: Chunk, *parts: Any) -> HeldRows:
 
 
 def answer(chunks: list[Chunk], rows: list[HeldRows], question: Sums) -> Sums:
-    """Return the sum of the answers of several chunks to a request, see ``HeldRows.answer``."""
-    question = {name: each if name == "ask" else aligned(each) for name, each in question.items()}
+    """Return the sum of the answers of several chunks to one request.
+
+    ``rows`` has the loss, targets and weights of the rows of each chunk. ``question`` is the
+    request; ``HeldRows.answer`` describes it and the answer.
+    """
+    question = {name: part if name == "ask" else aligned(part) for name, part in question.items()}
     return summed(
         [
-            HeldRows(own.loss, aligned(own.y), aligned(own.weight)).answer(chunk.design, question)
-            for chunk, own in zip(chunks, rows, strict=True)
+            HeldRows(part.loss, aligned(part.y), aligned(part.weight)).answer(
+                chunk.design, question
+            )
+            for chunk, part in zip(chunks, rows, strict=True)
         ]
     )

@@ -73,15 +73,15 @@ class Dask(Design, RowAccess):
         At once if X is not a table of numbers; in the first pass for entries that are not finite,
         with their row and column.
     LostDataError
-        In a pass, if a worker was lost with chunks that cannot be computed again (data put there by
-        ``client.scatter``), or too many workers were lost over the same chunk.
+        In a pass, if a worker was lost with chunks that cannot be computed again. This includes
+        data that ``client.scatter`` put there, and a chunk over which too many workers were lost.
 
     Notes
     -----
     If chunks have whole rows and sums over rows determine the solution (see the page on distributed
     data), solves, paths and cross-validations request such sums. Otherwise a pass over X sends v to
-    the chunks (8 n_samples bytes for each column of chunks), adds partial sums up by a tree
-    reduction in fixed order, and sends 8 n_features bytes back; columns with nonzero coefficients
+    the chunks (8 n_samples bytes for each column of chunks). Partial sums are added up by a tree
+    reduction in fixed order, and 8 n_features bytes come back. Columns with nonzero coefficients
     are sent to this process. Sums are float64. Workers need atomlearn installed. After the loss of
     a worker, its chunks are computed again.
 
@@ -95,13 +95,12 @@ class Dask(Design, RowAccess):
     (array([3]), array([4.]))
     """
 
-    def __init__(
-        self,
-        X: Any,
-        *,
-        client: Any = None,
-        persist: bool = True,
-    ) -> None:
+    def __init__(self, X: Any, *, client: Any = None, persist: bool = True) -> None:
+        """Divide X into chunks, which are checked when they are computed.
+
+        ``client`` is the cluster, and ``persist`` keeps the chunks in the workers' memory. No chunk
+        is computed yet, unless Dask does not know its size.
+        """
         if not is_dask(X):
             raise TypeError(
                 f"Dask needs a dask.array or dask.dataframe, got {type(X).__name__}; "
@@ -111,28 +110,31 @@ class Dask(Design, RowAccess):
         #: Number of messages and bytes so far; designs of row subsets share this counter.
         self._sent = [0, 0]
         grid = guarded(lambda: pieces.grid_of(X))
-        made, self._rows, self._columns, self.dtype, self._names = grid
+        loaded, self._rows, self._columns, self.dtype, self._names = grid
         self.shape = self._rows[-1].stop, self._columns[-1].stop
         # An array (n_row_chunks, n_column_chunks) of tasks, each of which loads and checks a chunk.
-        self._chunks = np.empty_like(made)
+        self._chunks = np.empty_like(loaded)
         for i, row in enumerate(self._rows):
             for j, column in enumerate(self._columns):
                 shape = row.stop - row.start, column.stop - column.start
-                given = made[i, j], self.dtype, shape, row.start, column.start
-                self._chunks[i, j] = task(pieces.held_chunk, *given)
+                arguments = loaded[i, j], self.dtype, shape, row.start, column.start
+                self._chunks[i, j] = task(pieces.held_chunk, *arguments)
         tallest = max(part.stop - part.start for part in self._rows)
         if len(self._rows) > 1 < len(self._columns) and (
             tallest * self.shape[1] <= LIMITS.most_dense
         ):  # Only chunks of whole rows can return sums over rows.
-            together = [task(pieces.beside, list(row)) for row in self._chunks]
-            self._chunks = np.array([*together, None], dtype=object)[:-1, None]
+            whole_rows = [task(pieces.beside, list(row)) for row in self._chunks]
+            # The None makes NumPy keep the tasks as objects.
+            self._chunks = np.array([*whole_rows, None], dtype=object)[:-1, None]
             self._columns = [slice(0, self.shape[1])]
 
     def __getstate__(self) -> dict[str, Any]:
+        """Return the state to pickle, without the client."""
         # A connection cannot be pickled; a copy uses the current scheduler.
         return self.__dict__ | {"_client": None}
 
     def __repr__(self) -> str:
+        """Return a text with shape, type and numbers of chunks."""
         rows, columns = self.n_chunks
         return f"Dask({self.shape}, {self.dtype}, {rows} x {columns} chunks)"
 
@@ -143,12 +145,12 @@ class Dask(Design, RowAccess):
 
     @property
     def feature_names(self) -> list[str] | None:
-        """The same as ``names``."""
+        """The columns of a table, or None; the same as ``names``."""
         return self._names
 
     @property
     def rows_of_chunks(self) -> list[slice]:
-        """The rows of each row of chunks."""
+        """The range of rows of X in each row of chunks."""
         return self._rows
 
     @property
@@ -157,6 +159,7 @@ class Dask(Design, RowAccess):
         return len(self._rows), len(self._columns)
 
     def scores(self, v: Array) -> Scores:
+        """Return the scores X'v of all columns, for v (n_samples,), in one pass over X."""
         return self.scores_many(v[:, None])[0]
 
     traits = Traits(reads_at_once=True)
@@ -166,6 +169,7 @@ class Dask(Design, RowAccess):
         return [ArrayScores(z) for z in self._summed(pieces.scores_of, V)]
 
     def _squares(self, weights: Array) -> Array:
+        """Return sum_i w_i x_ij^2 of each column j, for w = ``weights`` (n_samples,)."""
         return self._summed(partial(pieces.of_design, "squared_norms"), weights)
 
     def _summed(self, call: Any, v: Array) -> Array:
@@ -176,10 +180,16 @@ class Dask(Design, RowAccess):
         call : callable
             Computes the sums of one chunk, (columns of chunk,) or (m, columns of chunk).
         v : (n_samples,) or (n_samples, m) array
+            One or m vectors over the samples.
+
+        Returns
+        -------
+        (n_features,) or (m, n_features) array
         """
-        (n_rows, n_columns) = self.n_chunks
-        vectors = v.size // self.shape[0]
-        self.travelled(vectors * (n_columns * self.shape[0] + n_rows * self.shape[1]))
+        n_rows, n_columns = self.n_chunks
+        n_vectors = v.size // self.shape[0]
+        self.travelled(n_vectors * (n_columns * self.shape[0] + n_rows * self.shape[1]))
+        # One tree of sums for each column of chunks.
         sent = [sent_once(v[part]) for part in self._rows]
         sums = [
             added(
@@ -190,14 +200,21 @@ class Dask(Design, RowAccess):
         return np.concatenate(self.compute(sums), axis=-1)
 
     def product(self, W: Array, columns: Columns | None = None) -> Array:
-        """Return X[:, columns] @ W, (n_samples, m), computed on the workers."""
+        """Return X[:, columns] @ W, (n_samples, m), computed on the workers.
+
+        W is (number of columns, m); ``columns`` None means all columns.
+        """
         if columns is None or not columns.size:
             return super().product(W, columns)
         self.travelled(self.n_chunks[0] * W.size + self.shape[0] * W.shape[1])
         call = partial(pieces.of_design, "product")
-        sent = [(j, sent_once(W[at]), sent_once(own)) for j, at, own in self._owned(columns)]
+        # For each column of chunks, its rows of W and the numbers of its columns.
+        sent = [
+            (j, sent_once(W[positions]), sent_once(numbers))
+            for j, positions, numbers in self._owned(columns)
+        ]
         sums = [
-            added([task(call, row[j], *given) for j, *given in sent], partial(task, sum))[0]
+            added([task(call, row[j], *arrays) for j, *arrays in sent], partial(task, sum))[0]
             for row in self.chunks_for_a_pass()
         ]
         return np.concatenate(self.compute(sums))
@@ -208,27 +225,30 @@ class Dask(Design, RowAccess):
 
     @property
     def sent(self) -> tuple[int, int]:  # type: ignore[override]
-        """Number of messages and of bytes so far; see Attributes."""
+        """Number of messages with vectors so far, and their bytes."""
         return self._sent[0], self._sent[1]
 
     @property
     def row_access(self) -> RowAccess:  # type: ignore[override]
+        """This design itself, through which solvers request sums over rows."""
         return self
 
     def summed(self, problem: Problem) -> Problem:
         """Return an equivalent problem over sums of rows, or ``problem`` if there is none.
 
-        It exists if X has several chunks, all of whole rows, and ``sums_suffice(problem)``.
+        It exists if X has several chunks, all of whole rows, and ``sums_suffice(problem)``. In it,
+        the coefficients are the predictions, and its loss requests sums from the workers.
         """
-        (n_rows, n_columns) = self.n_chunks
+        n_rows, n_columns = self.n_chunks
         y = problem.y
-        s = problem.weight
-        mine = unwrapped(problem.design) is self
-        if not mine or n_rows == 1 or n_columns > 1 or not (y.size and sums_suffice(problem)):
+        weight = problem.weight
+        is_self = unwrapped(problem.design) is self
+        if not is_self or n_rows == 1 or n_columns > 1 or not (y.size and sums_suffice(problem)):
             return problem
         loss = problem.loss
         parts = self.rows_of_chunks
 
+        # The rows are sent to the workers at the first request, and only once.
         @cache
         def rows() -> list[Any]:
             """Return tasks that keep the targets and weights of each chunk on its worker."""
@@ -237,18 +257,18 @@ class Dask(Design, RowAccess):
                     task(
                         pieces.rows_beside,
                         chunk,
-                        *map(sent_once, (loss_of_rows(loss, i), y[i], s[i])),
+                        *map(sent_once, (loss_of_rows(loss, part), y[part], weight[part])),
                     )
-                    for chunk, i in zip(self.chunks_for_a_pass()[:, 0], parts, strict=True)
+                    for chunk, part in zip(self.chunks_for_a_pass()[:, 0], parts, strict=True)
                 ]
             )
 
-        def asked(question: Sums) -> Sums:
-            """Send a request to all chunks, and return the sum of their answers."""
+        def total_answer(question: Sums) -> Sums:
+            """Send the request ``question`` to all chunks, and return the sum of their answers."""
             chunks = self.chunks_for_a_pass()[:, 0]
             return self.answered(list(zip(chunks, rows(), strict=True)), question)
 
-        return problem_of_sums(problem, n_rows, asked)
+        return problem_of_sums(problem, n_rows, total_answer)
 
     def _owned(self, columns: Columns) -> list[tuple[int, Columns, Columns]]:
         """Assign columns of X to the columns of chunks that have them.
@@ -259,26 +279,31 @@ class Dask(Design, RowAccess):
         starts = np.array([part.start for part in self._columns])
         owner = np.searchsorted(starts, columns, side="right") - 1
         return [
-            (j, at := np.flatnonzero(owner == j), columns[at] - starts[j])
+            (j, positions := np.flatnonzero(owner == j), columns[positions] - starts[j])
             for j in np.unique(owner).tolist()
         ]
 
     def gather(self, columns: Columns) -> Block:
+        """Return the columns with these numbers as a block (columns in this process's memory).
+
+        It is sparse if any chunk is sparse, else dense.
+        """
         columns = existing_columns(columns, self.shape[1])
         if not columns.size:
             return DenseBlock(np.zeros((self.shape[0], 0), dtype=self.dtype))
         self.travelled(self.shape[0] * columns.size)
+        # One task for each chunk that has any of the columns, in order of columns of chunks.
         tasks = []
-        places = []
-        for j, at, numbers in self._owned(columns):
-            within = sent_once(numbers)
-            places.append(at)
-            tasks += [task(pieces.chunk_columns, chunk, within) for chunk in self._chunks[:, j]]
+        all_positions = []
+        for j, positions, numbers in self._owned(columns):
+            sent = sent_once(numbers)
+            all_positions.append(positions)
+            tasks += [task(pieces.chunk_columns, chunk, sent) for chunk in self._chunks[:, j]]
         found = self.compute(tasks)
         n_rows = len(self._rows)
         stacks = [found[start : start + n_rows] for start in range(0, len(found), n_rows)]
         # The columns arrive chunk by chunk; this permutation restores the requested order.
-        order = np.argsort(np.concatenate(places))
+        order = np.argsort(np.concatenate(all_positions))
         if any(is_sparse(piece) for piece in found):
             whole = sp.hstack([sp.vstack(stack, "csc") for stack in stacks], "csc")
             return SparseDesign(whole.astype(np.float64)).gather(order)
@@ -286,9 +311,10 @@ class Dask(Design, RowAccess):
         return DenseBlock(np.asfortranarray(array[:, order]))
 
     def with_rows(self, rows: Rows) -> Dask | None:
-        """Return the design of a row subset, selected on the workers.
+        """Return the design of the rows with these numbers, selected on the workers.
 
-        The result is None if the row numbers are not strictly increasing.
+        The result is None if the row numbers are not strictly increasing. Chunks without any of the
+        rows are left out.
         """
         if (rows[1:] <= rows[:-1]).any():
             return None
@@ -296,11 +322,14 @@ class Dask(Design, RowAccess):
         sizes = list[int]()
         found._chunks = np.empty_like(self._chunks)
         for part, row in zip(self._rows, self.chunks_for_a_pass(), strict=True):
-            within = rows[slice(*np.searchsorted(rows, [part.start, part.stop]))] - part.start
-            if within.size:
-                sent = sent_once(within)
-                found._chunks[len(sizes)] = [task(pieces.rows_of_chunk, one, sent) for one in row]
-                sizes.append(within.size)
+            # The rows of this row of chunks, counted within it.
+            numbers = rows[slice(*np.searchsorted(rows, [part.start, part.stop]))] - part.start
+            if numbers.size:
+                sent = sent_once(numbers)
+                found._chunks[len(sizes)] = [
+                    task(pieces.rows_of_chunk, chunk, sent) for chunk in row
+                ]
+                sizes.append(numbers.size)
         found._chunks = found._chunks[: len(sizes)]
         found._rows = [slice(*pair) for pair in pairwise(accumulate(sizes, initial=0))]
         found.shape = rows.size, self.shape[1]
@@ -314,7 +343,10 @@ class Dask(Design, RowAccess):
         return self._chunks
 
     def kept(self, tasks: list[Any]) -> list[Any]:
-        """Start computing the tasks and keep their results in the workers' memory (persist)."""
+        """Start computing the tasks, and return tasks whose results stay in the workers' memory.
+
+        Dask calls this "persist".
+        """
         import dask
 
         if self._client is None:
@@ -322,7 +354,10 @@ class Dask(Design, RowAccess):
         return guarded(lambda: list(self._client.persist(tasks)))
 
     def _missing(self, client: Any) -> str:
-        """Return a sentence for an error message that names chunks of X that no worker has."""
+        """Return a sentence for an error message: the chunks of X that no worker has.
+
+        ``client`` is Dask's client of the cluster.
+        """
         holders = client.who_has()
         lost = [
             f"rows {row.start} to {row.stop}, columns {column.start} to {column.stop}"
@@ -333,7 +368,7 @@ class Dask(Design, RowAccess):
         return f"Of {self._chunks.size} chunks of X {len(lost)} are on no worker: {lost[:3]}"
 
     def compute(self, tasks: list[Any]) -> list[Any]:
-        """Compute tasks on the cluster, or in this process, and return their results in order."""
+        """Return the results of tasks, in order, computed on the cluster or in this process."""
         import dask
 
         client = self._client or current_client()
@@ -344,7 +379,7 @@ class Dask(Design, RowAccess):
         with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1 TB"}):
             return self._awaited(client, lambda: client.compute(tasks))
 
-    def answered(self, held: list[tuple[Any, Any]], question: Sums) -> Sums:
+    def answered(self, pairs: list[tuple[Any, Any]], question: Sums) -> Sums:
         """Send a request to all chunks, and return the sum of their answers.
 
         Each thread of a worker gets one task for all of its chunks, because the latency of a
@@ -353,80 +388,87 @@ class Dask(Design, RowAccess):
 
         Parameters
         ----------
-        held : list of (task, task)
+        pairs : list of (task, task)
             For each chunk of rows, the task of the chunk and that of its targets and weights.
         question : dict
             The request, see ``HeldRows.answer``.
         """
         client = self._client or current_client()
-        chunks = [chunk for chunk, _ in held]
-        rows = [own for _, own in held]
-        kept = {each.key: each for each in client.futures_of(chunks + rows)} if client else {}
-        if not all(each.key in kept for each in chunks + rows):
+        chunks = [chunk for chunk, _ in pairs]
+        rows = [held_rows for _, held_rows in pairs]
+        # Futures of the results that are in the workers' memory, by the key of their task.
+        futures = client.futures_of(chunks + rows) if client else []
+        kept = {future.key: future for future in futures}
+        if not all(needed.key in kept for needed in chunks + rows):
             sent = sent_once(question)
-            tasks = [task(pieces.answer, [chunk], [own], sent) for chunk, own in held]
+            tasks = [task(pieces.answer, [chunk], [part], sent) for chunk, part in pairs]
             return summed(self.compute(added(tasks, partial(task, summed), FAN_IN)))
 
-        def begun() -> list[Any]:
-            """Submit the tasks of all workers, and return the future of the total."""
+        def submit() -> list[Any]:
+            """Submit the tasks of all workers, and return the futures of a few partial sums."""
             answers = [
                 client.submit(
                     pieces.answer,
-                    *([kept[part[i].key] for i in at] for part in (chunks, rows)),
+                    *([kept[part[i].key] for i in positions] for part in (chunks, rows)),
                     question,
-                    workers=where or None,
-                    allow_other_workers=bool(where),
+                    workers=address or None,
+                    allow_other_workers=bool(address),
                     pure=False,
                 )
-                for where, at in _places(client, chunks)
+                for address, positions in _chunks_of_threads(client, chunks)
             ]
             return added(answers, partial(client.submit, summed, pure=False), FAN_IN)
 
-        return summed(self._awaited(client, begun))
+        return summed(self._awaited(client, submit))
 
-    def _awaited(self, client: Any, begun: Callable[[], list[Any]]) -> list[Any]:
-        """Return the results of the futures that ``begun()`` submits; errors name lost chunks."""
+    def _awaited(self, client: Any, submit: Callable[[], list[Any]]) -> list[Any]:
+        """Return the results of the futures that ``submit()`` returns; errors name lost chunks.
+
+        ``client`` is Dask's client of the cluster.
+        """
         try:
-            return guarded(lambda: awaited(client, begun()))
+            return guarded(lambda: awaited(client, submit()))
         except LostDataError as error:
             raise LostDataError(f"{error}. {self._missing(client)}") from error
 
 
-def _places(client: Any, chunks: list[Any]) -> list[tuple[str, list[int]]]:
+def _chunks_of_threads(client: Any, chunks: list[Any]) -> list[tuple[str, list[int]]]:
     """Assign the chunks to the threads of the workers that hold them in memory.
 
-    Returns one pair per thread: the address of its worker ("" if no worker has the chunks), and the
-    positions of its chunks in ``chunks``.
+    ``chunks`` are tasks, and ``client`` is Dask's client. Returns one pair per thread: the address
+    of its worker ("" if no worker has the chunks), and the positions of its chunks in ``chunks``.
     """
     holders = client.who_has(chunks)
     threads = client.nthreads()
-    at = dict[str, list[int]]()
+    # Positions of the chunks of each worker, by its address.
+    numbers_of = dict[str, list[int]]()
     for number, chunk in enumerate(chunks):
-        at.setdefault(next(iter(holders.get(chunk.key, ())), ""), []).append(number)
+        numbers_of.setdefault(next(iter(holders.get(chunk.key, ())), ""), []).append(number)
+    # Each worker has ``count`` threads in use; thread k gets every count-th of its chunks.
     return [
-        (where, some[k::count])
-        for where, some in at.items()
-        for count in [min(threads.get(where, len(some)), len(some))]
+        (address, numbers[k::count])
+        for address, numbers in numbers_of.items()
+        for count in [min(threads.get(address, len(numbers)), len(numbers))]
         for k in range(count)
     ]
 
 
-def task(call: Callable[..., Any], *given: Any) -> Any:
-    """Return a Dask Delayed that calls ``call(*given)``; arguments may be other tasks."""
+def task(call: Callable[..., Any], *arguments: Any) -> Any:
+    """Return a task (a Dask Delayed) for ``call(*arguments)``; arguments may be other tasks."""
     from dask import delayed
 
-    return delayed(call, pure=False)(*given)
+    return delayed(call, pure=False)(*arguments)
 
 
 def sent_once(array: object) -> Any:
-    """Return an array as a Dask Delayed, so that the tasks that use it share one copy."""
+    """Return an array as a task (a Dask Delayed), so that tasks that use it share one copy."""
     from dask import delayed
 
     return delayed(array, pure=False, traverse=False)
 
 
 def added(tasks: list[Any], add: Callable[[Any], Any], most: int = 1) -> list[Any]:
-    """Reduce tasks by a tree of sums until at most ``most`` are left.
+    """Add up tasks by a tree of sums, and return at most ``most`` tasks of partial sums.
 
     ``add`` returns a task that adds up the results of a list of at most ``FAN_IN`` tasks. The order
     of summation is fixed, so that results are reproducible.

@@ -8,11 +8,14 @@ from atomlearn.core import Array, Columns
 from atomlearn.storage.spread.rows import Sums
 
 
-class Bent:
+class TaylorModel:
     """The second-order Taylor model of F around a point; for squared loss it is F itself.
 
-    The intercept is eliminated by one Newton step (a Schur complement of the joint Hessian), so
-    that the intercept at which the sums were computed only has to be near the optimal one.
+    F(w) = min_b f(X w + b) is the loss f as a function of the coefficients w, with the optimal
+    intercept b. The sums are of the joint function of w and b, with derivatives s = df/db,
+    c = d2f/db2, g = df/dw, a = d2f/(dw db) and H = d2f/dw2. One Newton step in b, -s/c, gives
+    F = f - s^2/(2c), gradient g - (s/c) a and Hessian H - a a'/c. The intercept at which the sums
+    were computed therefore only has to be near the optimal one.
 
     Parameters
     ----------
@@ -21,7 +24,7 @@ class Bent:
     weights : (m,) float64
         Their coefficients at the point of expansion.
     sums : dict
-        Answer to a "bend" request at the point, see ``HeldRows.answer``.
+        Answer to a "bend" request (one for derivatives) at the point, see ``HeldRows.answer``.
     intercept : bool
         Whether the model has an intercept.
 
@@ -30,6 +33,7 @@ class Bent:
     value : float
         F at the point.
     gradient : (m,) float64
+        Gradient of F at the point.
     H : (m, m) float64
         Hessian of F at the point.
     shift : float
@@ -39,16 +43,21 @@ class Bent:
     """
 
     def __init__(self, columns: Columns, weights: Array, sums: Sums, intercept: bool) -> None:
+        """Compute the model at coefficients ``weights`` of ``columns`` from ``sums`` over rows.
+
+        The formulas are those of the class. ``intercept`` says whether the model has an intercept.
+        """
         self.columns = columns
         self.weights = weights
+        # First and second derivative by the intercept; without an intercept there is no step.
         slope = sums["slope"]
-        curve = sums["curve"]
-        share = 1.0 / curve if intercept and curve > 0.0 else 0.0
-        self.pull = share * sums["pull"]
-        self.shift = sums["shift"] - share * slope
-        self.value = sums["value"] - 0.5 * share * slope**2
+        curvature = sums["curve"]
+        inverse = 1.0 / curvature if intercept and curvature > 0.0 else 0.0
+        self.pull = inverse * sums["pull"]
+        self.shift = sums["shift"] - inverse * slope
+        self.value = sums["value"] - 0.5 * inverse * slope**2
         self.gradient = sums["gradient"] - slope * self.pull
-        self.H = sums["hessian"] - curve * np.outer(self.pull, self.pull)
+        self.H = sums["hessian"] - curvature * np.outer(self.pull, self.pull)
 
     def move(self, columns: Columns, weights: Array) -> Array:
         """Return the step (m,) from the point of expansion to another point.
@@ -56,22 +65,28 @@ class Bent:
         The other point has coefficients ``weights`` at ``columns`` and 0 elsewhere; columns that
         are not in the model are ignored.
         """
-        known = np.isin(columns, self.columns)
-        way = -self.weights
-        way[np.searchsorted(self.columns, columns[known])] += weights[known]
-        return way
+        is_known = np.isin(columns, self.columns)
+        step = -self.weights
+        step[np.searchsorted(self.columns, columns[is_known])] += weights[is_known]
+        return step
 
     def shift_at(self, columns: Columns, weights: Array) -> float:
-        """Return the optimal intercept at another point, by first-order extrapolation."""
+        """Return the optimal intercept at another point, by first-order extrapolation.
+
+        The point has coefficients ``weights`` at ``columns`` and 0 elsewhere.
+        """
         return float(self.shift - self.pull @ self.move(columns, weights))
 
     def at(self, columns: Columns, weights: Array) -> tuple[float, Array, Array]:
         """Return value, gradient and Hessian of the model over some of its columns.
 
         The point has coefficients ``weights`` at ``columns`` and 0 at other columns of the model.
+        With the step d from the point of expansion, the value is F + d'(gradient + H d / 2), or 0
+        if this is negative, because no loss is. The gradient is gradient + H d, at ``columns``.
         """
-        move = self.move(columns, weights)
-        at = np.searchsorted(self.columns, columns)
-        turned = self.H @ move
-        value = self.value + float(move @ (self.gradient + 0.5 * turned))
-        return max(value, 0.0), (self.gradient + turned)[at], self.H[np.ix_(at, at)]
+        step = self.move(columns, weights)
+        positions = np.searchsorted(self.columns, columns)
+        change = self.H @ step
+        value = self.value + float(step @ (self.gradient + 0.5 * change))
+        hessian = self.H[np.ix_(positions, positions)]
+        return max(value, 0.0), (self.gradient + change)[positions], hessian

@@ -17,17 +17,26 @@ from atomlearn.core import Array, Design, Loss, existing_columns, pieces
 
 #: Sums over rows, by name.
 Sums = dict[str, Any]
-#: The conjugate f* is computed at the dual vector v and at (1 - NEAR) v; convexity bounds its
-#: values between the two.
+#: The convex conjugate f* is computed at the dual vector v = -f' and at (1 - NEAR) v; convexity
+#: bounds its values between the two.
 NEAR = 1e-3
 
 
 @dataclass(frozen=True, slots=True)
 class HeldRows:
-    """Loss, targets (n,) and sample weights (n,) of some rows; it answers distributed requests.
+    """Loss, targets and sample weights of the rows on one machine; it answers requests for sums.
 
-    The loss f is the sum of f_i(y_i, p_i) over rows i with prediction p = X w + b; f'_i and f''_i
-    are derivatives with respect to p_i, multiplied by the weight of the row.
+    The loss f is the sum of f_i(y_i, p_i) over rows i with prediction p = X w + b. The derivatives
+    f'_i and f''_i are with respect to p_i, and multiplied by the weight of the row.
+
+    Attributes
+    ----------
+    loss : Loss
+        The loss.
+    y : (n,) array
+        Targets of the rows.
+    weight : (n,) array
+        Sample weights of the rows.
     """
 
     loss: Loss
@@ -40,43 +49,53 @@ class HeldRows:
         Parameters
         ----------
         design : Design
-            X for these rows.
+            X for these rows, in memory.
         question : dict
             The request. "columns" (m,) are the columns A of X with nonzero coefficients, "weights"
             (k, m) their coefficients and "shifts" (k,) the intercepts. "ask" is the kind.
 
-            - "look": ``squares`` (m,), the squared norms of the columns over rows with a positive
-            weight; and, with one entry per point, ``value`` of f and ``slope``, ``size``,
-            ``curve``: the sums of f'_i, of abs(f'_i) and of f''_i.
-            - "bend", for one point, in addition: ``gradient`` A'f' (m,), ``pull`` A'f'' (m,) and
-            ``hessian`` A'diag(f'')A (m, m).
-            - "price", in addition to "look": the sums for a duality certificate, see ``_price``,
-            and ``scores`` X'v (k, n_features). Here "cuts" (k,) is part of the request: the entries
-            of v of the sign of a cut are multiplied by 1 - abs(cut).
+            - "look", for values and slopes: ``squares`` (m,), the squared norms of the columns over
+            rows with a positive weight; and, with one entry per point, ``value`` of f and
+            ``slope``, ``size``, ``curve``: the sums of f'_i, of abs(f'_i) and of f''_i.
+            - "bend", for second derivatives at one point, in addition: ``gradient`` A'f' (m,),
+            ``pull`` A'f'' (m,) and ``hessian`` A'diag(f'')A (m, m).
+            - "price", in addition to "look": the sums for a duality certificate (the proof of how
+            good a point is), see ``_price``, and ``scores`` X'v (k, n_features), with v = -f'. Here
+            "cuts" (k,) is part of the request. The entries of v with the sign of a cut are
+            multiplied by 1 - abs(cut), so that v sums to 0. A model with an intercept needs this.
+
+        Returns
+        -------
+        dict
+            The sums, by name; see "ask".
         """
         block = design.gather(existing_columns(question["columns"], design.shape[1]))
-        used = self.weight > 0.0
-        looks = list[Sums]()
+        is_used = self.weight > 0.0
+        # The sums of each point, and the dual vectors v for which scores are requested.
+        sums_of_points = list[Sums]()
         duals = list[Array]()
         for weights, shift in zip(question["weights"], question["shifts"], strict=True):
-            linear = block.predict(weights) + shift
-            slopes = pieces.gradient(self.loss, self.y, linear, self.weight)
-            curvature = self.loss.curvature(self.y, linear, self.weight)
-            look = {
-                "value": pieces.value(self.loss, self.y, linear, self.weight),
+            predictions = block.predict(weights) + shift
+            slopes = pieces.gradient(self.loss, self.y, predictions, self.weight)
+            curvature = self.loss.curvature(self.y, predictions, self.weight)
+            sums = {
+                "value": pieces.value(self.loss, self.y, predictions, self.weight),
                 "slope": float(slopes.sum()),
                 "size": float(np.abs(slopes).sum()),
                 "curve": float(curvature.sum()),
             }
             if question["ask"] == "price":
                 v = -slopes
-                cut = question["cuts"][len(looks)]
+                cut = question["cuts"][len(sums_of_points)]
                 v[v * cut > 0.0] *= 1.0 - abs(cut)
-                look |= self._price(np.where(used, linear, 0.0), v)
+                sums |= self._price(np.where(is_used, predictions, 0.0), v)
                 duals.append(v)
-            looks.append(look)
-        found: Sums = {name: np.array([look[name] for look in looks]) for name in looks[0]}
-        found["squares"] = block.squared_norms(used.astype(np.float64))
+            sums_of_points.append(sums)
+        # One array over the points for each name.
+        names = sums_of_points[0]
+        found: Sums = {name: np.array([sums[name] for sums in sums_of_points]) for name in names}
+        found["squares"] = block.squared_norms(is_used.astype(np.float64))
+        # Derivatives by the coefficients; the request has a single point.
         if question["ask"] == "bend":
             found["gradient"] = block.scores(slopes).full()
             found["pull"] = block.scores(curvature).full()
@@ -86,29 +105,33 @@ class HeldRows:
             found["scores"] = np.array([z.full() for z in scores])
         return found
 
-    def _price(self, linear: Array, v: Array) -> Sums:
+    def _price(self, predictions: Array, v: Array) -> Sums:
         """Return the sums for a duality certificate at the dual vector v = -f' (n,) of these rows.
 
-        ``conjugates`` : f* at -v and at -(1 - NEAR) v; ``steepness``, ``predicted`` : sums of
-        squares of v and of the predictions ``linear`` (n,); ``slack`` : a bound on the rounding
+        They are ``conjugates``, f* at -v and at -(1 - NEAR) v; ``steepness`` and ``predicted``, the
+        sums of squares of v and of the ``predictions`` (n,); and ``slack``, a bound on the rounding
         error in f and f*. The vector v itself is not sent.
         """
         loss = self.loss
         y = self.y
-        s = self.weight
+        weight = self.weight
+        shares = (-1.0, NEAR - 1.0)
         return {
-            "conjugates": [pieces.conjugate(loss, y, v, s, share) for share in (-1.0, NEAR - 1.0)],
+            "conjugates": [pieces.conjugate(loss, y, v, weight, share) for share in shares],
             "steepness": float(v @ v),
-            "predicted": float(linear @ linear),
-            "slack": loss.slack(y, linear, v, s),
+            "predicted": float(predictions @ predictions),
+            "slack": loss.slack(y, predictions, v, weight),
         }
 
 
 def summed(answers: Sequence[Sums]) -> Sums:
     """Return the entry-by-entry sum of the answers of several machines to one request."""
-    return {name: sum(each[name] for each in answers) for name in answers[0]}
+    return {name: sum(answer[name] for answer in answers) for name in answers[0]}
 
 
 def size_of(message: Sums) -> int:
-    """Return the number of bytes of the arrays and numbers in a request or an answer."""
+    """Return the number of bytes of the arrays and numbers in ``message``.
+
+    It is a request or an answer; names are not counted.
+    """
     return 8 * sum(math.prod(np.shape(part)) for part in message.values())

@@ -43,13 +43,17 @@ class Site:
     Parameters
     ----------
     X : array, sparse matrix, data frame or Design, shape (n_samples, n_features)
+        The rows of this site.
     y : array (n_samples,)
-    sample_weight, offset : array (n_samples,), optional
-        As in ``solve``.
+        Their targets.
+    sample_weight : array (n_samples,), optional
+        Weights of the rows in the loss; by default all are 1.
+    offset : array (n_samples,), optional
+        Numbers that are added to the predictions.
     least_rows : int, default=10
         Minimum number of rows with a positive weight; a site with fewer raises an error. A request
         for a Gram matrix of m columns is refused unless the site has at least m + ``least_rows``
-        rows, because a Gram matrix of more columns than that nearly determines the rows.
+        rows. A Gram matrix of more columns nearly determines the rows.
 
     Raises
     ------
@@ -75,6 +79,10 @@ class Site:
         offset: object = None,
         least_rows: int = 10,
     ) -> None:
+        """Take the rows X with targets y, ``sample_weight`` and ``offset``.
+
+        Fewer than ``least_rows`` rows with a positive weight are refused.
+        """
         self.design = as_design(X)
         self._y = y
         size = self.design.shape[0]
@@ -92,16 +100,18 @@ class Site:
         """Return the answer to a request of ``Sites``: a dictionary of sums over the rows.
 
         ``question["ask"]`` is "about" (number of rows and columns, names, total weight) or one of
-        the kinds of ``HeldRows.answer``; the request also names the loss and its parameters.
+        the kinds of ``HeldRows.answer``. In the second case the request also has the name of the
+        loss, its parameters, and a factor of the weights.
         """
         kind = question.get("ask")
-        (n_rows, n_columns) = self.design.shape
+        n_rows, n_columns = self.design.shape
         if kind == "about":
             names = list(self.design.names or ())
             weight = float(self._weight.sum())
             return {"rows": n_rows, "columns": n_columns, "names": names, "weight": weight}
         if kind not in ("look", "bend", "price"):
             raise ValueError(f"a site answers about, look, bend and price, not {kind!r}")
+        # A Gram matrix of nearly as many columns as rows would reveal the rows.
         size = len(question["columns"])
         if kind == "bend" and size + self._least > self.n_rows:
             raise ValueError(
@@ -145,10 +155,10 @@ class Sites(Design, RowAccess):
     Notes
     -----
     The sites see coefficients and intercept during the solve. The caller sees sums over the rows of
-    each site (with secure summation: of all sites): the loss f and its convex conjugate f*, the
-    scores X'v with v = -f', and the Hessian of columns with nonzero coefficients, which for squared
-    loss is their Gram matrix. Many requests about many columns reveal nearly all of the data: see
-    the page on distributed data.
+    each site, or only of all sites with secure summation. They are the loss f and its convex
+    conjugate f*, the scores X'v with v = -f', and the Hessian of columns with nonzero coefficients
+    (for squared loss their Gram matrix). Many requests about many columns reveal nearly all of the
+    data: see the page on distributed data.
 
     References
     ----------
@@ -169,11 +179,12 @@ class Sites(Design, RowAccess):
     """
 
     def __init__(
-        self,
-        sites: Sequence[Transport],
-        *,
-        add: Callable[[Sequence[Sums]], Sums] = summed,
+        self, sites: Sequence[Transport], *, add: Callable[[Sequence[Sums]], Sums] = summed
     ) -> None:
+        """Request the shape and the names of columns of all ``sites``, which must agree.
+
+        ``add`` adds up the answers of the sites to one request.
+        """
         self.sites = list(sites)
         self.add = add
         if not (self.sites and all(callable(site) for site in self.sites)):
@@ -193,23 +204,30 @@ class Sites(Design, RowAccess):
 
     @property
     def names(self) -> list[str] | None:
+        """The names of the columns, or None."""
         return list(self._about[0]["names"]) or None
 
     def asked(self, question: dict[str, Any]) -> list[Sums]:
-        """Send a request to all sites in parallel, and return their answers in order."""
+        """Send the request ``question`` to all sites in parallel; return their answers in order."""
         with ThreadPoolExecutor(len(self.sites)) as pool:
             return list(pool.map(lambda site: site(question), self.sites))
 
     @property
     def row_access(self) -> RowAccess:  # type: ignore[override]
+        """This design itself, through which solvers request sums over rows."""
         return self
 
     def summed(self, problem: Problem) -> Problem:
-        """Return an equivalent problem over sums of all sites; raise if there is none."""
+        """Return an equivalent problem over sums of all sites; raise if there is none.
+
+        In it, the coefficients are the predictions, and its loss requests sums from the sites. A
+        problem over another design is returned unchanged.
+        """
         if unwrapped(problem.design) is not self:
             return problem
+        # The sites have the targets, weights and offsets.
         if problem.y.size or np.ptp(problem.weight):
-            _stay()
+            _refuse_rows()
         if known_offset(problem.loss) is not None:
             raise ValueError("offsets belong to the sites: Site(X, y, offset=...)")
         loss = problem.loss
@@ -224,27 +242,29 @@ class Sites(Design, RowAccess):
                 f"sites know the losses {list(loss_names())}, not {type(loss).__name__}"
             )
         # The problem may scale all weights by one factor; the sites apply it to their weights.
-        known = {
+        loss_parts = {
             "loss": loss.name,
             "parameters": asdict(loss),  # type: ignore[call-overload]
             "factor": float(problem.weight.sum()) / self.weight,
         }
 
-        def asked(question: Sums) -> Sums:
-            """Send a request to all sites, and return the sum of their answers."""
-            answer: Sums = self.add(self.asked(question | known))
+        def total_answer(question: Sums) -> Sums:
+            """Send the request ``question`` to all sites, and return the sum of their answers."""
+            answer: Sums = self.add(self.asked(question | loss_parts))
             return answer
 
-        return problem_of_sums(problem, len(self.sites), asked)
+        return problem_of_sums(problem, len(self.sites), total_answer)
 
     def scores(self, v: Array) -> Scores:
-        _stay()
+        """Raise TypeError: scores X'v of a vector v over rows would need the rows here."""
+        _refuse_rows()
 
     def gather(self, columns: Columns) -> Block:
-        _stay()
+        """Raise TypeError: columns do not leave the sites."""
+        _refuse_rows()
 
 
-def _stay() -> NoReturn:
+def _refuse_rows() -> NoReturn:
     """Raise TypeError for operations that would need the rows in this process."""
     raise TypeError(
         "the rows stay at their sites: solve(Sites([...]), None, ...) and paths.path(...) take "

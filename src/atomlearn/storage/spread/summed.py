@@ -2,10 +2,10 @@
 
 Let f be the loss as a function of the predictions, w the coefficients and b the intercept. The
 minimum of f(X w + b) over b is a function F of w. This package treats F as a loss whose
-"predictions" are the coefficients, with the identity matrix as design. With v = -f'(X w + b), the
-gradient of F is -X'v, its Hessian is a matrix over the columns in use, and its convex conjugate at
-X'v is at most f*(v), where f* is the conjugate of f. Norms, problem forms, master problems and
-column-generation solvers therefore work on F without changes.
+"predictions" are the coefficients; its design (matrix X) is the identity. Let v = -f'(X w + b).
+The gradient of F is -X'v, and its Hessian is a matrix over the columns in use. The convex conjugate
+of F at X'v is at most f*(v), where f* is the conjugate of f. Norms, problem forms, master problems
+(re-fits of a few columns) and column-generation solvers therefore work on F without changes.
 """
 
 from __future__ import annotations
@@ -37,15 +37,15 @@ from atomlearn.core import (
     is_quadratic,
     least_shift,
 )
-from atomlearn.storage.spread.points import Bent
+from atomlearn.storage.spread.points import TaylorModel
 from atomlearn.storage.spread.rows import NEAR, Sums, size_of
 
-#: Number of points whose duality certificates are cached, and maximum number of points in one
-#: distributed request.
+#: Number of points for which the sums of duality certificates are cached.
 KEPT = 64
+#: Maximum number of points in one distributed request.
 AT_ONCE = 16
-#: Tolerances on the intercept, as a share of f: the value may exceed the minimum over the intercept
-#: by this share, in solver steps and in duality certificates (whose gap includes the excess).
+#: Tolerances on the intercept, in solver steps and in duality certificates: f may exceed its
+#: minimum over the intercept by this share of f. The gap of a certificate includes the excess.
 IN_STEPS = 1e-4
 IN_PROOFS = 1e-14
 #: Entries of an answer that do not depend on the point: the request has them once for all points.
@@ -58,10 +58,14 @@ class OfCoefficients(Loss):
     coupled = 0
 
     def check_target(self, y: object) -> Array:
+        """Return the target y as floats; its values are not used: the machines have them."""
         return np.asarray(y, dtype=np.float64)
 
     def conjugate(self, y: Array, dual: Array, weight: Array) -> float:
-        """Return inf, because the conjugate is known only at multiples of the gradient."""
+        """Return inf for all arguments: the conjugate is known only at multiples of the gradient.
+
+        ``conjugate_along`` bounds it there.
+        """
         return math.inf
 
 
@@ -69,7 +73,8 @@ class Summed(OfCoefficients):
     """The profiled loss F(w) = min_b f(X w + b), computed from distributed sums over rows.
 
     Without an intercept F(w) = f(X w). A point u is a vector of coefficients (n_features,), at
-    which F and its gradient are evaluated.
+    which F and its gradient are evaluated. In the methods of a loss, ``prediction`` is such a
+    point; the arguments ``y`` and ``weight`` are not used, because the machines have them.
 
     Parameters
     ----------
@@ -77,7 +82,7 @@ class Summed(OfCoefficients):
         The problem over the rows.
     count : int
         Number of machines that have rows.
-    asked : callable
+    send : callable
         Sends a request to all machines and returns the sum of their answers, see ``HeldRows``.
 
     Attributes
@@ -86,19 +91,26 @@ class Summed(OfCoefficients):
         Number of requests so far, and total bytes of requests and answers.
     """
 
-    def __init__(self, problem: Problem, count: int, asked: Callable[[Sums], Sums]) -> None:
+    def __init__(self, problem: Problem, count: int, send: Callable[[Sums], Sums]) -> None:
+        """Begin without any sums over the rows of the ``problem``.
+
+        ``send`` sends a request to all ``count`` machines.
+        """
         self.name: str = problem.loss.name  # type: ignore[misc]
         self.quadratic = is_quadratic(problem.loss)
         self.intercept = problem.fit_intercept
-        (self.n_rows, self.size) = problem.design.shape
+        self.n_rows, self.size = problem.design.shape
         self.count = count
+        #: Squared norms of the columns that were requested so far, NaN for others.
         self._squares = np.full(self.size, np.nan)
         self.sent = (0, 0)
-        self._asked = asked
-        none = np.zeros(0)
-        nothing: Sums = {"pull": none, "gradient": none, "hessian": np.zeros((0, 0))}
-        nothing |= dict.fromkeys(("slope", "curve", "shift", "value"), 0.0)
-        self._bent = Bent(none.astype(np.int64), none, nothing, False)
+        self._send = send
+        #: The last quadratic model of F; here one without columns.
+        empty = np.zeros(0)
+        zeros: Sums = {"pull": empty, "gradient": empty, "hessian": np.zeros((0, 0))}
+        zeros |= dict.fromkeys(("slope", "curve", "shift", "value"), 0.0)
+        self._model = TaylorModel(empty.astype(np.int64), empty, zeros, False)
+        #: Cache of the sums for duality certificates, by ``_key`` of the point.
         self._priced: dict[tuple[bytes, bytes], Sums] = {}
         #: Cache of the optimal intercept at each point, from the last sums at that point.
         self._shifts: dict[tuple[bytes, bytes], float] = {}
@@ -113,7 +125,8 @@ class Summed(OfCoefficients):
         Parameters
         ----------
         kind : {"look", "bend", "price"}
-            The set of sums, see ``HeldRows.answer``.
+            The set of sums: for values and slopes, for second derivatives, or for a duality
+            certificate; see ``HeldRows.answer``.
         columns : (m,) int64
             Columns whose coefficients may be nonzero.
         weights : (k, m) float64
@@ -122,12 +135,18 @@ class Summed(OfCoefficients):
             Intercept at each point.
         **more : arrays
             Other entries of the request.
+
+        Returns
+        -------
+        list of k dict
+            The sums at each point by name, and ``shift``, its intercept.
         """
         question = {"ask": kind, "columns": columns, "weights": weights, "shifts": shifts, **more}
-        found = self._asked(question)
+        found = self._send(question)
         size = size_of(question) + size_of(found)
         self.sent = self.sent[0] + 1, self.sent[1] + self.count * size
         self._squares[columns] = found["squares"]
+        # Most sums have an entry for each point; some are the same for all points.
         return [
             {name: part if name in SHARED else part[k] for name, part in found.items()}
             | {"shift": shifts[k]}
@@ -135,101 +154,131 @@ class Summed(OfCoefficients):
         ]
 
     def _sums_at_optimum(
-        self, kind: str, columns: Columns, u: Array, first: Sums, left: float
+        self, kind: str, columns: Columns, u: Array, first: Sums, tolerance: float
     ) -> Sums:
         """Return the sums at the coefficients u and the intercept that minimizes f.
 
-        Newton's method starts at the intercept of ``first``, the sums for a guess. It sends one
-        request per step, and none if f at the guess is within ``left`` times f of the minimum.
+        Newton's method starts at the intercept of a guess. It sends one request per step, and none
+        if f at the guess is within ``tolerance`` times f of the minimum.
+
+        Parameters
+        ----------
+        kind : {"look", "bend", "price"}
+            The set of sums, see ``HeldRows.answer``.
+        columns : (m,) int64
+            Columns whose coefficients may be nonzero.
+        u : (m,) array
+            Their coefficients.
+        first : dict
+            The sums at the guessed intercept.
+        tolerance : float
+            Share of f by which f may exceed its minimum over the intercept.
         """
         if not self.intercept:
             return first
-        looks = {first["shift"]: first}
+        sums_at = {first["shift"]: first}
 
         def slope(b: float) -> tuple[float, float]:
-            if b not in looks:
-                looks[b] = self.ask(kind, columns, u[None], np.array([b]))[0]
-            steep, curve, value = (looks[b][name] for name in ("slope", "curve", "value"))
-            near = steep * steep <= 2.0 * curve * left * value
-            return 0.0 if near else steep, looks[b]["size"]
+            """Return df/db at the intercept b, and the sum of the magnitudes of its terms.
+
+            A slope s counts as 0 if the decrease s^2/(2 curvature) of a Newton step is small.
+            """
+            if b not in sums_at:
+                sums_at[b] = self.ask(kind, columns, u[None], np.array([b]))[0]
+            slope, curve, value = (sums_at[b][name] for name in ("slope", "curve", "value"))
+            is_small = slope * slope <= 2.0 * curve * tolerance * value
+            return 0.0 if is_small else slope, sums_at[b]["size"]
 
         def curve(b: float) -> float:
-            return float(looks[b]["curve"])
+            """Return the second derivative of f at the intercept b, whose sums are known."""
+            return float(sums_at[b]["curve"])
 
         def value(b: float) -> float:
-            return float(looks[b]["value"])
+            """Return f at the intercept b, whose sums are known."""
+            return float(sums_at[b]["value"])
 
-        return looks[least_shift(slope, curve, value, first["shift"], self.n_rows)]
+        return sums_at[least_shift(slope, curve, value, first["shift"], self.n_rows)]
 
     def foresee(self, points: Sequence[Array]) -> None:
-        """Compute and cache the sums that duality certificates at these points need.
+        """Request and cache the sums that duality certificates at these points need.
 
-        One distributed request covers up to ``AT_ONCE`` points, each a coefficient vector
-        (n_features,). With an intercept, the dual vector v = -f' (one entry per row) has to sum to
-        0. If it does not at the guessed intercept, the intercept is refined; then the entries of v
-        of the sign with the larger sum are multiplied by a factor below 1 so that v sums to 0, and
-        the request is repeated for these points.
+        A certificate proves how good a point is. One distributed request covers up to ``AT_ONCE``
+        points, each a coefficient vector (n_features,). With an intercept, the dual vector v = -f'
+        (one entry per row) has to sum to 0. If it does not at the guessed intercept, the intercept
+        is refined. If v still does not sum to 0, its positive or its negative entries, whichever
+        have the larger sum, are multiplied by a factor below 1. The request is repeated for these
+        points.
         """
         new = [u for u in points if _key(u) not in self._priced]
         for start in range(0, len(new), AT_ONCE):
-            some = np.array(new[start : start + AT_ONCE])
-            columns = np.flatnonzero(some.any(axis=0))
-            keys = list(map(_key, some))
-            W = some[:, columns]
-            cuts = np.zeros(len(some))
-            guess = self._bent.shift_at
+            batch = np.array(new[start : start + AT_ONCE])
+            columns = np.flatnonzero(batch.any(axis=0))
+            keys = list(map(_key, batch))
+            W = batch[:, columns]
+            cuts = np.zeros(len(batch))
+            guess = self._model.shift_at
             again = list[int]()
+            # First request, at intercepts that are cached or guessed, without cuts.
             shifts = np.array(
                 [self._shifts.get(key, guess(columns, u)) for key, u in zip(keys, W, strict=True)]
             )
             found = self.ask("price", columns, W, shifts, cuts=cuts)
             for k, (u, first) in enumerate(zip(W, found, strict=True)):
-                # The regularization path starts at the smallest level for which w = 0 is optimal.
-                # That level is computed from this point, so its intercept has to be exact.
-                left = IN_PROOFS if u.any() else 0.0
-                look = self._sums_at_optimum("look", columns, u, first, left)
-                shifts[k] = look["shift"]
-                surplus = -look["slope"] if self.intercept else 0.0
-                cuts[k] = 2.0 * surplus / (look["size"] + abs(surplus) or 1.0)
-                if look is not first or abs(cuts[k]) > growth(self.n_rows):
+                # The regularization path starts at the smallest alpha for which w = 0 is optimal.
+                # That alpha is computed from this point, so its intercept has to be exact.
+                tolerance = IN_PROOFS if u.any() else 0.0
+                sums = self._sums_at_optimum("look", columns, u, first, tolerance)
+                shifts[k] = sums["shift"]
+                # Let s be the sum of v, and a the sum of its magnitudes. The entries with the sign
+                # of s add up to (a + abs(s)) / 2. The share 2 s / (a + abs(s)) of them is taken
+                # away, so that v sums to 0.
+                surplus = -sums["slope"] if self.intercept else 0.0
+                cuts[k] = 2.0 * surplus / (sums["size"] + abs(surplus) or 1.0)
+                if sums is not first or abs(cuts[k]) > growth(self.n_rows):
                     again.append(k)
             if again:
                 more = self.ask("price", columns, W[again], shifts[again], cuts=cuts[again])
                 for k, sums in zip(again, more, strict=True):
                     found[k] = sums
             self._priced |= zip(keys, found, strict=True)
+        # Only the sums of the latest points are kept.
         for key in list(self._priced)[:-KEPT]:
             del self._priced[key]
 
     @cached_property
     def at_zero(self) -> float:
-        """F(0), the loss of the model without coefficients, at its optimal intercept."""
+        """F(0), the loss of the model without coefficients at its optimal intercept."""
         return float(self.price(np.zeros(self.size))["value"])
 
     def price(self, u: Array) -> Sums:
-        """Return the sums for a duality certificate at coefficients u, with scores X'v."""
+        """Return the sums for a duality certificate at coefficients u, with the scores X'v.
+
+        They are requested if they are not cached; ``HeldRows.answer`` describes them.
+        """
         self.foresee([u])
         return self._priced[_key(u)]
 
-    def bend(self, columns: Columns, u: Array) -> Bent:
-        """Return the quadratic (second-order Taylor) model of F at coefficients u of these columns.
+    def bend(self, columns: Columns, u: Array) -> TaylorModel:
+        """Return the second-order Taylor model of F(w) = min_b f(X w + b) at coefficients u (m,).
 
-        No request is sent if the cached model includes all these columns and is exact at u: the
-        loss is quadratic, or the model was made at u.
+        The model is over these columns; all other coefficients are 0. No request is sent if the
+        cached model includes all these columns and is exact at u: the loss is quadratic, or the
+        model was made at u.
         """
-        known = self._bent
-        covers = np.isin(columns, known.columns).all()
-        if not (covers and (self.quadratic or not known.move(columns, u).any())):
-            every = np.union1d(columns, known.columns if self.quadratic else columns)
-            point = np.zeros(every.size)
-            guess = np.array([known.shift_at(columns, u)])
-            point[np.searchsorted(every, columns)] = u
-            first = self.ask("bend", every, point[None], guess)[0]
-            found = self._sums_at_optimum("bend", every, point, first, IN_STEPS)
-            self._bent = known = Bent(every, point, found, self.intercept)
+        model = self._model
+        covers = np.isin(columns, model.columns).all()
+        if not (covers and (self.quadratic or not model.move(columns, u).any())):
+            # A model of a quadratic loss stays exact, so that its columns are kept, too.
+            model_columns = np.union1d(columns, model.columns if self.quadratic else columns)
+            point = np.zeros(model_columns.size)
+            guess = np.array([model.shift_at(columns, u)])
+            point[np.searchsorted(model_columns, columns)] = u
+            first = self.ask("bend", model_columns, point[None], guess)[0]
+            found = self._sums_at_optimum("bend", model_columns, point, first, IN_STEPS)
+            self._model = model = TaylorModel(model_columns, point, found, self.intercept)
             used = np.flatnonzero(point)
-            self._shifts[every[used].tobytes(), point[used].tobytes()] = known.shift
-        return known
+            self._shifts[model_columns[used].tobytes(), point[used].tobytes()] = model.shift
+        return model
 
     def lengths(self, columns: Columns) -> Array:
         """Return the Euclidean norm of each of these columns, over rows with a positive weight."""
@@ -241,14 +290,19 @@ class Summed(OfCoefficients):
 
     def values_at(self, columns: Columns, W: Array, intercepts: Array) -> Array:
         """Return f at k points: coefficients W (k, m) of the m columns, and intercepts (k,)."""
-        return np.array([look["value"] for look in self.ask("look", columns, W, intercepts)])
+        return np.array([sums["value"] for sums in self.ask("look", columns, W, intercepts)])
 
     # --- the loss ---------------------------------------------------------------------------
 
     def value(self, y: Array, prediction: Array, weight: Array) -> float:
+        """Return F(w) = min_b f(X w + b) for w = ``prediction``; y and weight are not used."""
         return float(self.price(prediction)["value"])
 
     def gradient(self, y: Array, prediction: Array, weight: Array) -> Array:
+        """Return the gradient -X'v of F(w) = min_b f(X w + b) for w = ``prediction``.
+
+        The dual vector is v = -f'. The arguments ``y`` and ``weight`` are not used.
+        """
         slopes: Array = np.negative(self.price(prediction)["scores"])
         return slopes
 
@@ -257,25 +311,39 @@ class Summed(OfCoefficients):
     ) -> float:
         """Return an upper bound on the conjugate F*(factor F'(w)), w = ``prediction``.
 
-        The bound is f*(factor v), summed over all rows, with v the dual vector at w. The machines
-        return f* at v and at (1 - NEAR) v only; convexity bounds it between them and 0.
+        F(w) = min_b f(X w + b) is the loss f with the optimal intercept b. The bound is f*(factor
+        v), summed over all rows, with v the dual vector at w. The machines return f* only at v
+        (``full``) and at (1 - NEAR) v (``reduced``). Along v, f* is convex, and at most 0 at factor
+        0. Linear interpolation between these points therefore bounds it. The arguments ``y``,
+        ``dual`` (the gradient) and ``weight`` are not used.
         """
-        whole, less = self.price(prediction)["conjugates"]
+        full, reduced = self.price(prediction)["conjugates"]
+        # Between 1 - NEAR and 1 the two values are interpolated; below, the result is scaled to 0.
         near = max(factor, 1.0 - NEAR)
-        # f* along v is convex, and at most 0 at factor 0, so that linear interpolation bounds it.
-        return float(factor / near * (whole + (1.0 - near) / NEAR * (less - whole)))
+        return float(factor / near * (full + (1.0 - near) / NEAR * (reduced - full)))
 
     def curvature(self, y: Array, prediction: Array, weight: Array) -> Array:
+        """Return the sum of f'' over the rows at ``prediction`` (1 if it is 0), per coefficient.
+
+        f'' is the second derivative of the loss by the prediction of a row. The result is an array
+        (n_features,) of equal numbers. The arguments ``y`` and ``weight`` are not used.
+        """
         return np.full(prediction.size, self.price(prediction)["curve"] or 1.0)
 
     def coupling(self, y: Array, prediction: Array, weight: Array) -> tuple[Array, Any]:
+        """Raise TypeError for all arguments: a Hessian over all columns would need the rows."""
         raise TypeError(
             "rows that stay where they are answer about single columns: solve with "
             "ColumnGeneration, and a norm over columns"
         )
 
     def slack(self, y: Array, prediction: Array, dual: Array, weight: Array) -> float:
-        """Return a bound on the rounding error of the duality gap, from sums over rows."""
+        """Return a bound on the rounding error of the duality gap at ``prediction``.
+
+        It is growth(n_rows) (F + max abs(f*) + ||v|| ||p||) plus the bounds of the machines, with
+        the predictions p; growth(n) bounds the relative error of a sum of n terms. The arguments
+        ``y``, ``dual`` and ``weight`` are not used.
+        """
         sums = self.price(prediction)
         inner = math.sqrt(sums["steepness"] * sums["predicted"])
         size = sums["value"] + np.abs(sums["conjugates"]).max() + inner
@@ -285,22 +353,40 @@ class Summed(OfCoefficients):
 class SummedOver(OfCoefficients):
     """The profiled loss F as a function of the coefficients of some columns, in their order.
 
-    Values, gradients and Hessians come from the quadratic model of F, see ``Summed.bend``.
+    Values, gradients and Hessians come from the quadratic model of F, see ``Summed.bend``. In the
+    methods of a loss, ``prediction`` (m,) has the coefficients; ``y`` and ``weight`` are not used.
+
+    Parameters
+    ----------
+    whole : Summed
+        F as a function of all coefficients.
+    columns : (m,) int64
+        The columns; all other coefficients are 0.
     """
 
     def __init__(self, whole: Summed, columns: Columns) -> None:
+        """Take the profiled loss ``whole`` and the columns whose coefficients may be nonzero."""
         self.name: str = whole.name  # type: ignore[misc]
         self.whole = whole
         self.columns = columns
 
     def _around(self, u: Array) -> tuple[float, Array, Array]:
-        """Return value, gradient (m,) and Hessian (m, m) of F at the coefficients u (m,)."""
+        """Return value, gradient (m,) and Hessian (m, m) of F at the coefficients u (m,).
+
+        F(w) = min_b f(X w + b) is the loss f with the optimal intercept b, here as a function of
+        the coefficients of m columns.
+        """
         return self.whole.bend(self.columns, u).at(self.columns, u)
 
     def value(self, y: Array, prediction: Array, weight: Array) -> float:
+        """Return F(w) = min_b f(X w + b) for w = ``prediction``; y and weight are not used.
+
+        F(0) is cached, because a path begins there.
+        """
         return self._around(prediction)[0] if prediction.any() else self.whole.at_zero
 
     def gradient(self, y: Array, prediction: Array, weight: Array) -> Array:
+        """Return the gradient (m,) of F at w = ``prediction``; y and weight are not used."""
         return self._around(prediction)[1]
 
     def conjugate_along(
@@ -309,18 +395,23 @@ class SummedOver(OfCoefficients):
         """Return an upper bound on the conjugate, which needs no distributed request.
 
         With w = ``prediction`` and u = ``dual`` = F'(w), convexity of F* and F*(0) <= 0 give
-        F*(factor u) <= factor (<u, w> - F(w)).
+        F*(factor u) <= factor (<u, w> - F(w)). The argument ``weight`` is not used.
         """
         return factor * (float(dual @ prediction) - self.value(y, prediction, weight))
 
     def curvature(self, y: Array, prediction: Array, weight: Array) -> Array:
+        """Return sum_k abs(H_jk) for each column j, with the Hessian H of F at ``prediction``.
+
+        A diagonal matrix with these entries is at least H. ``y`` and ``weight`` are not used.
+        """
         bound: Array = np.abs(self._around(prediction)[2]).sum(axis=1)
         return bound
 
     def coupling(self, y: Array, prediction: Array, weight: Array) -> tuple[Array, Any]:
-        """Return c and K with Hessian H = c I - K K'; K is a Cholesky factor of c I - H.
+        """Return c and K with H = c I - K K' for the Hessian H of F at ``prediction``.
 
-        The scalar c, at least twice the largest eigenvalue of H, is returned as a vector (m,).
+        The scalar c, at least twice the largest eigenvalue of H, is returned as a vector (m,). K
+        (m, m) is the Cholesky factor of c I - H. The arguments ``y`` and ``weight`` are not used.
         """
         H = self._around(prediction)[2]
         c = 2.0 * float(np.abs(H).sum(axis=1).max(initial=0.0)) or 1.0
@@ -328,7 +419,7 @@ class SummedOver(OfCoefficients):
 
 
 def _key(u: Array) -> tuple[bytes, bytes]:
-    """Return a dictionary key for a coefficient vector: its nonzero positions and values."""
+    """Return a dictionary key for the coefficients u: its nonzero positions and values."""
     columns = np.flatnonzero(u)
     return columns.tobytes(), u[columns].tobytes()
 
@@ -349,6 +440,10 @@ class Coefficients(SparseDesign):
     """
 
     def __init__(self, loss: Summed, dtype: Any, reads_at_once: bool) -> None:
+        """Make the identity matrix of type ``dtype`` for ``loss``, the profiled loss F.
+
+        ``reads_at_once`` says whether several alphas are solved together.
+        """
         super().__init__(sp.eye_array(loss.size, format="csc", dtype=dtype))
         self.row_access = SummedRows(loss)
         self.traits = replace(self.traits, reads_at_once=reads_at_once)
@@ -357,35 +452,45 @@ class Coefficients(SparseDesign):
 class CoefficientBlock(DenseBlock):
     """Columns of the identity, for a loss that sends a request for each value.
 
-    Compiled re-fits read none of it: they keep a Hessian, and ask for many values instead, where
-    here each value brings a new Hessian.
+    Compiled solvers must not use it: they evaluate the loss many times for one Hessian, and here
+    each evaluation is a request, which returns a new Hessian as well.
     """
 
 
 @columns_for_kernel.register
 def _of_coefficients(block: CoefficientBlock) -> None:
-    return None
+    """Return None: compiled kernels get no columns of ``block``."""
 
 
 class SummedRows(RowAccess):
-    """Access to the rows of a distributed problem, which returns sums over them only."""
+    """Access of solvers to the rows of a distributed problem, which returns sums over them only.
+
+    ``loss`` is the profiled loss F. A ``prediction`` is a vector of coefficients (n_features,).
+    """
 
     def __init__(self, loss: Summed) -> None:
+        """Take the profiled loss, which sends the requests for sums."""
         self.loss = loss
 
     @property
     def sent(self) -> tuple[int, int]:  # type: ignore[override]
+        """Number of requests so far, and total bytes of requests and answers."""
         return self.loss.sent
 
     def foresee(self, predictions: Sequence[Array]) -> None:
+        """Request and cache the sums that proofs need at several points, the ``predictions``."""
         self.loss.foresee(predictions)
 
     def restrict(self, problem: Problem, block: Design) -> Problem:
-        """Return the problem restricted to the features of ``block``, with the Hessian of F."""
-        features, places = _features(block)
+        """Return the ``problem`` restricted to the features of ``block``, columns of the identity.
+
+        Its loss is the quadratic model of F over these features. A feature may be in several
+        columns of the block.
+        """
+        features, positions = _features(block)
         return Problem(
             SummedOver(self.loss, features),
-            CachedBlock(CoefficientBlock(np.eye(features.size)[:, places])),
+            CachedBlock(CoefficientBlock(np.eye(features.size)[:, positions])),
             np.zeros(features.size),
             np.ones(features.size),
             problem.regularizer,
@@ -394,23 +499,31 @@ class SummedRows(RowAccess):
         )
 
     def intercept(self, prediction: Array) -> float:
+        """Return the optimal intercept at the coefficients ``prediction``."""
         return float(self.loss.price(prediction)["shift"])
 
     def over_rows(
         self, design: Design, columns: Columns, prediction: Array
     ) -> tuple[Array, float, int]:
-        features, places = _features(design.gather(columns))
+        """Return column norms, the norm of v = -f' at ``prediction``, and the number of rows.
+
+        All are over the remote rows. The column norms (m,) are of the m columns of ``design``.
+        """
+        features, positions = _features(design.gather(columns))
         slope = math.sqrt(self.loss.price(prediction)["steepness"])
-        return self.loss.lengths(features)[places], slope, self.loss.n_rows
+        return self.loss.lengths(features)[positions], slope, self.loss.n_rows
 
 
 def _features(block: Any) -> tuple[Columns, Columns]:
-    """Return the distinct features in a block, and for each column the position of its feature."""
-    base, places = distinct_columns(block)
-    return base.stored().indices.astype(np.int64), places
+    """Return the features in ``block``, and for each of its columns the position of its feature.
+
+    The block has columns of the identity; the column of feature j has its 1 in row j.
+    """
+    base, positions = distinct_columns(block)
+    return base.stored().indices.astype(np.int64), positions
 
 
-def problem_of_sums(problem: Problem, count: int, asked: Callable[[Sums], Sums]) -> Problem:
+def problem_of_sums(problem: Problem, count: int, send: Callable[[Sums], Sums]) -> Problem:
     """Return an equivalent problem over distributed sums, which needs no vector over rows.
 
     Parameters
@@ -419,10 +532,10 @@ def problem_of_sums(problem: Problem, count: int, asked: Callable[[Sums], Sums])
         The problem over the rows.
     count : int
         Number of machines that have rows.
-    asked : callable
+    send : callable
         Sends a request to all machines and returns the sum of their answers; see ``Summed``.
     """
-    loss = Summed(problem, count, asked)
+    loss = Summed(problem, count, send)
     return Problem(
         loss,
         Coefficients(loss, problem.design.dtype, problem.design.traits.reads_at_once),
@@ -441,9 +554,10 @@ def sums_suffice(problem: Problem) -> bool:
     This needs a smooth loss that is a sum over rows (one prediction per row, no unpenalized
     columns) and a norm that depends on the columns one by one or in groups, without a metric.
     """
+    # A norm with a lift (a simpler norm over more columns) must only repeat columns.
     loss = problem.loss
     norm = problem.regularizer.norm
     lift = norm.lift(problem.design.shape[1])
     columns = norm.over_columns if lift is None else lift.expansion.repeats
-    smooth = loss.coupled == 1 and loss.smoothed(1.0) is None
-    return smooth and free_columns(loss) is None and problem.metric is None and columns
+    is_smooth = loss.coupled == 1 and loss.smoothed(1.0) is None
+    return is_smooth and free_columns(loss) is None and problem.metric is None and columns

@@ -7,12 +7,14 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, TypeVar
 
+#: Message of the error if a cluster has lost all of its workers.
 NO_WORKERS_LEFT = (
     "the cluster had no workers for longer than distributed.scheduler.no-workers-timeout (5 "
     "minutes where that is not set); start some, and solve again: a Checkpoint among the "
     "observers, if there was one, goes on where this ended, on any cluster"
 )
 
+#: Type of the result of a call.
 Result = TypeVar("Result")
 
 
@@ -21,7 +23,10 @@ class LostDataError(RuntimeError):
 
 
 def guarded(call: Callable[[], Result]) -> Result:
-    """Return ``call()``; turn Dask's errors about lost workers into LostDataError with a remedy."""
+    """Return ``call()``; turn Dask's errors about lost workers into LostDataError with a remedy.
+
+    ``call`` computes something on the workers. Other errors pass through.
+    """
     try:
         return call()
     except Exception as error:
@@ -53,10 +58,11 @@ def current_client() -> Any:
 
 
 def awaited(client: Any, futures: list[Any]) -> list[Any]:
-    """Return the results of futures; raise LostDataError if no worker is left.
+    """Return the results of futures, in order; raise LostDataError if no worker is left.
 
-    Without ``no-workers-timeout`` Dask waits for workers forever. This function waits for that
-    time, or 5 minutes, and checks once a second.
+    ``client`` is Dask's client of the cluster. Without the setting ``no-workers-timeout``, Dask
+    waits for workers forever. This function waits for workers for the time of this setting, or for
+    5 minutes, and checks once a second.
     """
     import dask
     from dask.utils import parse_timedelta
@@ -64,10 +70,10 @@ def awaited(client: Any, futures: list[Any]) -> list[Any]:
 
     limit = dask.config.get("distributed.scheduler.no-workers-timeout", None)
     limit = parse_timedelta(limit or "5 minutes")
-    alone = 0
-    while alone <= limit:
+    seconds_without_workers = 0
+    while seconds_without_workers <= limit:
         with suppress(TimeoutError):
             wait(futures, timeout=1.0)
             return list(client.gather(futures))
-        alone = 0 if client.nthreads() else alone + 1
+        seconds_without_workers = 0 if client.nthreads() else seconds_without_workers + 1
     raise LostDataError(NO_WORKERS_LEFT)

@@ -20,11 +20,16 @@ def encode_values(X: NDArray[Any], kind: str, rows: Any = 0, columns: Any = 0) -
     Parameters
     ----------
     X : array
-        Dense values, or stored entries.
+        Dense values (rows, columns), or stored entries (entries,).
     kind : str
-        Type of the store.
+        Type of the store: a name of NumPy, or "genotype".
     rows, columns : int or array
         Row and column of the first value, or of each stored entry, for messages.
+
+    Returns
+    -------
+    array
+        Of the shape of X. Genotypes are int8, with MISSING for values that are not finite.
     """
     if kind == "genotype":
         missing = ~np.isfinite(X) if X.dtype.kind == "f" else np.zeros(X.shape, dtype=bool)
@@ -40,6 +45,7 @@ def encode_values(X: NDArray[Any], kind: str, rows: Any = 0, columns: Any = 0) -
         fits = (X >= -128) & (X <= 127) & (np.rint(X) == X)
         _refuse(X, ~fits, "a whole number from -128 to 127 (int8)", (rows, columns))
         return X.astype(np.int8)
+    # A finite number that becomes infinite is outside of the range of a smaller type.
     with np.errstate(over="ignore"):
         values = X.astype(dtype, copy=False)
     if dtype.itemsize < X.dtype.itemsize:
@@ -48,14 +54,16 @@ def encode_values(X: NDArray[Any], kind: str, rows: Any = 0, columns: Any = 0) -
 
 
 def _refuse(X: NDArray[Any], bad: NDArray[np.bool_], expected: str, first: tuple[Any, Any]) -> None:
-    """Raise ValueError with row and column of the first value that the mask ``bad`` marks.
+    """Raise ValueError with row and column of the first value of X that the mask ``bad`` marks.
 
-    ``first`` has ``rows`` and ``columns`` of ``encode_values``.
+    ``expected`` describes valid values. ``first`` has ``rows`` and ``columns`` of
+    ``encode_values``.
     """
     if not bad.any():
         return
     position = np.unravel_index(int(np.argmax(bad)), X.shape)
     value = X[position]
+    # Dense values are numbered from the first one; each stored entry has its own row and column.
     if X.ndim == 2:
         row, column = (int(position[k]) + first[k] for k in (0, 1))
     else:
@@ -68,12 +76,14 @@ def _refuse(X: NDArray[Any], bad: NDArray[np.bool_], expected: str, first: tuple
 
 
 def pack(codes: NDArray[np.int8]) -> NDArray[np.uint8]:
-    """Pack genotypes (n_samples, m) of 0, 1, 2 or MISSING into PLINK's two-bit code.
+    """Pack genotypes ``codes`` (n_samples, m), 0, 1, 2 or MISSING, into PLINK's two-bit code.
 
     Returns the bytes of all columns, one column after the other, ceil(n_samples / 4) bytes each.
     """
     n_samples, n_columns = codes.shape
-    table = np.array([3, 2, 0, 1], dtype=np.uint8)  # none, one, two, missing
+    # PLINK's codes of 0, 1 and 2 copies, and of MISSING = -1, which indexes the last one.
+    table = np.array([3, 2, 0, 1], dtype=np.uint8)
+    # Columns are padded to whole bytes of four genotypes, the first one in the lowest bits.
     padded = np.zeros((n_columns, (n_samples + 3) // 4 * 4), dtype=np.uint8)
     padded[:, :n_samples] = table[codes.T]
     quads = padded.reshape(n_columns, -1, 4)

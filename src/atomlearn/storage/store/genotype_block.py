@@ -30,9 +30,13 @@ class GenotypeBlock(Block):
     Parameters
     ----------
     packed : (n_columns, bytes of a column) uint8
+        Genotypes in PLINK's two-bit code, four in a byte.
     n_samples : int
-    means, scale, shift : (n_columns,) float64
-        ``means`` are the values of missing genotypes, in copies.
+        Number of rows; the last byte of a column may have unused bits.
+    means : (n_columns,) float64
+        Value of missing genotypes, in copies of the counted allele.
+    scale, shift : (n_columns,) float64
+        Numbers of the standardization scale_j x_j - shift_j.
     """
 
     dtype = np.dtype(np.float64)
@@ -41,23 +45,31 @@ class GenotypeBlock(Block):
     def __init__(
         self, packed: NDArray[np.uint8], n_samples: int, means: Array, scale: Array, shift: Array
     ) -> None:
+        """Take packed genotypes and the numbers of the standardization, all without a copy.
+
+        ``means`` replace missing genotypes; the columns are scale_j x_j - shift_j.
+        """
         self._packed = packed
         self._n_samples = n_samples
         self._means = means
         self._scale = scale
         self._shift = shift
-        self.shape = self._n_samples, self._means.size
+        self.shape = n_samples, means.size
 
     @property
     def _parts(self) -> tuple[NDArray[Any], ...]:
+        """The arrays with one row for each column, in the order of the constructor."""
         return self._packed, self._means, self._scale, self._shift
 
     def predict(self, weights: Array) -> Array:
-        """Return A w, for standardized genotypes A, from the packed two-bit codes."""
+        """Return A w, for standardized genotypes A and w = ``weights``, from the packed codes.
+
+        A w = sum_j (w_j scale_j) x_j - shift'w, with the genotypes x_j.
+        """
         scaled = weights * self._scale
 
         def product(columns: slice) -> Array:
-            """Return the sum of these columns times their weights, without the shift."""
+            """Return sum_j (w_j scale_j) x_j over these columns j, an array (n_samples,)."""
             out = _kernels.padded(np.zeros(self._n_samples))
             packed = self._packed[columns].ravel()
             piece_weights = np.ascontiguousarray(scaled[columns])
@@ -66,26 +78,36 @@ class GenotypeBlock(Block):
             )
             return out[: self._n_samples]
 
+        # The last argument is the cost in operations, which decides the number of threads.
         size = self.shape[1]
         total = _kernels.sum_of_pieces(product, size, self._n_samples * size / 8.0)
         return np.asarray(total - self._shift @ weights)
 
     def scores(self, v: Array) -> Scores:
-        """Return A'v for the standardized genotypes A."""
+        """Return a_j'v = scale_j x_j'v - shift_j sum_i v_i for the standardized genotypes a_j."""
         return ArrayScores(self._sums(v, False) * self._scale - self._shift * v.sum())
 
     def _squares(self, weights: Array) -> Array:
-        """Return sum_i w_i a_ij^2 for each column j of the standardized genotypes."""
+        """Return sum_i w_i a_ij^2 for each column j of the standardized genotypes.
+
+        With w = ``weights``, s_j = sum_i w_i x_ij and q_j = sum_i w_i x_ij^2, it is
+
+        ``scale_j (scale_j q_j - 2 shift_j s_j) + shift_j^2 sum_i w_i``.
+        """
         sums = self._sums(weights, False)
         squares = self._sums(weights, True)
+        # Rounding errors must not make a sum of squares negative.
         norms = self._scale * (self._scale * squares - 2.0 * self._shift * sums)
         return np.asarray(np.maximum(norms + self._shift**2 * weights.sum(), 0.0))
 
     def _sums(self, v: Array, squared: bool) -> Array:
-        """Return sum_i v_i x_ij for each column j of the genotypes x; x_ij^2 if ``squared``."""
+        """Return sum_i v_i x_ij for each column j of the genotypes x, or of x_ij^2 if ``squared``.
+
+        The columns are shared between threads.
+        """
         size = self.shape[1]
         values = _kernels.padded(v)
-        sums = np.empty(self.shape[1])
+        sums = np.empty(size)
         pieces = LIMITS.pieces(size, self._n_samples)
 
         def work(piece: int) -> None:
@@ -98,7 +120,11 @@ class GenotypeBlock(Block):
         return sums
 
     def gram(self, curvature: Array, positions: Columns | None = None) -> Array:
-        """Return A_S' diag(curvature) A_S, from unpacked columns."""
+        """Return A_S' diag(curvature) A_S for the columns S = ``positions`` (None: all).
+
+        A has the standardized genotypes, ``curvature`` (n_samples,) a weight for each row. The
+        columns are unpacked first.
+        """
         block = self if positions is None else self.gather(positions)
         return DenseBlock(block.dense()).gram(curvature)
 
@@ -115,23 +141,29 @@ class GenotypeBlock(Block):
         return array
 
     def gather(self, columns: Columns) -> GenotypeBlock:
-        """Return the block of these columns."""
+        """Return the block of the columns with these numbers, still packed."""
         packed, *parts = (part[columns] for part in self._parts)
         return GenotypeBlock(packed, self._n_samples, *parts)
 
     def append(self, other: Block) -> Block:
-        """Return [A, B] for B = ``other``; packed only if both are."""
+        """Return the columns of this block followed by those of ``other``; packed if both are."""
         check_same_rows(self, other)
         if not isinstance(other, GenotypeBlock):
             return DenseBlock(self.dense()).append(other)
-        own_parts = self._parts
-        other_parts = other._parts
-        packed, *parts = (np.concatenate(pair) for pair in zip(own_parts, other_parts, strict=True))
+        first_parts = self._parts
+        last_parts = other._parts
+        packed, *parts = (
+            np.concatenate(pair) for pair in zip(first_parts, last_parts, strict=True)
+        )
         return GenotypeBlock(packed, self._n_samples, *parts)
 
 
 @affine_block.register
 def _genotypes(block: GenotypeBlock, means: Array, factors: Array) -> GenotypeBlock:
-    """Return the columns (x_j - means_j) factors_j, still packed."""
+    """Return the block with columns (a_j - means_j) factors_j for the columns a_j of ``block``.
+
+    ``means`` and ``factors`` are (n_columns,). The genotypes stay packed: only scale and shift
+    change.
+    """
     parts = block._scale * factors, (block._shift + means) * factors
     return GenotypeBlock(block._packed, block._n_samples, block._means, *parts)

@@ -39,17 +39,26 @@ class StreamedDesign(Design):
     """Base class of out-of-core designs: column stores and PLINK files.
 
     Each thread reads a chunk of columns into a buffer, multiplies it, and continues with the next
-    chunk, so that a pass over X needs a few MB in addition to the vectors. Every second pass of
-    scores visits the chunks in reverse order, because those read last may still be in the page
-    cache.
+    chunk. A pass over X therefore needs only a few MB in addition to the vectors. Every second pass
+    visits the chunks in reverse order, because those read last may still be in the page cache.
+
+    Parameters
+    ----------
+    columns : ColumnsOnDisk
+        The columns, which reads and multiplies one chunk at a time.
+    n_features : int
+        Number of columns.
+    path : Path
+        The file or folder with the data.
     """
 
     def __init__(self, columns: ColumnsOnDisk, n_features: int, path: Path) -> None:
+        """Take the ``columns`` of the file or folder ``path``, which has ``n_features`` of them."""
         self.path = path
         self._columns = columns
         self.shape = (columns.n_samples, n_features)
         self._backwards = False
-        self.dtype = self._columns.dtype
+        self.dtype = columns.dtype
 
     @property
     def n_bytes(self) -> int:
@@ -58,7 +67,7 @@ class StreamedDesign(Design):
 
     @property
     def feature_names(self) -> list[str] | None:
-        """The same as ``names``."""
+        """The names of the columns, or None; the same as ``names``."""
         return self.names
 
     def scores(self, v: Array) -> Scores:
@@ -68,12 +77,13 @@ class StreamedDesign(Design):
     traits = Traits(reads_at_once=True)
 
     def scores_many(self, V: Array) -> Sequence[Scores]:
-        """Return the scores of each column of V, by one read of the file."""
+        """Return the scores X'v for each column v of V (n_samples, m), by one read of the file."""
         columns = self._columns
         Z = np.empty((V.shape[1], self.shape[1]))
         vectors = columns.vectors(V)
 
         def work(chunk: int) -> None:
+            """Write the scores of the columns of one chunk to Z, without the rows of padding."""
             Z[:, columns.part(chunk)] = columns.many(chunk, vectors)[: V.shape[1]]
 
         self._pass(work)
@@ -82,19 +92,36 @@ class StreamedDesign(Design):
     def scores_above(
         self, V: Array, bounds: Array, affine: tuple[Array, Array] | None = None
     ) -> Sequence[Scores]:
-        """Return the large scores of each column of V, by one read of the file."""
+        """Return the large scores of each column of V, by one read of the file.
+
+        Parameters
+        ----------
+        V : (n_samples, m) array
+            The vectors v_k.
+        bounds : (m,) array
+            A column j is found if abs(x_j'v_k) >= bounds_k for any k.
+        affine : (means, factors), optional
+            Arrays (n_features,), to search the columns (x_j - means_j) factors_j instead.
+
+        Returns
+        -------
+        list of m FoundScores
+            The scores of the found columns for each v_k.
+        """
+        # Each chunk has its own place in ``answers``, because threads work at the same time.
         columns = self._columns
-        search = self._columns.search(V, bounds, affine)
+        search = columns.search(V, bounds, affine)
         answers: list[Any] = [None] * (columns.chunks.size - 1)
 
         def work(chunk: int) -> None:
+            """Store the columns found in one chunk, numbered in X, and their scores."""
             positions, values = search(chunk)
             answers[chunk] = positions + columns.chunks[chunk], values
 
         self._pass(work)
-        places, values = (np.concatenate(part) for part in zip(*answers, strict=True))
+        found, values = (np.concatenate(part) for part in zip(*answers, strict=True))
         return [
-            FoundScores(places, np.ascontiguousarray(z), float(bound), self.shape[1])
+            FoundScores(found, np.ascontiguousarray(z), float(bound), self.shape[1])
             for z, bound in zip(values.T, bounds, strict=True)
         ]
 
@@ -103,19 +130,23 @@ class StreamedDesign(Design):
         return self._scores(weights, squared=True)
 
     def _scores(self, v: Array, squared: bool) -> Array:
-        """Return X'v, or (X * X)'v if ``squared``, chunk by chunk."""
+        """Return X'v, or (X * X)'v with squared entries if ``squared``, chunk by chunk."""
         z = np.empty(self.shape[1])
         columns = self._columns
         vector = columns.vector(v)
 
         def work(chunk: int) -> None:
+            """Write the scores of the columns of one chunk to z."""
             z[columns.part(chunk)] = columns.scores(chunk, vector, squared)
 
         self._pass(work)
         return z
 
     def _pass(self, work: Any) -> None:
-        """Call ``work(chunk)`` for the number of every chunk, on several threads."""
+        """Call ``work(chunk)`` for the number of every chunk, on several threads.
+
+        Each call visits the chunks in the order opposite to the last one.
+        """
         columns = self._columns
         n_chunks = columns.chunks.size - 1
         order = range(n_chunks - 1, -1, -1) if self._backwards else range(n_chunks)
@@ -124,14 +155,15 @@ class StreamedDesign(Design):
         _kernels.share_out(lambda place: work(order[place]), n_chunks, operations)
 
     def predict(self, weights: Array) -> Array:
-        """Return the product X w (n_samples,) for coefficients w (n_features,).
+        """Return the product X w (n_samples,) for the coefficients w = ``weights`` (n_features,).
 
         Chunks of columns whose coefficients are all zero are not read. The other chunks are divided
-        into fixed groups, one for each thread, and each group is summed in order, so that the
-        result is reproducible for a given number of threads.
+        into fixed groups, one for each thread, and each group is summed in order. The result is
+        therefore reproducible for a given number of threads.
         """
         columns = self._columns
         weights = one_weight_each(weights, self.shape[1])
+        # Chunks with a nonzero coefficient.
         chunks = np.unique(
             np.searchsorted(columns.chunks, np.flatnonzero(weights), side="right") - 1
         )
@@ -150,7 +182,7 @@ class StreamedDesign(Design):
         return result
 
     def gather(self, columns: Columns) -> Block:
-        """Return these columns as a block."""
+        """Return the columns with these numbers as a block (columns in memory)."""
         columns = existing_columns(columns, self.shape[1])
         return self._columns.gather(columns)
 
@@ -169,6 +201,7 @@ class OnDisk(StreamedDesign):
     Attributes
     ----------
     feature_names : list of str, or None
+        Names of the columns.
     target : (n_samples,) ndarray, or None
         The target in the source of the store.
 
@@ -176,8 +209,8 @@ class OnDisk(StreamedDesign):
     ------
     StoreError
         If the store is broken or of another version. Sizes and checksums of the small files are
-        compared at once, the checksum of a chunk of columns when it is first read, row numbers
-        always. ``verify`` reads and compares everything.
+        checked at once, the checksum of a chunk of columns when it is first read, and row numbers
+        in every pass. ``verify`` reads and checks everything.
 
     Notes
     -----
@@ -194,11 +227,13 @@ class OnDisk(StreamedDesign):
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
+        """Open the store ``path`` and check its small files; no column is read yet."""
         folder = Path(path)
         self.manifest = manifest = store.read_manifest(folder)
         LIMITS.check_columns(manifest.n_features)
         chunks, sums = store.read_chunks(folder, manifest)
         checks = Checks(sums)
+        # The layout decides how chunks are read and multiplied.
         values = store.ByteFile(folder / store.VALUES)
         n_samples = manifest.n_samples
         columns: ColumnsOnDisk
@@ -220,9 +255,11 @@ class OnDisk(StreamedDesign):
         super().__init__(columns, manifest.n_features, folder)
 
     def __reduce__(self) -> tuple[Any, ...]:
+        """Return how to open the store again: a pickle has the path, not the data."""
         return OnDisk, (os.path.abspath(self.path),)
 
     def __repr__(self) -> str:
+        """Return a text with path, shape, layout and type."""
         manifest = self.manifest
         return f"OnDisk({str(self.path)!r}: {self.shape}, {manifest.layout} {manifest.dtype})"
 
@@ -233,12 +270,12 @@ class OnDisk(StreamedDesign):
 
     @property
     def plans(self) -> list[Any]:
-        """The plans of the columns of the source, as JSON objects; empty if they are unknown."""
+        """How the columns of a table were encoded (plans), as JSON objects; else empty."""
         return store.read_plans(self.path, self.manifest)
 
     @property
     def symbols(self) -> dict[str, str]:
-        """The gene symbols of columns by their names; {} if there are none."""
+        """The gene symbols by names of columns, without columns that have none."""
         symbols = store.read_symbols(self.path, self.manifest)
         pairs = zip(self.names or (), symbols, strict=False)
         return {name: symbol for name, symbol in pairs if symbol}
@@ -250,6 +287,7 @@ class OnDisk(StreamedDesign):
 
     def verify(self) -> None:
         """Read all files and verify their checksums; raise StoreError if one does not match."""
+        # A pass checks every chunk that is not marked as checked; the properties check their files.
         self._columns._checks.done[:] = False
         self._scores(np.zeros(self.shape[0]), squared=False)
         _ = self.names, self.plans, self.symbols, self.target

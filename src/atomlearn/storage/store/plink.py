@@ -52,20 +52,22 @@ class Variants:
 
         A window has ``width`` base pairs and starts half a width after the one before, so that each
         variant is in two windows (in one at the beginning). Windows without variants are left out.
+        The result has the column numbers of each window.
         """
         if width < 2:
             raise ValueError(f"width must be at least 2 base pairs, got {width}")
         groups: dict[tuple[str, int], list[int]] = {}
+        # Each chromosome is cut into cells of half a width; window c has the cells c and c + 1.
         radius = width // 2
-        places = (self.positions // radius).tolist()
-        for column, (chromosome, cell) in enumerate(zip(self.chromosomes, places, strict=True)):
+        cells = (self.positions // radius).tolist()
+        for column, (chromosome, cell) in enumerate(zip(self.chromosomes, cells, strict=True)):
             for window in {max(cell - 1, 0), cell}:
                 groups.setdefault((chromosome, window), []).append(column)
         return [np.array(columns, dtype=np.int64) for columns in groups.values()]
 
 
 def read_variants(path: str | os.PathLike[str]) -> Variants:
-    """Return the content of a .bim file."""
+    """Return the variants in the .bim file ``path``; refuse positions that are no whole numbers."""
     fields = _fields(Path(path), "chromosome, name, centimorgans, position and two alleles")
     try:
         positions = np.array([int(line[3]) for line in fields], dtype=np.int64)
@@ -74,6 +76,7 @@ def read_variants(path: str | os.PathLike[str]) -> Variants:
             f"{path} has a position that is no whole number of 64 bits: {error}"
         ) from error
     chromosomes = [line[0] for line in fields]
+    # The fields 1, 4 and 5 of a line are the name and the two alleles.
     names, counted, other = ([line[k] for line in fields] for k in (1, 4, 5))
     return Variants(names, chromosomes, positions, counted, other)
 
@@ -87,8 +90,8 @@ class Samples:
     family, name : list of str
         Family and name of each sample.
     phenotype : array
-        Phenotype of each sample; NaN if it is unknown, which is -9 in the file, or 0 if the others
-        are 1 and 2.
+        Phenotype of each sample; NaN if it is unknown. The file says -9 or NA for an unknown one,
+        or 0 if the known ones are 1 and 2.
     """
 
     family: list[str]
@@ -97,7 +100,7 @@ class Samples:
 
 
 def read_samples(path: str | os.PathLike[str]) -> Samples:
-    """Return the content of a .fam file."""
+    """Return the samples in the .fam file ``path``, with NaN for unknown phenotypes."""
     fields = _fields(Path(path), "family, name, father, mother, sex and phenotype")
     values = np.full(len(fields), np.nan)
     for number, line in enumerate(fields):
@@ -110,23 +113,29 @@ def read_samples(path: str | os.PathLike[str]) -> Samples:
                     "number, -9 or NA"
                 ) from None
     values[values == -9] = np.nan
+    # Of a phenotype with the codes 1 (control) and 2 (case), 0 is PLINK's code of an unknown one.
     finite = values[np.isfinite(values)]
     if np.isin(finite, (0, 1, 2)).all() and (finite == 2).any():
         values[values == 0] = np.nan
     return Samples([line[0] for line in fields], [line[1] for line in fields], values)
 
 
-def _fields(path: Path, what: str) -> list[list[str]]:
-    """Return the six fields of each line of a .bim or .fam; ``what`` names them in messages."""
+def _fields(path: Path, description: str) -> list[list[str]]:
+    """Return the six fields of each line of ``path``, a .bim or .fam; refuse other lines.
+
+    ``description`` lists the fields, for messages.
+    """
     if not path.is_file():
         raise FileNotFoundError(f"there is no file {path}, which belongs to the .bed beside it")
     with path.open(encoding="utf-8", errors="replace") as stream:
         fields = [line.split() for line in stream if line.strip()]
     for number, line in enumerate(fields, start=1):
         if len(line) != 6:
-            raise StoreError(f"line {number} of {path} has {len(line)} fields; expected 6: {what}")
+            raise StoreError(
+                f"line {number} of {path} has {len(line)} fields; expected 6: {description}"
+            )
     if not fields:
-        raise StoreError(f"{path} is empty; expected a line with {what} each")
+        raise StoreError(f"{path} is empty; expected a line with {description} each")
     return fields
 
 
@@ -175,6 +184,7 @@ class PlinkBed(StreamedDesign):
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
+        """Open the .bed ``path``, read the files next to it, and count the alleles in one pass."""
         file = Path(path)
         self.variants = read_variants(file.with_suffix(".bim"))
         self.samples = read_samples(file.with_suffix(".fam"))
@@ -184,6 +194,7 @@ class PlinkBed(StreamedDesign):
         chunks = cut(n_features, (n_samples + 3) // 4, READING.chunk_bytes)
         columns = GenotypeColumns(opened, len(MAGIC), n_samples, chunks, Checks(None))
         super().__init__(columns, n_features, file)
+        # One pass counts the alleles, from which the means for missing genotypes follow.
         operations = READING.operations_per_byte * columns.n_bytes
         _kernels.share_out(columns.count, chunks.size - 1, operations)
         columns.set_counts(columns.counts)
@@ -191,17 +202,19 @@ class PlinkBed(StreamedDesign):
         self.missing: NDArray[np.int64] = columns.counts[:, 1]
 
     def __reduce__(self) -> tuple[Any, ...]:
+        """Return how to open the file again: a pickle has the path, not the data."""
         return PlinkBed, (os.path.abspath(self.path),)
 
     def __repr__(self) -> str:
+        """Return a text with path and shape."""
         return f"PlinkBed({str(self.path)!r}: {self.shape})"
 
     def packed(self, start: int, stop: int) -> NDArray[np.uint8]:
-        """Return the bytes of columns ``start`` to ``stop`` in PLINK's two-bit code."""
-        column = (self.shape[0] + 3) // 4
-        buffer = np.empty((stop - start) * column, dtype=np.uint8)
+        """Return columns start, ..., stop - 1 in PLINK's two-bit code, as one array of bytes."""
+        column_bytes = (self.shape[0] + 3) // 4
+        buffer = np.empty((stop - start) * column_bytes, dtype=np.uint8)
         opened = self._columns.file
-        opened.read_into(len(MAGIC) + start * column, buffer)
+        opened.read_into(len(MAGIC) + start * column_bytes, buffer)
         return buffer
 
     @property
@@ -217,10 +230,15 @@ class PlinkBed(StreamedDesign):
 
 
 def _checked(file: Path, n_samples: int, n_features: int) -> ByteFile:
-    """Return the open .bed after a check of its first bytes and its size."""
+    """Return the open .bed ``file`` after a check of its first bytes and its size.
+
+    The first bytes say that columns are variants. The size follows from the numbers ``n_samples``
+    of rows and ``n_features`` of columns.
+    """
     if not file.is_file():
         raise FileNotFoundError(f"there is no file {file}")
     opened = ByteFile(file)
+    # A column has four genotypes in a byte; a third byte of 0 means the sample-major order.
     expected = len(MAGIC) + n_features * ((n_samples + 3) // 4)
     head = np.zeros(min(3, opened.size), dtype=np.uint8)
     opened.read_into(0, head)

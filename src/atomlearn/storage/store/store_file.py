@@ -68,8 +68,8 @@ class ReadingSizes:
     one_thread: int = 2**20 - 1
     #: Cost of reading and multiplying a byte, in operations; it decides the number of threads.
     operations_per_byte: float = 5.0
-    #: Samples from which columns of genotypes stay packed in memory. Of 5,000 people packed ones
-    #: took a third of the processor time and a fifth of the memory, with few and with many causes.
+    #: Smallest number of samples for which columns of genotypes stay packed in memory. With 5,000
+    #: people, packed columns took a third of the processor time and a fifth of the memory.
     packed_from: int = 2**12
 
 
@@ -117,13 +117,14 @@ class Manifest:
 
     @property
     def column_bytes(self) -> int:
-        """Bytes of one column in values.bin; for csc, of one entry."""
+        """Bytes of one column in values.bin, or of one entry if the layout is csc."""
         if self.layout == "genotypes":
             return (self.n_samples + 3) // 4
         return np.dtype(self.dtype).itemsize * (self.n_samples if self.layout == "dense" else 1)
 
     def sizes(self) -> dict[str, int]:
-        """Return the exact size of every file whose size follows from the shape."""
+        """Return, by name, the size in bytes of every file whose size the manifest implies."""
+        # ``column_bytes`` is of an entry for csc, and of a column otherwise.
         entries = self.nonzeros if self.layout == "csc" else self.n_features
         arrays = 2 if self.layout == "csc" else 1
         sizes = {VALUES: entries * self.column_bytes}
@@ -143,12 +144,15 @@ class Manifest:
 
 
 def digest(content: dict[str, Any]) -> int:
-    """Return the CRC-32 checksum of a dictionary, independent of the order of its keys."""
+    """Return the CRC-32 checksum of the dictionary ``content``, whatever the order of its keys."""
     return zlib.crc32(json.dumps(content, sort_keys=True).encode())
 
 
 def read_manifest(folder: Path) -> Manifest:
-    """Return the manifest of a store, after checks of its values and of the sizes of all files."""
+    """Return the manifest of the store ``folder``, after checks; StoreError if it is not valid.
+
+    The checks compare its checksum, its values and the sizes of all files.
+    """
     file = folder / MANIFEST
     if not file.is_file():
         raise StoreError(
@@ -168,6 +172,7 @@ def read_manifest(folder: Path) -> Manifest:
             f"{folder} is a store of version {content.get('version')!r} and this is a reader of "
             f"version {VERSION}; convert its source again, or update atomlearn"
         )
+    # The checksum is of everything else in the file.
     checksum = content.pop("crc32", None)
     if checksum != digest(content):
         raise _damage(folder, f"{MANIFEST} does not match its checksum")
@@ -182,8 +187,12 @@ def read_manifest(folder: Path) -> Manifest:
 
 
 def _check_values(manifest: Manifest, folder: Path) -> None:
-    """Check every value of a manifest, because a file with a valid checksum may be malicious."""
+    """Check every value of a manifest, because a file with a valid checksum may be malicious.
+
+    ``folder`` is the store, for messages. StoreError if a value is impossible.
+    """
     sizes = manifest.n_samples, manifest.n_features, manifest.n_chunks, manifest.nonzeros
+    # Rows, columns and chunks are at least one; all numbers fit into 64 bits.
     if min(sizes[:3]) < 1 or max(sizes) >= sys.maxsize:
         raise _damage(folder, f"it is of {sizes} rows, columns, chunks and entries")
     csc = manifest.layout == "csc"
@@ -196,6 +205,7 @@ def _check_values(manifest: Manifest, folder: Path) -> None:
         raise _damage(folder, f"it is {manifest.layout} with {manifest.nonzeros} entries")
     if manifest.n_chunks > manifest.n_features:
         raise _damage(folder, "it has more chunks than columns")
+    # Small files have a checksum in the manifest, the large ones have theirs in chunks.bin.
     small = set(manifest.sizes()) - {VALUES, ROWS}
     optional = {NAMES, TARGET, CLASSES, SCHEMA, SYMBOLS}
     if not small <= set(manifest.checksums) <= small | optional:
@@ -203,7 +213,7 @@ def _check_values(manifest: Manifest, folder: Path) -> None:
 
 
 def _check_sizes(manifest: Manifest, folder: Path) -> None:
-    """Raise StoreError unless every file has the size that the manifest implies."""
+    """Raise StoreError unless every file in ``folder`` has the size that the manifest implies."""
     for name, expected in manifest.sizes().items():
         file = folder / name
         size = file.stat().st_size if file.is_file() else None
@@ -212,15 +222,19 @@ def _check_sizes(manifest: Manifest, folder: Path) -> None:
             raise _damage(folder, f"{name} {finding}, expected {expected:,}")
 
 
-def _damage(folder: Path, what: str) -> StoreError:
-    """Return the error that the store is damaged; ``what`` : the damage."""
+def _damage(folder: Path, fault: str) -> StoreError:
+    """Return the error that the store ``folder`` is damaged; ``fault`` describes the damage."""
     return StoreError(
-        f"the column store {folder} is broken: {what}; copy it afresh, or convert its source again"
+        f"the column store {folder} is broken: {fault}; copy it afresh, or convert its source again"
     )
 
 
 def read_small(folder: Path, manifest: Manifest, name: str) -> bytes:
-    """Return the content of a small file after its checksum has been compared."""
+    """Return the content of the small file ``name`` of a store, after a check of its checksum.
+
+    ``folder`` is the store, and ``manifest`` has the checksum. This is also the meaning of these
+    arguments in the functions below.
+    """
     if not (folder / name).is_file():  # a device or a pipe in place of the file would block forever
         raise _damage(folder, f"{name} is missing, or no file")
     try:
@@ -233,7 +247,10 @@ def read_small(folder: Path, manifest: Manifest, name: str) -> bytes:
 
 
 def read_starts(folder: Path, manifest: Manifest) -> NDArray[np.int64]:
-    """Return the CSC column pointers (n_features + 1,): where entries of each column begin."""
+    """Return the CSC column pointers of a sparse store, checked.
+
+    They are the first entry of each column and the end, (n_features + 1,).
+    """
     starts = np.frombuffer(read_small(folder, manifest, STARTS), dtype="<i8").astype(np.int64)
     if starts[0] != 0 or starts[-1] != manifest.nonzeros or (starts[1:] < starts[:-1]).any():
         raise _damage(folder, f"{STARTS} does not increase from 0 to {manifest.nonzeros}")
@@ -241,8 +258,13 @@ def read_starts(folder: Path, manifest: Manifest) -> NDArray[np.int64]:
 
 
 def read_chunks(folder: Path, manifest: Manifest) -> tuple[NDArray[np.int64], NDArray[np.uint32]]:
-    """Return the first column of each chunk (and the end), and checksums (arrays, chunks)."""
+    """Return where the chunks of columns begin, and their checksums.
+
+    The first result is the first column of each chunk and the end, (n_chunks + 1,). The second one
+    is (1, n_chunks), or (2, n_chunks) for a sparse store, whose row numbers have checksums too.
+    """
     content = read_small(folder, manifest, CHUNKS)
+    # The file has 8 bytes for each column number, then 4 bytes for each checksum.
     cut = 8 * (manifest.n_chunks + 1)
     chunks = np.frombuffer(content[:cut], dtype="<i8").astype(np.int64)
     if chunks[0] != 0 or chunks[-1] != manifest.n_features or (chunks[1:] <= chunks[:-1]).any():
@@ -252,11 +274,16 @@ def read_chunks(folder: Path, manifest: Manifest) -> tuple[NDArray[np.int64], ND
 
 
 def read_counts(folder: Path, manifest: Manifest) -> NDArray[np.int64]:
-    """Return allele copies and number of missing genotypes of each column, (n_features, 2)."""
+    """Return the counts of a store of genotypes, (n_features, 2), checked.
+
+    A row has the number of copies of the counted allele in a column, and its number of missing
+    genotypes.
+    """
     content = read_small(folder, manifest, COUNTS)
     counts = np.frombuffer(content, dtype="<i8").astype(np.int64).reshape(-1, 2)
     copies, missing = counts.T
     present = manifest.n_samples - missing
+    # Counts are not negative, and a known genotype has at most two copies.
     negative = min(int(part.min()) for part in (missing, present, copies)) < 0
     if negative or (copies > 2 * present).any():
         raise _damage(folder, f"{COUNTS} counts what cannot be")
@@ -264,7 +291,7 @@ def read_counts(folder: Path, manifest: Manifest) -> NDArray[np.int64]:
 
 
 def read_names(folder: Path, manifest: Manifest) -> list[str] | None:
-    """Return the names of the columns, or None."""
+    """Return the names of the columns of a store, or None if it has none."""
     if NAMES not in manifest.checksums:
         return None
     names = _json_list(folder, manifest, NAMES)
@@ -284,14 +311,20 @@ def read_symbols(folder: Path, manifest: Manifest) -> list[str]:
 
 
 def read_plans(folder: Path, manifest: Manifest) -> list[Any]:
-    """Return the plans of the columns of the source, as JSON objects; empty if they are unknown."""
+    """Return the plans of the source's columns, as JSON objects; empty if it was not a table.
+
+    A plan says how a column of a table was encoded as numbers.
+    """
     if SCHEMA not in manifest.checksums:
         return []
     return _json_list(folder, manifest, SCHEMA)
 
 
 def read_target(folder: Path, manifest: Manifest) -> NDArray[Any] | None:
-    """Return the target as numbers, or as labels if it had labels; None if there is none."""
+    """Return the target (n_samples,) of a store as numbers or labels; None if there is none.
+
+    Labels are stored as integer codes, and the list of labels in a second file.
+    """
     import io
 
     if TARGET not in manifest.checksums:
@@ -305,6 +338,7 @@ def read_target(folder: Path, manifest: Manifest) -> NDArray[Any] | None:
         raise _damage(folder, f"{TARGET} holds {target.dtype} of shape {target.shape}")
     if CLASSES not in manifest.checksums:
         return np.asarray(target)
+    # The target has labels: its numbers are indices into their list.
     listed = _json_list(folder, manifest, CLASSES)
     if not all_text(listed):
         raise _damage(folder, f"{CLASSES} holds labels that are no texts")
@@ -315,7 +349,7 @@ def read_target(folder: Path, manifest: Manifest) -> NDArray[Any] | None:
 
 
 def _json_list(folder: Path, manifest: Manifest, name: str) -> list[Any]:
-    """Return the JSON list in a small file of the store."""
+    """Return the JSON list in the small file ``name`` of the store; StoreError if it is none."""
     content = read_small(folder, manifest, name)
     try:
         entries = json.loads(content)
@@ -333,17 +367,30 @@ def as_bytes(array: NDArray[Any]) -> memoryview:
 
 
 class ByteFile:
-    """A file that several threads read at given offsets; reading beyond its end is an error."""
+    """A file that several threads read at given offsets; reading beyond its end is an error.
+
+    Parameters
+    ----------
+    path : Path
+        The file, which stays open as long as the object exists.
+
+    Attributes
+    ----------
+    size : int
+        Its number of bytes when it was opened.
+    """
 
     def __init__(self, path: Path) -> None:
+        """Open the file ``path``; it is closed when the object is deleted."""
         self.path = path
         self._handle = os.open(path, os.O_RDONLY)
         weakref.finalize(self, os.close, self._handle)
         self.size = os.fstat(self._handle).st_size
 
     def read_into(self, offset: int, out: NDArray[Any]) -> None:
-        """Fill the contiguous array with the bytes from ``offset`` on."""
+        """Fill the contiguous array ``out`` with the bytes of the file from ``offset`` on."""
         view = as_bytes(out)
+        # The system may return fewer bytes than requested, so reading is repeated.
         done = 0
         while done < len(view):
             count = os.preadv(self._handle, [view[done:]], offset + done)
