@@ -26,9 +26,10 @@ class DevicePairs(DensePairs):
 
     Notes
     -----
-    |fl(sum_k v_k x_ki x_kj) - sum| <= ((m + 12) u + c) r_i r_j with r_i^2 = sum_k |v_k| x_ki^2 and
-    m = min(n, 4096); u and c as in ``OnDevice``. Memory on the device: a tile, and up to 256 MB for
-    columns that have to be computed (sparse, standardized, some rows, or float64).
+    The error of a computed sum is at most ((m + 12) u + c) r_i r_j. Here r_i^2 = sum_k |v_k|
+    x_ki^2, m = min(n_samples, 4096), and u and c are described in ``OnDevice``. Memory on the
+    device: a tile, and up to 256 MB for columns that have to be computed (sparse, standardized,
+    some rows, or float64).
     """
 
     most_threads = 1
@@ -52,10 +53,12 @@ class DevicePairs(DensePairs):
     # --- tiles --------------------------------------------------------------------------------
 
     def _reader(self, dtype: Any, power: int = 1) -> Any:
+        """Return a function (lo, hi) -> columns lo, ..., hi - 1 to a power, on the device."""
         read = self._columns.reader(dtype)
         return read if power == 1 else lambda lo, hi: read(lo, hi) ** power
 
     def _width(self, wanted: int, dtype: Any) -> int:
+        """Return the number of inputs to read at a time, for columns of the type ``dtype``."""
         # Tiles are twice as wide as on the processor, because each tile starts a kernel there.
         return self._columns.width(2 * wanted, dtype)
 
@@ -63,7 +66,8 @@ class DevicePairs(DensePairs):
 def device_pairs(base: Design) -> DevicePairs | SparsePairs | None:
     """Return the products of the columns of a design on a device; None for other designs.
 
-    Sums of pairs that pass have the same definition as for an array on the processor.
+    A sparse tensor with few nonzero entries is copied to the processor, because nearly all products
+    in tiles would be zero.
     """
     columns = DeviceColumns.of(base)
     if columns is None:
