@@ -195,6 +195,8 @@ class AdditiveMap(TermMap):
         result = []
         columns = np.asarray(columns, dtype=np.int64)
         for j, column in zip(self.term_of(columns).tolist(), columns.tolist(), strict=True):
+            # A thermometer column above the origin is named by the level above it, a column below
+            # the origin by the level below it. With an exponent, levels are those of |x|.
             number = column - int(self.starts[j])
             levels = self.settings.roots(self.levels.of(j))
             name = input_names[j] if self.settings.exponent is None else f"|{input_names[j]}|"
@@ -312,6 +314,7 @@ class Additive(TermDesign):
         normalize: bool = False,
         sample_weight: object = None,
     ) -> None:
+        """Check the parameters, read X once, and tabulate the basis functions."""
         settings = AdditiveSettings(
             kernel,
             n_bins,
@@ -323,6 +326,7 @@ class Additive(TermDesign):
             normalize,
             exponent,
         )
+        # One pass over X: the levels of each input, and the code (level number) of each entry.
         base = settings.powers(as_design(X))
         weight = check_weight(sample_weight, base.shape[0])
         levels, codes = levels_and_codes(base, settings.most_bins, settings.binning, weight)

@@ -246,9 +246,12 @@ class Anova(TermDesign):
         normalize: bool = False,
         sample_weight: object = None,
     ) -> None:
+        """Check the parameters, and make the additive designs of curves and of inputs in pairs."""
         base = as_design(X)
         chosen = checked_pairs(pairs, base.shape[1])
         coarse = whole_number("Anova", "n_bins", n_bins, 1, MOST_PAIR_LEVELS - 1)
+        # Curves have fine levels and the defaults of ``Additive``; the margin, the inputs in pairs,
+        # has coarse levels and few basis functions.
         make = partial(
             Additive,
             base,
@@ -340,7 +343,10 @@ class Anova(TermDesign):
         return np.concatenate(codes).T, tables
 
     def _pair_codes(self, pair: int) -> NDArray[np.uint8]:
-        """Return the code a * n_levels_j + b of each row with levels a and b of the two inputs."""
+        """Return the code a * n_levels_j + b of each row with levels a and b of inputs i and j.
+
+        ``pair`` is the number of the pair (i, j).
+        """
         i = int(self.map.first[pair])
         j = int(self.map.second[pair])
         # At most 15 * 16 + 15, which fits into a byte.

@@ -153,6 +153,7 @@ class Cubic(MappedDesign):
     map: CubicMap
 
     def __init__(self, X: object, gamma: float = 1.0, r: float = 1.0) -> None:
+        """Check the parameters and the number of products, and copy X."""
         base = as_design(X)
         gamma = positive("Cubic: gamma", gamma, "the scale of the map")
         r = positive("Cubic: r", r, "the scale of lower degrees")

@@ -41,7 +41,7 @@ class KernelMap:
     residual: float
 
     def columns(self, to_pivots: NDArray[Any]) -> Array:
-        """Return phi (n, r) of n rows, given their kernel values with the pivots (n, r)."""
+        """Return phi (n, r) of n rows, from their kernel values ``to_pivots`` (n, r)."""
         transposed = solve_triangular(self.triangle, to_pivots.T, lower=True, check_finite=False)
         return np.asarray(self.scale * transposed.T)
 

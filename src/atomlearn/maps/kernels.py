@@ -142,8 +142,8 @@ class KernelMaps(TermMap):
     ) -> KernelMaps:
         """Return the map of all kernels, with the rows of the data that are pivots of one of them.
 
-        ``data`` has the rows of the fit. If the kernels are ``precomputed`` matrices, no functions
-        are kept.
+        ``maps`` has the map of each of ``kernels``, and ``data`` the rows of the fit. If
+        the kernels are ``precomputed`` matrices, no functions are kept.
         """
         pivot_rows = np.unique(np.concatenate([map.pivots for map in maps]))
         positions = tuple(np.searchsorted(pivot_rows, map.pivots) for map in maps)
@@ -251,6 +251,7 @@ class Kernels(Forwarding, MappedDesign):
         normalize: bool = True,
         sample_weight: object = None,
     ) -> None:
+        """Check the kernels, and compute the low-rank factor Z_m of each."""
         functions, data, precomputed = checked_kernels(kernels, X)
         rank = whole_number("Kernels", "rank", rank)
         if not 0 <= tol < 1:
@@ -274,7 +275,12 @@ class Kernels(Forwarding, MappedDesign):
 
     @classmethod
     def from_map(cls, X: Any, maps: KernelMaps) -> Kernels:
-        """Return the design of new rows: data for functions, else matrices (n_new, n)."""
+        """Return the design of new rows with the columns of ``maps``.
+
+        X are the rows (n_new, d) if the kernels are functions. If they were precomputed, X
+        are matrices (n_new, n), one for each kernel, of the new rows with the n rows of the
+        fit.
+        """
         pivot_rows: list[NDArray[Any]]
         if maps.kernels:
             X = np.asarray(X, dtype=np.float64)
@@ -303,11 +309,11 @@ class Kernels(Forwarding, MappedDesign):
         return design
 
     def _set(self, columns: list[Array], maps: KernelMaps) -> None:
-        """Set the attributes from the columns of each kernel, (n_samples, rank)."""
+        """Set the attributes from the columns of each kernel, (n_samples, rank), and ``maps``."""
         self._forward_to(DenseDesign(np.asfortranarray(np.hstack(columns))), maps)
 
     def _forward_to(self, design: Design, maps: KernelMaps) -> None:
-        """Set the attributes: the design with all columns, and the map."""
+        """Set the attributes: ``design``, which has all columns, and the map ``maps``."""
         Forwarding.__init__(self, design)
         self.map = maps
         self._names = None

@@ -83,6 +83,7 @@ def column_pieces(base: Design, stored: Any) -> Iterator[tuple[int, Piece]]:
     width = max(1, LIMITS.piece_entries * n_inputs // (entries + 1))
     for start in range(0, n_inputs, width):
         stop = min(start + width, n_inputs)
+        # ``begin`` is the first entry of each column of the group, and the end.
         if stored is None:
             array = np.asfortranarray(base.gather(np.arange(start, stop)).dense())
             begin = n_samples * np.arange(stop - start + 1)
@@ -109,12 +110,16 @@ def levels_and_codes(
     """
     shares = np.linspace(0.0, 1.0, n_bins)
     uniform = binning == "uniform"
+    # For each piece of columns: levels, numbers of levels, and the codes of origins.
     values = [np.zeros(0)]
     sizes = [np.zeros(1, np.int64)]
     origins = [np.zeros(0, np.int64)]
 
     def levels_of(first: int, piece: Piece) -> tuple[Array, Columns]:
-        """Record and return the levels of the columns of a piece, and their starts."""
+        """Record and return the levels of the columns of a piece, and their starts.
+
+        ``first`` is the number of the first column.
+        """
         piece_levels, counts, zero = _kernels.find_levels(*piece, weight, shares, uniform)
         if not counts.all():
             bad = int(np.argmin(counts))
@@ -141,7 +146,11 @@ def encoded(base: Design, levels: Levels) -> CodedColumns:
     """
 
     def levels_of(first: int, piece: Piece) -> tuple[Array, Columns]:
-        """Return the known levels of the columns of a piece, and their starts."""
+        """Return the known levels of the columns of a piece, and their starts.
+
+        ``first`` is the number of the first column.
+        """
+        # The last part of a piece is the first entry of each column, and the end.
         piece_starts = levels.starts[first : first + piece[2].size]
         return levels.values[piece_starts[0] : piece_starts[-1]], piece_starts - piece_starts[0]
 
@@ -175,7 +184,8 @@ def _encoded(
 def dense_codes(x: CodedColumns, zero: Columns, columns: Columns) -> Bytes:
     """Return the codes of some columns for all rows, (n_rows, len(columns)) in Fortran order.
 
-    ``zero`` (d,) has the code of entries that sparse data does not store.
+    x has the codes of all columns. ``zero`` (d,) has the code of entries that sparse data does
+    not store.
     """
     if x.indices is None or x.indptr is None:
         codes: Bytes = x.codes.reshape(-1, x.n_rows)[columns].T
@@ -189,7 +199,7 @@ def dense_codes(x: CodedColumns, zero: Columns, columns: Columns) -> Bytes:
 
 
 def codes_of_rows(x: CodedColumns, rows: NDArray[np.int64]) -> CodedColumns:
-    """Return a copy of the codes of these rows, which may repeat."""
+    """Return a copy of the codes x of these rows, which may repeat."""
     if x.indices is None or x.indptr is None:
         codes = np.take(x.codes.reshape(-1, x.n_rows), rows, axis=1)
         return CodedColumns(codes.ravel(), None, None, rows.size, x.starts)

@@ -115,6 +115,7 @@ class CodedBlock(Block):
     def __init__(
         self, codes: NDArray[np.uint8], tables: Sequence[Array], part: Columns, place: Columns
     ) -> None:
+        """Store the codes, the tables, and the input and table column of each column."""
         self.codes, self.tables, self.part, self.place = codes, list(tables), part, place
         self.shape = self.codes.shape[0], self.part.size
 

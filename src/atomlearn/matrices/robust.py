@@ -28,8 +28,9 @@ def _huber(X: Array, V: Array, threshold: float, tol: float, max_iter: int) -> t
     """Return C (n, r) for the rows X (n, p), and their largest relative duality gap.
 
     The method is iteratively reweighted least squares. Each step minimizes the quadratic upper
-    bound of Huber's loss that touches it at the last iterate. The other arguments are those of
-    ``robust_coordinates``.
+    bound of Huber's loss that touches it at the last iterate. V (p, r) has orthonormal columns,
+    ``threshold`` is that of Huber's loss, ``tol`` the relative gap at which a row ends, and
+    ``max_iter`` the largest number of steps.
     """
     # Row j of ``squares`` has the products V_ja V_jb, from which weighted Gram matrices are summed.
     squares = (V[:, :, None] * V[:, None, :]).reshape(V.shape[0], -1)

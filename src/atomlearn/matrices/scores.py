@@ -80,7 +80,10 @@ class Found:
 
 
 def both_found(first: Found, second: Found) -> Found:
-    """Return the atoms of two searches, best first, with the tighter lower and upper bounds."""
+    """Return the atoms of two searches, best first, with the tighter lower and upper bounds.
+
+    ``first`` and ``second`` are the results of searches for the same scores and norm.
+    """
     values = np.concatenate([first.values, second.values])
     order = np.argsort(-values, kind="stable")
     lower = max(first.lower, second.lower, float(values.max(initial=0.0)))
@@ -213,6 +216,7 @@ class MatrixScores(ArrayScores):
     """Scores stored as a dense array: the vector is Z (p, q) in row-major order."""
 
     def __init__(self, Z: Array) -> None:
+        """Store Z (p, q) as a matrix and as a vector in row-major order."""
         Z = np.ascontiguousarray(Z, dtype=np.float64)
         super().__init__(Z.reshape(-1))
         self.as_matrix = dense_matrix(Z)

@@ -80,17 +80,19 @@ def task_problem(
     """Return the problem of fitting all targets Y (n_samples, n_tasks), after checks.
 
     ``design`` has the features, ``weight`` (n_samples,) the sample weights, and ``offset``
-    (n_samples, n_tasks) is added to the predictions of a loss of classes.
+    (n_samples, n_tasks) is added to the predictions of a loss of classes. ``fit_intercept``
+    requests an intercept for each task.
 
     The intercepts need no variables. For the squared loss the weighted mean of the residuals of
-    each task is zero at the optimum, so that centered columns and targets need no intercept, and
-    the objectives are equal. Other losses are minimized over the intercepts at every point
+    each task is zero at the optimum, so that centered columns and targets need no intercept,
+    and the objectives are equal. Other losses are minimized over the intercepts at every point
     (``FreeColumns``). Centering the columns then changes only b.
     """
     n_tasks = Y.shape[1]
     means = np.zeros(design.shape[1])
     offsets = np.zeros(n_tasks)
     if fit_intercept:
+        # ``shifted`` is None if sparse columns are not centered.
         shifted = _centered(design, weight, loss)
         if shifted is not None:
             design = shifted
@@ -100,6 +102,7 @@ def task_problem(
             Y = Y - offsets
         else:
             loss = FreeColumns.of_tasks(loss, Y.shape[0], n_tasks)
+    # Sample i * n_tasks + t of the problem is row i and task t.
     problem = Problem.build(
         Tasks(design, n_tasks),
         np.ascontiguousarray(Y).reshape(-1),
@@ -117,7 +120,7 @@ def several_targets(
     """Return several targets y (n_samples, n_tasks) as a problem with one target, vec(y).
 
     The five results replace the five arguments: the design ``Tasks`` for X, vec(y), the sample
-    weights of its samples, the loss, and whether to fit one intercept. It is False if the tasks
+    weights of its samples, the loss, and ``fit_intercept``. The last one is False if the tasks
     have intercepts of their own, which the loss or the centered design provides.
     """
     n_samples, n_tasks = y.shape

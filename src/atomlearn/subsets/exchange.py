@@ -69,6 +69,7 @@ class Exchange:
     """
 
     def __init__(self, relaxation: Relaxation, k: int, barred: Columns | None = None) -> None:
+        """Start without fitted subsets; ``barred`` are units that moves may not add."""
         self.relaxation = relaxation
         self.k = k
         self.price = relaxation.price

@@ -107,6 +107,7 @@ class Hunt:
     """
 
     def __init__(self, problem: Problem, wanted: Wanted, price: float = 0.0) -> None:
+        """Center the targets, set the limits on memory, and solve the root relaxation."""
         self.began = time.monotonic()
         self.counted = Counted.of(problem.design)
         problem = with_deadline(replace(problem, design=self.counted), wanted.deadline)
@@ -117,8 +118,7 @@ class Hunt:
         self.units = Choices(problem)
         self.k = self.units.norm.k
         (n_samples, self.n_features) = problem.design.shape
-        # The limits on memory: the largest number of columns of X in one copy, and in use by one
-        # relaxation.
+        # Limits on memory: the largest numbers of columns of X in one copy, and in one relaxation.
         self._most_copied = max(int(COPIED * self.n_features), LIMITS.piece_entries // n_samples)
         self._most_in_use = max(self._most_copied, LIMITS.most_dense // n_samples)
         self.history: list[SubsetRecord] = []
@@ -169,6 +169,7 @@ class Hunt:
         candidates = np.union1d(columns, self.units.columns(self._first))
         largest = largest_norm(problem, self.units, candidates)
         self.error_of_score = rounding_of_scores(dual, largest)
+        # The k largest ratings are among these units, so the others are not needed for the bound.
         free = np.zeros(self._first.size, dtype=np.int8)
         norm = BranchNorm(self.k, free, None, self.price, self.level)
         squares = np.square(self._ratings.at(self._first))
@@ -456,7 +457,8 @@ class Hunt:
     ) -> tuple[Columns, Columns]:
         """Return the units that may be in a best subset, and the units that are in every one.
 
-        The units are numbered in the whole problem. The arguments are those of ``_result``.
+        The units are numbered in the whole problem. ``part`` is the part that ``search``
+        searched, and ``bound`` its root bound, None if there is none.
         """
         fixed = part.fixed.copy()
         best = search.best

@@ -84,7 +84,7 @@ class Ranges:
         return Ranges(*(end[positions] for end in ends))
 
     def divided(self, scales: Array) -> Ranges:
-        """Return the ranges after each number is divided by its positive scale, (m,)."""
+        """Return the ranges of the numbers divided by positive ``scales`` (m,)."""
         ends = self.lower, self.upper, self.least, self.most
         return Ranges(*(end / scales for end in ends))
 
@@ -231,6 +231,7 @@ class LevelSet:
     def __init__(
         self, problem: Problem, block: Array, positions: Columns, subset: Subset, prices: float
     ) -> None:
+        """Separate the unpenalized columns from the loss, and compute theta at the fit."""
         free = free_columns(problem.loss)
         self.positions = positions
         self.prices = prices
@@ -310,8 +311,8 @@ class LevelSet:
     def _inverse(self, G: Array, prediction: Array) -> Array:
         """Return the inverse of the Hessian of the objective at ``prediction``, (size, size).
 
-        The ridge is added to the entries of w only, and a tiny multiple of I to all entries, so
-        that the inverse exists.
+        G has the columns of all coefficients. The ridge is added to the entries of w only,
+        and a tiny multiple of I to all entries, so that the inverse exists.
         """
         H = self._hessian(G, prediction)
         penalized = np.arange(self.positions.size)
@@ -354,10 +355,10 @@ class LevelSet:
             return Ranges(*(end + origin for end in ends))
         # The largest value of g'theta is minus the least value of -g'theta. Each end is a pair:
         # the proved value and the attained one.
-        ends = [_End(self, G, inverse, g, limit) for g in functions.T]
-        lower, least = np.array([end.extreme(slack) for end in ends]).T
-        ends = [_End(self, G, inverse, -g, limit) for g in functions.T]
-        upper, most = -np.array([end.extreme(slack) for end in ends]).T
+        searches = [_End(self, G, inverse, g, limit) for g in functions.T]
+        lower, least = np.array([search.extreme(slack) for search in searches]).T
+        searches = [_End(self, G, inverse, -g, limit) for g in functions.T]
+        upper, most = -np.array([search.extreme(slack) for search in searches]).T
         return Ranges(lower + origin, upper + origin, least + origin, most + origin)
 
 

@@ -44,6 +44,7 @@ class Choices:
     """
 
     def __init__(self, problem: Problem) -> None:
+        """Count the units: columns, or groups if the k-support norm of the problem has groups."""
         norm = problem.regularizer.norm
         n_features = problem.design.shape[1]
         assert isinstance(norm, KSupport)
@@ -233,9 +234,11 @@ class BranchNorm(RatedNorm):
         free = np.flatnonzero(self.fixed == 0)
         point = np.where(is_fixed, v / (1.0 + amount), 0.0)
         gauge = float(np.linalg.norm(point))
+        # Without free units the Jacobian is diagonal.
         if not self.k or not free.size:
             diagonal = np.where(is_fixed, 1.0 / (1.0 + amount), 0.0)
             return ProxPoint(point, gauge, lambda: ProxJacobian(diagonal))
+        # The squared gauge is a sum over units fixed in and free units, so the maps are separate.
         inner = self._prox_of_free_units(v[free], amount)
         point[free] = inner.point
 
@@ -259,6 +262,7 @@ class BranchNorm(RatedNorm):
         d_j = |w_j| / least, and small entries become 0. If the shares exceed k, the map is that of
         the k-support norm, because the prices are constant then.
         """
+        # ``least`` is the weight from which on a unit has the full price, see the property.
         least = self.least
         sizes = np.abs(v)
         is_full = sizes >= least * (1.0 + amount)

@@ -34,6 +34,7 @@ class Products:
     """
 
     def __init__(self, relaxation: Relaxation, curvature: Array) -> None:
+        """Compute the diagonal of X'CX, before and after the projection of X."""
         self._relaxation = relaxation
         self._curvature = curvature
         self._rows: dict[int, Array] = {}
@@ -97,14 +98,15 @@ class QuadraticModel:
     def __init__(
         self, products: Products, point: RelaxedPoint, scores: Array, level: float
     ) -> None:
+        """Compute K^-1 and the denominators q_j of all columns, with the symbols of the module."""
         self._products = products
         self._point = point
         self._scores = scores
         self._level = level
         self._across = products.of(point.columns)
         columns = self._across[:, point.columns]
-        # With the symbols of the module: _inverse is K^-1, column j of _solved is K^-1 c_j, and
-        # _left has the denominators q_j.
+        # Column j of _across is c_j and of _solved K^-1 c_j, _inverse is K^-1, and _left has the
+        # denominators q_j. _worst bounds the condition number of K, for bounds on rounding.
         self._inverse = inverse_with_ridge(0.5 * (columns + columns.T), level)
         self._solved = self._inverse @ self._across
         self._left = products.squares + level - (self._across * self._solved).sum(axis=0)
@@ -124,7 +126,7 @@ class QuadraticModel:
         """
         lengths = np.sqrt(self._products.plain)
         # The fit is not exact: with g the gradient over S, the exact score of column j differs by
-        # c_j'K^-1 g, and g'K^-1 g <= 2 gap.
+        # c_j'K^-1 g, and g'K^-1 g <= 2 gap. ``errors`` bounds the rounding of scores.
         errors = lengths * (2.0 * growth(dual.size) * float(np.linalg.norm(dual)))
         scores = np.abs(self._scores) + errors + lengths * math.sqrt(2.0 * gap)
         residual_squares = self._left - 100.0 * EPS * self._worst * self._products.plain

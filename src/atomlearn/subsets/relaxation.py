@@ -111,6 +111,7 @@ class Relaxation:
         accuracy: float = ACCURACY,
         room: float = math.inf,
     ) -> None:
+        """Start with an empty cache, and compute the derivatives of f at w = 0."""
         self.problem = problem
         self.level = problem.regularizer.amount
         self.price = price
@@ -199,9 +200,11 @@ class Relaxation:
     ) -> list[Bound | None]:
         """Return the bound of each node from its convex relaxation, None after the deadline.
 
-        A relaxation is solved until its bound prunes the node, or until its duality gap is small.
-        The relaxations run in lockstep and share each pass over the data. The first node is always
-        solved, even after the deadline. ``pool`` runs the relaxations in several threads.
+        ``branches`` has the norm, the warm start, the first columns and the cutoff of each
+        node. A relaxation is solved until its bound reaches the cutoff, which prunes the
+        node, or until its duality gap is small. The relaxations run in lockstep and share
+        each pass over the data. The first node is always solved, even after the deadline.
+        ``pool`` runs the relaxations in several threads.
         """
         if self._block.shape[1] > self.room:
             self._clear_cache()
@@ -354,7 +357,7 @@ class Relaxation:
         over all cached columns; the m columns of w have the ``positions`` (m,) in them, and
         ``inner`` is the norm over these m columns.
         """
-        # The kernel takes the free columns first, then the columns that are fixed in.
+        # The kernel takes free columns first, then fixed ones; it changes ``magnitudes`` in place.
         fixed_units = np.flatnonzero(inner.fixed == IN)
         free = np.flatnonzero(inner.fixed == 0)
         order = np.concatenate([free, fixed_units])
@@ -376,11 +379,16 @@ class Relaxation:
     def _refit_inexactly(
         self, norm: BranchNorm, columns: Columns, weights: Array, intercept: float, target: float
     ) -> tuple[Array, float, Array]:
-        """Solve the restricted master problem as ``_refit`` does, inexactly for non-quadratic f.
+        """Solve the restricted master problem, inexactly for non-quadratic f.
 
-        Each step minimizes a quadratic model of f, with the gradient at the current point and the
-        Hessian H at w = 0. Backtracking then shortens the step. If no step lowers the objective,
-        ``_refit`` is called. Arguments and results are those of ``_refit``.
+        It is the relaxation over ``columns`` (m,) only, with the norm ``norm`` of the node.
+        ``weights`` (m,) and ``intercept`` are the warm start, and ``target`` is the
+        absolute duality gap. The results are the weights, the intercept and the predictions
+        (n_samples,).
+
+        Each step minimizes a quadratic model of f, with the gradient at the current point
+        and the Hessian H at w = 0. Backtracking then shortens the step. If no step lowers
+        the objective, ``_refit`` solves the problem.
         """
         if self.quadratic or not self._has_model:
             return self._refit(norm, columns, weights, intercept, target)

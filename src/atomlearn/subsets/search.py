@@ -89,6 +89,7 @@ class Search(Exchange):
         within: float | None = None,
         barred: Columns | None = None,
     ) -> None:
+        """Start with an empty tree; ``begin`` adds the root."""
         super().__init__(relaxation, k, barred)
         self.gap = gap
         self.within = within
@@ -135,6 +136,7 @@ class Search(Exchange):
         best = self.best
         if best is None or not (self.price or best.units.size == self.k):
             return False
+        # No node is open, and all other subsets have larger bounds, by more than rounding.
         others = (point.lower for point in self.known.values() if point is not best)
         bound = min(self._cut, min(others, default=math.inf))
         return self._lowest_bound == math.inf and bound > self.upper + 0.5 * WORSE * abs(self.upper)
@@ -252,6 +254,7 @@ class Search(Exchange):
             while self._open and not stop():
                 self._next_batch()
                 batch = list(self._batch)
+                # The relaxations of a batch run together; small nodes are enumerated instead.
                 relaxed = [node for node in batch if not self._is_enumerated(node)]
                 branches = [self._bound_arguments(node) for node in relaxed]
                 node_bounds = self.relaxation.bounds(branches, pool if threads > 1 else None)
@@ -262,6 +265,7 @@ class Search(Exchange):
                     else:
                         self._enumerate(branch)
                     self._batch.remove(branch)
+                # The local search starts again if a node has a new best subset.
                 self.settle()
                 yield
 
@@ -334,11 +338,12 @@ class Search(Exchange):
     ) -> tuple[Columns, float, float, float]:
         """Rank the free units by worth; return the best units that pay, and three worths.
 
-        The worth of a unit is its squared score minus 2 level price; it pays if this is positive.
-        ``fixed`` (n_units,) is 0 for free units. The result is (paying, last, following, after):
-        ``paying`` has the paying units among the k best free ones, best first. ``last`` is the k-th
-        largest worth and ``following`` the next one; if fewer than k units pay, both are 0.
-        ``after`` is the largest worth after the paying units, -inf if there is none.
+        The worth of a unit is its squared score in ``bound`` minus 2 level price; it pays
+        if this is positive. ``fixed`` (n_units,) is 0 for free units. The result is
+        (paying, last, following, after): ``paying`` has the paying units among the k best
+        free ones, best first. ``last`` is the k-th largest worth and ``following`` the next
+        one; if fewer than k units pay, both are 0. ``after`` is the largest worth after the
+        paying units, -inf if there is none.
         """
         free = np.flatnonzero(fixed == 0)
         # Only the k + 1 best units are needed.
@@ -353,10 +358,11 @@ class Search(Exchange):
         return free[:k], float(worth[k - 1]) if k else 0.0, max(after, 0.0), after
 
     def _rounded_fit(self, branch: Branch, bound: Bound) -> Subset:
-        """Round the solution of the relaxation to a subset, and return its ridge fit.
+        """Round the solution of the relaxation of a node to a subset, and return its ridge fit.
 
-        The subset has the units fixed in and the free units with the largest weights, k in total.
-        Without a price it is filled up to k units by those with the best scores.
+        ``bound`` has this solution. The subset has the units fixed in and the free units
+        with the largest weights, k in total. Without a price it is filled up to k units by
+        those with the best scores.
         """
         sizes = self.relaxation.sizes(bound.point)
         threshold = (
@@ -403,8 +409,9 @@ class Search(Exchange):
     def _branch(self, branch: Branch, bound: Bound) -> None:
         """Fix units of a bounded node by their scores, and open its child nodes.
 
-        For each unit that the relaxation uses in full, a child without it is opened, and the unit
-        is fixed in. Then the node is split at the free unit with the largest share.
+        ``bound`` has the lower bound, the solution of the relaxation and the scores. For
+        each unit that the relaxation uses in full, a child without it is opened, and the
+        unit is fixed in. Then the node is split at the free unit with the largest share.
         """
         fixed = branch.fixed.copy()
         k = branch.k

@@ -427,6 +427,7 @@ def subset_path(
     deadline = Deadline.limited(time_limit)
     results: list[SubsetResult] = []
     with single_threaded_blas():
+        # One problem serves all sizes; its own size is the largest one.
         problem = subset_problem(
             X, y, sizes[-1], l2, loss, groups, fit_intercept, sample_weight, offset, unpenalized
         )

@@ -35,6 +35,7 @@ class DevicePairs(DensePairs):
     most_threads = 1
 
     def __init__(self, base: Design, columns: DeviceColumns) -> None:
+        """Store the design, and its columns as they are on the device."""
         super().__init__(base)
         self._columns = columns
 
@@ -53,12 +54,15 @@ class DevicePairs(DensePairs):
     # --- tiles --------------------------------------------------------------------------------
 
     def _reader(self, dtype: Any, power: int = 1) -> Any:
-        """Return a function (lo, hi) -> columns lo, ..., hi - 1 to a power, on the device."""
+        """Return a function (lo, hi) -> columns lo, ..., hi - 1 to ``power``, on the device.
+
+        The columns have the type ``dtype``.
+        """
         read = self._columns.reader(dtype)
         return read if power == 1 else lambda lo, hi: read(lo, hi) ** power
 
     def _width(self, wanted: int, dtype: Any) -> int:
-        """Return the number of inputs to read at a time, for columns of the type ``dtype``."""
+        """Return the number of inputs to read at a time: about 2 ``wanted``, of type ``dtype``."""
         # Tiles are twice as wide as on the processor, because each tile starts a kernel there.
         return self._columns.width(2 * wanted, dtype)
 

@@ -59,9 +59,10 @@ class PolynomialMap(FeatureMap):
 
     @classmethod
     def interactions(cls, n_inputs: int, squares: bool = False) -> PolynomialMap:
-        """Return the map of products x_i x_j of unscaled inputs, with squares if requested.
+        """Return the map of products x_i x_j of ``n_inputs`` unscaled inputs.
 
-        All factors are 1; for inputs and products this means gamma = r = 1/sqrt(2).
+        ``squares`` adds the columns x_j^2. All factors are 1; for inputs and products this
+        means gamma = r = 1/sqrt(2).
         """
         return cls(PairIndex(n_inputs, squares), Scaling(1.0, 1.0, 1.0))
 
@@ -164,6 +165,7 @@ class Polynomial(MappedDesign):
     def __init__(
         self, X: object, gamma: float = 1.0, r: float = 1.0, interaction_only: bool = False
     ) -> None:
+        """Check the scales, and number the columns; X is read as a design."""
         remedy = "Polynomial.interactions(X) has all scales 1"
         gamma = positive("gamma", gamma, remedy)
         r = positive("r", r, remedy)
@@ -226,9 +228,10 @@ class Polynomial(MappedDesign):
         return PolynomialScores(self._pairs, self.index, self.scaling, v, self._memory)
 
     def scores_many(self, V: Array) -> Sequence[Scores]:
-        """Return the scores of each vector, by one pass over X if columns are few enough to list.
+        """Return the scores of each column of V (n_samples, m).
 
-        Otherwise there is a search for each vector, which skips products that its bounds exclude.
+        If columns are few enough to list, this takes one pass over X. Otherwise there is a
+        search for each vector, which skips products that its bounds exclude.
         """
         if not self.traits.reads_at_once:
             return super().scores_many(V)
@@ -278,11 +281,11 @@ class Polynomial(MappedDesign):
         return self.index.pairs(self.index.checked(columns))
 
     def column(self, i: int, j: int = -1) -> int:
-        """Return the number of the column x_i x_j, in either order, or of the input x_i."""
+        """Return the number of the column x_i x_j, in either order; j = -1 means the input x_i."""
         return int(self.columns_of(np.array([i]), np.array([j]))[0])
 
     def columns_of(self, i: ArrayLike, j: ArrayLike) -> Columns:
-        """Return the columns of many pairs, as ``column`` does for one."""
+        """Return the number of the column x_i x_j for each pair (i, j); j = -1 means x_i."""
         first, second = np.broadcast_arrays(_integers("i", i), _integers("j", j))
         linear = second == -1
         small, large = upper_part(first, np.where(linear, first, second))
@@ -319,7 +322,7 @@ def _rows_of(base: Design, rows: NDArray[np.int64]) -> Design:
 
 
 def _integers(name: str, values: ArrayLike) -> Columns:
-    """Return numbers of inputs or columns as int64; raise TypeError unless they are integers."""
+    """Return ``values`` as int64; raise TypeError, which mentions ``name``, for other types."""
     array = np.asarray(values)
     if array.size and array.dtype.kind not in "iu":
         raise TypeError(f"{name} must be whole numbers, got dtype {array.dtype}")

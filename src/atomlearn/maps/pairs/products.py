@@ -56,7 +56,10 @@ class PairProducts(ABC):
 
     @abstractmethod
     def block(self, i: Columns, j: Columns, scales: Array) -> Block:
-        """Return the columns scales * x_i * x_j as a block, or scales * x_i for j = -1."""
+        """Return the columns scales * x_i * x_j as a block, or scales * x_i for j = -1.
+
+        i, j and ``scales`` have one entry for each column.
+        """
 
     @abstractmethod
     def all_sums(self, V: Array, index: PairIndex, squared: bool = False) -> Array:
@@ -114,7 +117,7 @@ class DensePairs(PairProducts):
         self.base = base
 
     def sums(self, v: Array, i: Columns, j: Columns) -> Array:
-        """Return the sums of these pairs, reading few inputs at a time."""
+        """Return the scores sum_k v_k x_ki x_kj of the pairs (i, j), (m,)."""
         result = np.empty(i.size)
         # Sorted by input, so that few inputs are in memory at a time.
         order = np.argsort(i, kind="stable")
@@ -135,7 +138,10 @@ class DensePairs(PairProducts):
         return columns, positions[: i.size], positions[i.size :]
 
     def block(self, i: Columns, j: Columns, scales: Array) -> Block:
-        """Return the columns scales * x_i * x_j, or scales * x_i for j = -1, as a dense block."""
+        """Return the columns scales * x_i * x_j, or scales * x_i for j = -1, as a dense block.
+
+        i, j and ``scales`` have one entry for each column.
+        """
         result = np.empty((self.base.shape[0], i.size), order="F")
         # For linear columns, input i is at the position of j, and no product is taken.
         columns, first, second = self._inputs(i, np.where(j < 0, i, j))
@@ -183,6 +189,7 @@ class DensePairs(PairProducts):
 
         if base.shape[0] * base.shape[1] > BUDGET.held_entries:
             return gathered
+        # The copy is made 64 columns at a time, which bounds the memory of conversions.
         converted = np.empty(base.shape, dtype=dtype, order="F")
         for lo in range(0, base.shape[1], 64):
             converted[:, lo : lo + 64] = gathered(lo, min(lo + 64, base.shape[1]))
@@ -260,7 +267,11 @@ class DensePairs(PairProducts):
         _kernels.share_out(piece, len(starts), operations, self.most_threads)
 
     def all_sums(self, V: Array, index: PairIndex, squared: bool = False) -> Array:
-        """Return the sums of all pairs, tile by tile in threads."""
+        """Return the sum over samples of every pair, (m, n_pairs), tile by tile in threads.
+
+        The sums are sum_k v_k x_ki x_kj for each column v of V (n_samples, m), or with
+        x_ki^2 x_kj^2 if ``squared``. The pairs are in the order of ``index``.
+        """
         result = np.empty((V.shape[1], index.n_columns - index.n_inputs))
         read = self._reader(np.float64, 1 + squared)
 
@@ -283,8 +294,10 @@ class DensePairs(PairProducts):
     ) -> None:
         """Offer all pairs that may have one of the largest scores, tile by tile in threads.
 
-        The arguments are described in ``PairProducts.search``. The sum of a pair is at most
-        r_i r_j with r_i = sqrt(sum_k |v_k| x_ki^2), so that tiles with small radii r are skipped.
+        ``change`` is v minus the vector of the listing in ``finalists``, which receives the
+        pairs, or v if there is no listing. ``square`` is the weight of a square relative to
+        a product. The sum of a pair is at most r_i r_j with r_i = sqrt(sum_k |v_k| x_ki^2),
+        so that tiles with small radii r are skipped.
         """
         dtype = np.float32 if self.uses_single() else np.float64
         read = self._reader(dtype)
@@ -377,7 +390,10 @@ class DensePairs(PairProducts):
 
 
 def peak_of(values: Any) -> float:
-    """Return the largest magnitude of an array or tensor; 0 if it is empty, NaN if one is NaN."""
+    """Return the largest magnitude of ``values``, an array or tensor.
+
+    It is 0 if there are none, and NaN if one is NaN.
+    """
     xp = namespace(values)
     if 0 in values.shape:
         return 0.0

@@ -23,7 +23,7 @@ class Scaling:
     pair: float
 
     def of(self, i: Columns, j: Columns) -> Array:
-        """Return the factors of these columns; j = -1 means x_i."""
+        """Return the factor of the column x_i x_j for each pair of i and j; j = -1 means x_i."""
         return np.where(j < 0, self.linear, np.where(i == j, self.square, self.pair))
 
 
@@ -61,6 +61,7 @@ class PolynomialScores(Scores):
     def __init__(
         self, pairs: PairProducts, index: PairIndex, scaling: Scaling, v: Array, memory: Memory
     ) -> None:
+        """Copy v, and compute the scores of the inputs; other scores are computed on request."""
         self._pairs = pairs
         self._index = index
         self._scaling = scaling
@@ -213,8 +214,9 @@ def all_scores(
 ) -> Array:
     """Return the scores of all columns for each of m vectors, (m, n_columns).
 
-    The vectors are the columns of V (n_samples, m). ``linear`` (m, d) are the scores of the inputs,
-    which are scaled already.
+    The vectors are the columns of V (n_samples, m). ``pairs`` computes the products, and
+    ``linear`` (m, d) are the scores of the inputs, which are scaled already. ``scaling`` has
+    the factors of the columns.
     """
     Z = np.empty((V.shape[1], index.n_columns))
     Z[:, : index.n_inputs] = linear
@@ -227,7 +229,8 @@ def all_scores(
 def scale_pairs(values: Array, index: PairIndex, scaling: Scaling, power: int = 1) -> None:
     """Multiply the values of pairs and squares by their factors to a power, in place.
 
-    ``values`` (n_columns,) has one number for each column; the inputs are scaled already.
+    ``values`` (n_columns,) has one number for each column, and ``scaling`` the factors; the
+    inputs are scaled already.
     """
     pairs = values[index.n_inputs :]
     if scaling.pair != 1.0:

@@ -57,7 +57,8 @@ class ErrorBound:
     def of(cls, n_samples: int, largest: float, single: bool) -> ErrorBound:
         """Return the error bound of tiles on the processor, plus the one of scores by definition.
 
-        ``largest`` is the largest |x_ki|, and ``single`` whether tiles are in single precision.
+        The sums have ``n_samples`` terms. ``largest`` is the largest |x_ki|, and ``single``
+        whether tiles are in single precision.
         """
         # u is 2^-53 in double and 2^-24 in single precision; 2^-1022 and 2^-126 are the smallest
         # normal numbers. There are ten more roundings: casts of x_i, x_j and v, the product,
@@ -139,6 +140,7 @@ class Finalists:
         before: Listing | None = None,
         listed: Array | None = None,
     ) -> None:
+        """Start with the inputs, and with the pairs of an earlier listing, as candidates."""
         self.wanted = count
         self.scale = scale
         self.error = error
@@ -167,6 +169,7 @@ class Finalists:
         v is the vector of the listing and v' the present one; without a listing v = 0. ``slack`` is
         a bound on the rounding of sums by the definition, now and when pairs were listed.
         """
+        # An unlisted pair had a score of at most ``_before.least``; the change must add the rest.
         missing = self.threshold * (1.0 - 1e-12) - self._before.least
         return max(0.0, missing / self.scale - slack)
 
@@ -185,7 +188,10 @@ class Finalists:
         return max(0.0, (self.threshold / self.scale - margin) * (1.0 - 4e-7))
 
     def count(self, *, products: float = 0.0, possible: float = 0.0) -> None:
-        """Add to the counts of work: multiplications formed, and those possible without bounds."""
+        """Add to the counts of work: ``products`` formed, and products ``possible`` without bounds.
+
+        Both are numbers of multiplications.
+        """
         with self._lock:
             self.work.products += products
             self.work.possible += possible
@@ -217,8 +223,8 @@ class Finalists:
     def _add(self, columns: Columns, values: Array, upper: Array, lower: Array) -> None:
         """Add candidate ``columns``, their ``values`` and bounds on the magnitudes; thread-safe.
 
-        A value is NaN if it is not yet computed exactly. Candidates that cannot be among the best
-        are dropped.
+        A value is NaN if it is not yet computed exactly; its magnitude is between ``lower``
+        and ``upper``. Candidates that cannot be among the best are dropped.
         """
         if not columns.size:
             return

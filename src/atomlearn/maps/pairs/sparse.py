@@ -97,7 +97,10 @@ class SparsePairs(PairProducts):
         return _kernels.pair_sums_csc(*self._parts, i, j, v)
 
     def block(self, i: Columns, j: Columns, scales: Array) -> Block:
-        """Return the columns scales * x_i * x_j, or scales * x_i for j = -1, as a block."""
+        """Return the columns scales * x_i * x_j, or scales * x_i for j = -1, as a block.
+
+        i, j and ``scales`` have one entry for each column.
+        """
         (n_samples, n_inputs) = self.shape
         paired = j >= 0
         inputs, positions = np.unique([i, np.where(paired, j, i)], return_inverse=True)
@@ -118,14 +121,16 @@ class SparsePairs(PairProducts):
         return False
 
     def all_sums(self, V: Array, index: PairIndex, squared: bool = False) -> Array:
-        """Return the sums of all pairs, by sparse products of pieces of inputs in threads.
+        """Return the sum over samples of every pair, (m, n_pairs), by sparse products in threads.
 
-        See ``PairProducts.all_sums`` for the arguments.
+        The sums are sum_k v_k x_ki x_kj for each column v of V (n_samples, m), or with
+        x_ki^2 x_kj^2 if ``squared``. The pairs are in the order of ``index``.
         """
         result = np.zeros((V.shape[1], index.n_columns - index.n_inputs))
         matrix = self.matrix.astype(np.float64)
         if squared:
             matrix.data **= 2
+        # The sums for v are the entries of (diag(v) X)' X.
         lefts = [_weighted(matrix, v) for v in V.T]
         right = matrix.tocsr()
 
@@ -164,7 +169,7 @@ class SparsePairs(PairProducts):
             largest = ordered.sizes * float(np.abs(change).max(initial=0.0))
         count = int(np.searchsorted(-largest, -finalists.least_sum(slack), "right"))
         order = ordered.columns[:count]
-        radii, reach = self._bounds(change, order)
+        radii, input_bounds = self._bounds(change, order)
         if not math.isfinite(float(radii.max(initial=0.0)) ** 2):
             raise ValueError(
                 "scores of pairs overflow: entries of X are too large for products of two "
@@ -173,17 +178,18 @@ class SparsePairs(PairProducts):
         # Without bounds, each row would take the products of all pairs of its entries.
         lengths = ordered.table[2][v != 0].astype(np.float64)
         finalists.count(possible=0.5 * float((lengths * (lengths + 1 - 2 * index.shift)).sum()))
-        radii[reach < finalists.least_sum(slack)] = 0.0
+        radii[input_bounds < finalists.least_sum(slack)] = 0.0
         costs = ordered.costs[:count]
         sizes = ordered.sizes[:count]
         costs = np.where(radii * radii.max(initial=0.0) < finalists.least_sum(slack), 0.0, costs)
         search_piece = _kernels.pair_search(
-            self._parts, ordered.table, order, v, radii, reach, sizes, costs
+            self._parts, ordered.table, order, v, radii, input_bounds, sizes, costs
         )
         error = finalists.error
 
         def work(lo: int, hi: int) -> None:
             """Offer the pairs whose first input is at positions lo, ..., hi - 1 of the order."""
+            # The kernel returns the position up to which it came, the pairs found and their sums.
             while lo < hi:
                 threshold = finalists.threshold / finalists.scale
                 limits = finalists.least_sum(slack), threshold, error.relative, error.absolute
@@ -197,18 +203,24 @@ class SparsePairs(PairProducts):
         _run_in_threads(work, costs)
 
     def _bounds(self, change: Array, columns: Columns) -> tuple[Array, Array]:
-        """Return r_i and B_i of these inputs for u = ``change``, rounded up; see ``search``."""
+        """Return the bounds r_i and B_i of these inputs i, rounded up, two arrays (m,).
+
+        Let u = ``change`` (n_samples,). The sum sum_k u_k x_ki x_kj of a pair is at most r_i r_j,
+        and at most B_i for any j. Here r_i^2 = sum_k |u_k| x_ki^2. If all entries of X have one
+        sign, only terms with one sign of u_k are summed. See ``search`` for B_i.
+        """
         low, high = self._extremes
-        reach, upper, lower = _kernels.pair_bounds_csc(*self._parts, change, low, high, columns)
+        # ``upper`` and ``lower`` are the roots of the sums over u_k > 0 and over u_k < 0.
+        sizes, upper, lower = _kernels.pair_bounds_csc(*self._parts, change, low, high, columns)
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):
             one_sign = not low.any() or not high.any()
             radii = np.maximum(upper, lower) if one_sign else np.hypot(upper, lower)
             radii *= SETTINGS.inflation
-            reach *= SETTINGS.inflation
-            reach = np.minimum(reach, radii * radii.max(initial=0.0))
+            sizes *= SETTINGS.inflation
+            sizes = np.minimum(sizes, radii * radii.max(initial=0.0))
         # In case of underflow a nonzero bound must not become zero.
-        reach[(reach == 0.0) & (radii > 0)] = TINY
-        return radii, reach
+        sizes[(sizes == 0.0) & (radii > 0)] = TINY
+        return radii, sizes
 
 
 @dataclass(frozen=True, slots=True)

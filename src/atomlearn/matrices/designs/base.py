@@ -131,6 +131,7 @@ class SideBySide(OperatorBlock):
     """The horizontal concatenation [A_1, A_2, ...] of blocks: A w = sum_i A_i w_i."""
 
     def __init__(self, blocks: Sequence[Block]) -> None:
+        """Store the blocks, which have the same rows, and the first column of each."""
         self._blocks = list(blocks)
         self._starts = np.cumsum([0, *(block.shape[1] for block in blocks)])
         self.shape = self._blocks[0].shape[0], int(self._starts[-1])
@@ -157,6 +158,7 @@ class FactorBlock(OperatorBlock):
     """
 
     def __init__(self, design: MatrixDesign, images: Array, right: Array) -> None:
+        """Store the design, the images of the left factor, and the right factor (q, s)."""
         self._design = design
         self._images = images
         self._right = right
@@ -164,9 +166,13 @@ class FactorBlock(OperatorBlock):
 
 
 class SpanBlock(FactorBlock):
-    """The implicit matrix of the map from S (r, s), row-major, to predictions of left S right'."""
+    """The implicit matrix of the map from S (r, s), row-major, to predictions of left S right'.
+
+    ``images`` are the images of the left factor under ``design``, and ``right`` is (q, s).
+    """
 
     def __init__(self, design: MatrixDesign, images: Array, right: Array) -> None:
+        """Store the design, the images of the left factor, and right (q, s): r s columns."""
         super().__init__(design, images, right)
         self.shape = design.shape[0], images.shape[1] * right.shape[1]
 
@@ -221,6 +227,7 @@ class Reshaped(MatrixDesign):
     """
 
     def __init__(self, base: Design, shape: Shape, order: Columns | None = None) -> None:
+        """Store the design, the shape (p, q) of W, and the column of each entry of W."""
         self.base = base
         self.order = order
         self.traits = Traits(base.traits.reads_at_once, matrix_shape=shape)

@@ -56,6 +56,7 @@ class Entries(MatrixDesign):
     """
 
     def __init__(self, rows: object, cols: object, shape: tuple[int, ...]) -> None:
+        """Check the indices, and sort the distinct entries by row, then column."""
         sizes = check_tensor_shape("Entries", shape)
         p, q = sizes[0], math.prod(sizes[1:])
         # There are no data other than these vectors, so that all reads are free.
@@ -166,6 +167,7 @@ class EntryRidge:
     """
 
     def __init__(self, entries: Entries, cols: Columns, starts: Columns) -> None:
+        """Store the observed entries, and the same entries ordered by columns."""
         self._entries = entries
         # The same entries by rows, and by columns with the position of each entry in row order.
         self._rows = ((cols, starts), None)
@@ -237,9 +239,13 @@ def sparse_matrix(Z: sparse.csr_array) -> ScoreMatrix:
 
 
 class EntryScores(Scores):
-    """Scores that are zero except at the observed entries: a CSR matrix (p, q), sorted indices."""
+    """Scores that are zero except at the observed entries.
+
+    ``Z`` is a CSR matrix (p, q) of the scores, whose indices are sorted.
+    """
 
     def __init__(self, Z: sparse.csr_array) -> None:
+        """Store the CSR matrix Z (p, q) of the scores."""
         self._Z = Z
         self.as_matrix = sparse_matrix(Z)
         self.n_columns = int(self._Z.shape[0]) * int(self._Z.shape[1])
@@ -272,6 +278,7 @@ class EntryScores(Scores):
 
     def at(self, columns: Columns) -> Array:
         """Return the scores of these entries, 0 for entries that are not observed."""
+        # A column is observed if it is at the position where it would be inserted.
         keys = self._keys
         data = self._Z.data
         positions = np.minimum(np.searchsorted(keys, columns), keys.size - 1)

@@ -28,6 +28,7 @@ class Identity(MatrixDesign):
     """
 
     def __init__(self, shape: tuple[int, ...]) -> None:
+        """Check the shape; a tensor is read as a matrix with d_1 rows."""
         sizes = check_tensor_shape("Identity", shape)
         shape = sizes[0], math.prod(sizes[1:])
         # There are no data, so that all reads are free.

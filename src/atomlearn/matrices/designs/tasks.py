@@ -42,12 +42,13 @@ class TaskSpan(SpanBlock):
 class TaskBlock(Block):
     """Columns of pairs (feature j, task t): x_j at the samples of task t, zero elsewhere.
 
-    Column i has the feature in row ``places[i]`` of ``features`` (n_distinct, n_rows) and the task
-    ``tasks[i]``; pairs may repeat. Each feature is stored once for all tasks. A product costs
-    O(n_rows) per column, and columns of different tasks are orthogonal.
+    Column i has the feature in row ``places[i]`` of ``features`` (n_distinct, n_rows) and the
+    task ``tasks[i]``, one of ``n_tasks``; pairs may repeat. Each feature is stored once for all
+    tasks. A product costs O(n_rows) per column, and columns of different tasks are orthogonal.
     """
 
     def __init__(self, features: Array, places: Columns, tasks: Columns, n_tasks: int) -> None:
+        """Store the features and the pairs, and order the pairs by features."""
         self.features = features
         self.places = places
         self.tasks = tasks
@@ -154,6 +155,7 @@ class TaskRidge:
     """
 
     def __init__(self, X: Array, weight: Array) -> None:
+        """Compute the SVD of X (n_rows, n_features) with its rows weighted."""
         self._X = X
         self._weight = weight
         self._rows = np.reshape(weight, (X.shape[0], -1)).max(axis=1)
@@ -224,6 +226,7 @@ class Tasks(MatrixDesign):
     """
 
     def __init__(self, X: object, n_tasks: int) -> None:
+        """Check ``n_tasks``; X is read as a design, and not copied."""
         self.base = as_design(X)
         if not is_whole(n_tasks) or n_tasks < 1:
             raise ValueError(
@@ -243,7 +246,10 @@ class Tasks(MatrixDesign):
         return self.scores_many(v[:, None])[0]
 
     def scores_many(self, V: Array) -> Sequence[Scores]:
-        """Return the scores Z = X'V of each vector, by one pass for all tasks."""
+        """Return the scores X'V_m of each column v of V, with V_m its reshape to rows and tasks.
+
+        One pass reads X for all vectors and tasks.
+        """
         task_scores = self.base.scores_many(np.hstack([self._rows(v) for v in V.T]))
         Z = np.column_stack([z.full() for z in task_scores])
         return [MatrixScores(z) for z in np.hsplit(Z, V.shape[1])]
@@ -370,6 +376,7 @@ def _of_tasks(block: TaskBlock, right: Array) -> Block | None:
 def _of_repeated_tasks(block: RepeatedBlock, right: Array) -> Block | None:
     """Return the result of ``_of_tasks`` for a block in which some columns are repeated.
 
+    It is the implicit matrix from a core S to the predictions of the block at weights S right'.
     The result is None if the block without repetitions is not a ``TaskBlock``.
     """
     inner = block.base.inner

@@ -141,7 +141,12 @@ class MatrixNorm(ShapedNorm):
 
     @abstractmethod
     def _search(self, matrix: ScoreMatrix, count: int, accuracy: float, thorough: bool) -> Found:
-        """Search for atoms without the cache; arguments and result are those of ``search``."""
+        """Search for up to ``count`` atoms with the largest scores, without the cache.
+
+        ``search`` calls it. The scores are ``matrix`` (p, q). ``accuracy`` is the relative
+        gap between the bounds on the polar at which the search stops, and ``thorough``
+        allows branch and bound if the polar is NP-hard.
+        """
 
     def at_zero(self, term: Term, design: Design) -> Coordinates:
         """Return the term W = 0 in the coordinates of this norm; ``term`` contains the norm.
@@ -175,7 +180,7 @@ class MatrixNorm(ShapedNorm):
         """
 
     def solver(self, tol: float) -> Solver:
-        """Return ``MatrixGeneration``, which represents W by factors."""
+        """Return ``MatrixGeneration``, which represents W by factors, with relative gap ``tol``."""
         return MatrixGeneration(tol=tol)
 
     def polar_bounds(self, scores: Scores, thorough: bool = False) -> tuple[float, float]:

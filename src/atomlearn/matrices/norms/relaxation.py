@@ -53,7 +53,7 @@ class RankOneRelaxation:
         return float(values.max(initial=0.0)) + self.size * self.largest(U) + rounding
 
     def largest(self, U: Array) -> float:
-        """Return max |U_ij|, where a negative diagonal counts as zero if symmetric."""
+        """Return max |U_ij| for U (p, q); if symmetric, a negative U_ii counts as zero."""
         return float(self._magnitudes(U).max(initial=0.0))
 
     def lowest(self, Z: Array, deadline: Deadline) -> tuple[float, Array]:
@@ -169,7 +169,7 @@ class RankOneRelaxation:
         return with_values(np.minimum(values, _threshold(values, step, not self.symmetric)))
 
     def _magnitudes(self, U: Array) -> Array:
-        """Return |U_ij|, with max(U_ii, 0) on the diagonal if symmetric."""
+        """Return |U_ij| for U (p, q); if symmetric, the diagonal has max(U_ii, 0)."""
         sizes = np.abs(U)
         if self.symmetric:
             np.fill_diagonal(sizes, np.maximum(np.diag(U), 0.0))

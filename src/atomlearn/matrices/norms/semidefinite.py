@@ -81,7 +81,7 @@ class SemidefiniteSet(ShapedNorm):
         return self.best_atom(scores).columns
 
     def solver(self, tol: float) -> Solver:
-        """Return ``AtomGeneration``: atoms are matrices of any rank."""
+        """Return ``AtomGeneration`` with relative gap ``tol``: atoms are matrices of any rank."""
         return AtomGeneration(tol=tol)
 
     def _best_for(self, scores: Scores) -> SemidefiniteAtom:
@@ -240,6 +240,7 @@ class Program:
     """
 
     def __init__(self, C: Array, a: Array, R: Array, nonnegative: bool) -> None:
+        """Store the program, and make strictly feasible points of both programs, ``first``."""
         p = len(C)
         self.C = C
         self.a = a
@@ -258,7 +259,11 @@ class Program:
         return np.diag(self.a.T @ y) - self.C - self.spread(n)
 
     def spread(self, n: Array) -> Array:
-        """Return the symmetric matrix N with <N, R> = sum_ij n_ij R_ij over i < j."""
+        """Return the symmetric matrix N with <N, R> = sum_ij n_ij R_ij over i < j.
+
+        n has one number for each constrained entry (i, j); N has n_ij / 2 at (i, j) and (j,
+        i).
+        """
         N = np.zeros_like(self.C)
         N[self.i, self.j] = N[self.j, self.i] = 0.5 * n
         return N

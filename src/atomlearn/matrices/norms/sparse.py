@@ -24,7 +24,11 @@ class SparseNorm(MatrixNorm):
     coordinates = Rays
 
     def decomposed(self, left: Array, weights: Array, right: Array) -> tuple[Array, Array, Array]:
-        """Return the same sum of atoms, orthogonalized on each pair of supports."""
+        """Return left diag(weights) right', a sum of atoms, orthogonalized on each support.
+
+        left is (p, t), weights (t,) and right (q, t). A support is the pair of nonzero rows
+        of an atom. The result has the same form, and its weights have no larger sum.
+        """
         return merged(left, weights, right)
 
     def value(self, w: NDArray[Any]) -> float:
@@ -72,7 +76,11 @@ class SparseNorm(MatrixNorm):
         """
 
     def _search(self, matrix: ScoreMatrix, count: int, accuracy: float, thorough: bool) -> Found:
-        """Return the best sparse atoms found, with bounds; see ``MatrixNorm.search``."""
+        """Return the best sparse atoms found for the scores ``matrix``, with bounds on the polar.
+
+        There are at most ``count`` atoms. ``accuracy`` is the relative gap of the search
+        for dense atoms, and ``thorough`` allows branch and bound.
+        """
         search = self._sparse(matrix)
         dense = self._dense(matrix, accuracy)
         top = np.vstack([dense.left, dense.right])[: search.labels.size]
@@ -162,7 +170,7 @@ class SparseRankOne(SparseNorm):
         return SparseSearch.of_pairs(matrix.dense(), self.k, self.q, matrix.deadline)
 
     def _dense(self, matrix: ScoreMatrix, accuracy: float) -> Found:
-        """Return the top singular triplets."""
+        """Return the top singular triplets, with bounds of relative gap ``accuracy``."""
         return top_singular(matrix, SETTINGS.starts, accuracy)
 
 
@@ -213,5 +221,5 @@ class SparsePSD(SparseNorm):
         return SparseSearch.of_vectors(A, self.k, matrix.deadline)
 
     def _dense(self, matrix: ScoreMatrix, accuracy: float) -> Found:
-        """Return the top eigenpairs of the symmetric part."""
+        """Return the top eigenpairs of the symmetric part, with bounds of gap ``accuracy``."""
         return PSD(matrix.shape).search(matrix, SETTINGS.starts, accuracy)

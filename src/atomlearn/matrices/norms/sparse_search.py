@@ -124,14 +124,16 @@ class SparseSearch:
         values, X = self._tops(supports)
         unfinished = np.arange(values.size)
         while unfinished.size and not self.deadline.passed:
+            # ``n_trials`` swaps are tried for each support; there are none if it has all indices.
             trials = self._exchanges(supports[unfinished], values[unfinished], X[unfinished])
-            size, count, k = trials.shape
-            if not count:
+            n_supports, n_trials, k = trials.shape
+            if not n_trials:
                 break
-            reached = self._tops(trials.reshape(-1, k))[0].reshape(size, count)
-            best = trials[np.arange(size), reached.argmax(axis=1)]
+            eigenvalues = self._tops(trials.reshape(-1, k))[0].reshape(n_supports, n_trials)
+            best = trials[np.arange(n_supports), eigenvalues.argmax(axis=1)]
+            # An improvement must exceed rounding.
             least = values[unfinished] + SETTINGS.rounding * np.abs(values[unfinished])
-            improves = reached.max(axis=1) > least
+            improves = eigenvalues.max(axis=1) > least
             unfinished = unfinished[improves]
             supports[unfinished] = best[improves]
             values[unfinished], X[unfinished] = self._tops(supports[unfinished])
@@ -196,7 +198,10 @@ class SparseSearch:
         return np.asarray(self.A[supports[:, :, None], supports[:, None, :]])
 
     def _tops(self, supports: Indices) -> tuple[Array, Array]:
-        """Return the largest eigenvalue of A on each support and its eigenvector, (s,), (s, k)."""
+        """Return the largest eigenvalue of A on each support and its eigenvector, (s,) and (s, k).
+
+        ``supports`` (s, k) has the indices of one support in each row.
+        """
         values, vectors = np.linalg.eigh(self._blocks(supports))
         return values[:, -1], vectors[:, :, -1]
 

@@ -156,6 +156,7 @@ def _random_start(matrix: ScoreMatrix) -> Array:
     So equal matrices have equal results.
     """
     p, q = matrix.shape
+    # The seed is made of the bits of one product with Z, at most 4096 words of them.
     probe = matrix.transpose_dot(np.cos(np.arange(p, dtype=np.float64)))
     seed = np.frombuffer(np.ascontiguousarray(probe).tobytes(), dtype=np.uint32)
     return np.random.default_rng(np.random.SeedSequence(seed.tolist()[: 2**12])).normal(size=q)
@@ -195,6 +196,7 @@ def _upper_bound(sigma: Array, couplings: Array, n: int) -> float:
         """Return log(p(x) / largest^k) minus ``right_side`` at x = largest (1 + exp(above))."""
         return float(np.log(gaps + math.exp(above)).sum()) - right_side
 
+    # If even the smallest x satisfies the equation, the bound is tight up to rounding.
     above = math.log(SETTINGS.rounding)
     if excess(above) < 0.0:
         above = brentq(excess, above, max(limit, above), xtol=1e-3) + 1e-3
@@ -291,7 +293,11 @@ class TraceNorm(SpectralNorm):
         return float(np.linalg.svd(self._as_matrix(w), compute_uv=False).sum())
 
     def _search(self, matrix: ScoreMatrix, count: int, accuracy: float, thorough: bool) -> Found:
-        """Return the top singular triplets; see ``MatrixNorm.search`` for the arguments."""
+        """Return the top ``count`` singular triplets of the scores ``matrix`` (p, q), with bounds.
+
+        The bounds on the largest singular value have the relative gap ``accuracy``;
+        ``thorough`` changes nothing.
+        """
         return top_singular(matrix, count, accuracy)
 
     def _decomposed(self, W: Array) -> tuple[Array, Array, Array]:
@@ -300,11 +306,12 @@ class TraceNorm(SpectralNorm):
         return left, values, right.T
 
     def _jacobian(self, W: Array, amount: float, form: Form) -> ProxJacobian:
-        """Return the generalized Jacobian of the proximal operator at W.
+        """Return the generalized Jacobian of the proximal operator at W (p, q).
 
-        It is computed from the eigendecomposition of [0 W; W' 0], whose eigenvalues are +- the
-        singular values of W, with eigenvectors (u, +-v) / sqrt(2). [Lewis, Sendov 2001; Ding et
-        al. 2018]
+        ``amount`` is the regularization parameter in the form ``form``. The Jacobian is
+        computed from the eigendecomposition of [0 W; W' 0], whose eigenvalues are +- the
+        singular values of W, with eigenvectors (u, +-v) / sqrt(2). [Lewis, Sendov 2001;
+        Ding et al. 2018]
         """
         p = len(W)
         values, vectors = np.linalg.eigh(symmetric_block(W))
@@ -375,7 +382,12 @@ class SpectralKSupport(TraceNorm):
         return self.of_values.thresholds(values, np.zeros(0, dtype=np.int64), min(self.shape))
 
     def _search(self, matrix: ScoreMatrix, count: int, accuracy: float, thorough: bool) -> Found:
-        """Return the top singular triplets, with bounds on the polar."""
+        """Return the top ``count`` singular triplets of the scores ``matrix`` (p, q), with bounds.
+
+        The bounds are those on the polar, the root of the sum of the k largest squared
+        singular values. Their relative gap is about ``accuracy``; ``thorough`` changes
+        nothing.
+        """
         k = self.of_values.k
         return largest_singular_values(matrix, k, max(count, k), accuracy)
 
@@ -391,6 +403,12 @@ class SpectralKSupport(TraceNorm):
         return Atom(np.arange(terms.size), terms.reshape(-1) / size)
 
     def _both_signs(self, values: Array, amount: float, form: Form) -> ProxPoint:
+        """Return the proximal point of the singular values, each of them given with both signs.
+
+        ``amount`` is the regularization parameter for the singular values in the form
+        ``form``. The 2k-support norm of both signs is sqrt(2) times the k-support norm, for
+        which ``share`` corrects.
+        """
         share = 1.0 if form == "squared" else math.sqrt(2.0)
         return KSupport(2 * self.of_values.k).prox_point(values, share * amount, form)
 
@@ -448,9 +466,11 @@ class PSD(SpectralNorm):
         return math.inf if least < -SETTINGS.accuracy * W.shape[0] else size * float(np.trace(W))
 
     def _search(self, matrix: ScoreMatrix, count: int, accuracy: float, thorough: bool) -> Found:
-        """Return the largest eigenpairs of (Z + Z') / 2 with positive eigenvalues.
+        """Return the largest ``count`` eigenpairs of (Z + Z') / 2 with positive eigenvalues.
 
-        See ``MatrixNorm.search`` for the arguments. The best atoms are u u' with eigenvectors u.
+        Z is ``matrix`` (p, p). The best atoms are u u' with eigenvectors u. The bounds on
+        the largest eigenvalue have the relative gap ``accuracy``; ``thorough`` changes
+        nothing.
         """
         n = matrix.shape[0]
         symmetric = symmetric_part(matrix)
@@ -476,7 +496,11 @@ class PSD(SpectralNorm):
         return vectors, values, vectors
 
     def _jacobian(self, W: Array, amount: float, form: Form) -> ProxJacobian:
-        """Return the generalized Jacobian, which is zero on skew-symmetric matrices."""
+        """Return the generalized Jacobian of the proximal operator at W (p, p).
+
+        ``amount`` is the regularization parameter in the form ``form``. The Jacobian is
+        zero on skew-symmetric matrices.
+        """
         vectors, values, _ = self._decomposed(W)
         inner = self.of_values.prox_point(values, amount, form)
         return _derivative(values, inner, vectors, vectors)

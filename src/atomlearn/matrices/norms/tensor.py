@@ -89,7 +89,7 @@ class TensorTrace(LiftedNorm):
         return self.modes()[0]
 
     def solver(self, tol: float) -> Solver:
-        """Return ``MatrixGeneration``, with one low-rank term for each unfolding."""
+        """Return ``MatrixGeneration`` of gap ``tol``, with a low-rank term for each unfolding."""
         return MatrixGeneration(tol=tol)
 
     def on(self, n_features: int, shape: Shape | None = None) -> TensorTrace:

@@ -143,7 +143,11 @@ class Coordinates(ABC):
 
     @abstractmethod
     def searched(self, pricing: TermPricing) -> Searched:
-        """Search for atoms with the largest scores: return them with bounds on the polar."""
+        """Search for atoms with the largest scores: return them with bounds on the polar.
+
+        ``pricing`` has the scores and the requested effort. The polar is the dual norm of
+        the scores.
+        """
 
     def closer_dual(self, pricing: TermPricing, accuracy: float) -> tuple[Array, float] | None:
         """Return a dual point v with a small proven polar of X'v, and the bound on this polar.
@@ -241,7 +245,10 @@ class Entrywise(Coordinates):
         return replace(self, columns=union, x=padded)
 
     def searched(self, pricing: TermPricing) -> Searched:
-        """Search for entries with the largest scores; return them with bounds on the polar."""
+        """Search for entries with the largest scores; return them with bounds on the polar.
+
+        ``pricing`` has the scores, and the least number of entries to search for.
+        """
         norm = self.term.norm
         n_columns = pricing.scores.n_columns
         # Request at least 1% of all entries: another pass costs more than unused columns.

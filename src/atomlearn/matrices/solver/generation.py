@@ -150,6 +150,7 @@ class MatrixGeneration(Solver):
         ahead = [part.ahead for part in parts if part.ahead is not None]
         if len(ahead) < len(terms):
             return self._state_after_pass(problem, terms, linear, intercept, np.inf)
+        # A re-fit with these atoms, to a share of the objective, since no duality gap is known.
         terms = [term.expanded(candidates) for term, candidates in zip(terms, ahead, strict=True)]
         objective = loss_value(problem, linear, intercept)
         objective += problem.regularizer.value(gauge)
@@ -181,6 +182,7 @@ class MatrixGeneration(Solver):
 
         One pass over the data computes its certificate (objective and duality gap).
         """
+        # Terms without factors are given by their entries. The state is that of a warm start.
         parts = []
         for number, term in enumerate(problem.regularizer.norm.terms()):
             left = arrays.get(f"left{number}")
@@ -226,6 +228,7 @@ class MatrixGeneration(Solver):
         supports are added, and low-rank terms are improved by alternating minimization.
         """
         small, refit = self._refitted(problem, initial, terms)
+        # A second re-fit, if atoms on the active supports can decrease the objective enough.
         if not problem.deadline.passed and any(term.hard and term.x.size for term in small):
             improved, gain = self._with_atoms_on_supports(problem, small, refit)
             if gain > self._target(initial):
@@ -233,6 +236,7 @@ class MatrixGeneration(Solver):
         linear = refit.prediction
         if refit.intercept:
             linear = linear - refit.intercept
+        # Alternating minimization ends when a sweep decreases the objective by less than this.
         sufficient = 1e-4 * self.tol * abs(initial.objective)
         for number, term in enumerate(small):
             if term.rank and term.sweeps(problem) and not problem.deadline.passed:
@@ -291,6 +295,7 @@ class MatrixGeneration(Solver):
             limit = SETTINGS.before_sweeps if exact else TUNING.inner_steps
         master = self.master or master_for(active, limit)
         refit = ModelNewton(master).solve(restricted, start, initial.intercept, target)
+        # The new coordinates of each term.
         pieces = np.split(refit.weights, np.cumsum([term.x.size for term in terms])[:-1])
         pairs = zip(terms, pieces, strict=True)
         return [replace(term, x=x).compressed() for term, x in pairs], refit
@@ -317,6 +322,7 @@ class MatrixGeneration(Solver):
         ridge = _values(terms) if problem.tau else np.zeros(0)
         inner = float(v @ linear) - problem.tau * float(ridge @ ridge)
         multiplier = problem.regularizer.multiplier(gauge, inner)
+        # While the gap is large, rough bounds on the polar suffice.
         accuracy = min(max(SETTINGS.loose * before, 0.05 * self.tol), SETTINGS.loose)
         scores = problem.design.scores(v)
         pricing = TermPricing(problem, v, scores, multiplier, self.batch, self.columns, accuracy)
@@ -371,8 +377,9 @@ class MatrixGeneration(Solver):
     ) -> Certificate | None:
         """Return the certificate of another dual point, whose polar has tighter bounds.
 
-        Only the dual point differs: the primal point has the predictions ``prediction`` and the
-        norm ``gauge``. The result is None unless there is one term, its norm offers such a point,
+        Only the dual point differs: the primal point has the predictions ``prediction`` and
+        the norm ``gauge``. ``pricing`` has the settings of the search at the usual dual
+        point. The result is None unless there is one term, its norm offers such a point,
         and the problem is least squares without an intercept and a ridge.
         """
         is_least_squares = (

@@ -61,7 +61,8 @@ class Rays(Coordinates):
     def searched(self, pricing: TermPricing) -> Searched:
         """Search for atoms with large scores; return them with bounds on the polar.
 
-        The search is over all supports, and more thorough on supports near the active ones.
+        ``pricing`` has the scores and the requested effort. The search is over all
+        supports, and more thorough on supports near the active ones.
         """
         norm: Any = self.term.norm
         matrix = score_matrix(pricing.scores, cast(Shape, self.design.traits.matrix_shape))
@@ -73,10 +74,11 @@ class Rays(Coordinates):
         return Searched((atoms.lower, atoms.upper), to_add, to_add)
 
     def closer_dual(self, pricing: TermPricing, accuracy: float) -> tuple[Array, float] | None:
-        """Return a dual point with a small proven polar, and the bound; see ``Coordinates``.
+        """Return a dual point v with a small proven polar of X'v, and the bound on the polar.
 
-        The result is None if W is too large for its decompositions, or if the design does not reach
-        all scores.
+        ``pricing.v`` is the dual point at W = 0. The result is the best one, up to a share
+        ``accuracy``, for which the norm can prove the polar. It is None if W is too large
+        for its decompositions, or if the design does not reach all scores.
         """
         norm: Any = self.term.norm
         design: Any = unwrapped(self.design)
@@ -92,7 +94,9 @@ class Rays(Coordinates):
     def with_atoms_on_supports(self, v: Array, multiplier: float) -> tuple[Coordinates, float]:
         """Return the term with the best atoms on the active supports added, and their violation.
 
-        Unlike the core of a ``Span``, fixed atoms cannot rotate within their supports, so that new
+        v (n_samples,) is the negative gradient of the loss. The violation is the largest
+        score of an atom minus ``multiplier``, the Lagrange multiplier of the gauge. Unlike
+        the core of a ``Span``, fixed atoms cannot rotate within their supports, so that new
         atoms on the same supports are needed. They take no pass over the data.
         """
         if not self.x.size:

@@ -112,8 +112,8 @@ class Span(Coordinates):
     def scores(self, pricing: TermPricing) -> ScoreMatrix:
         """Return the matrix of scores Z (p, q), the negative gradient with respect to W_i.
 
-        A ridge term tau > 0 contributes -tau W_i. For a tensor Z is the unfolding along the mode of
-        the norm.
+        ``pricing`` has the scores of the loss. A ridge term tau > 0 contributes -tau W_i.
+        For a tensor Z is the unfolding along the mode of the norm.
         """
         scores = (
             pricing.scores if self.matrix_norm.tensor is None else self.design.scores(pricing.v)
@@ -124,7 +124,11 @@ class Span(Coordinates):
         return matrix
 
     def searched(self, pricing: TermPricing) -> Searched:
-        """Search for atoms and directions that extend both bases, with bounds on the polar."""
+        """Search for atoms and directions that extend both bases, with bounds on the polar.
+
+        ``pricing`` has the scores and the requested effort. The polar is the dual norm of
+        the scores.
+        """
         matrix = self.scores(pricing)
         count = max(pricing.batch, self.rank // 2)  # grow in proportion, to reach a large rank soon
         atoms = self.matrix_norm.search(matrix, count, pricing.accuracy, pricing.thorough)
