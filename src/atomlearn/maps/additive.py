@@ -153,6 +153,8 @@ class AdditiveMap(TermMap):
 
         It is the square root of the distance of the two levels, times the factor of the input.
         """
+        # The differences between the last level of an input and the first one of the next are not
+        # columns.
         gaps = np.sqrt(np.delete(np.diff(self.levels.values), self.levels.starts[1:-1] - 1))
         sizes: Array = gaps * np.repeat(self.factors, self.sizes)
         return sizes

@@ -70,6 +70,7 @@ class AnovaMap(TermMap):
         n_levels = int(margin.levels.sizes.max(initial=1))
         tables = np.zeros((d, n_levels, int(margin.sizes.max(initial=0))))
         for j in range(d):
+            # The weighted mean of each basis function is subtracted.
             table = margin.table(j)
             table = table - shares[j] @ table
             tables[j, : table.shape[0], : table.shape[1]] = table
@@ -154,6 +155,7 @@ class AnovaMap(TermMap):
             raise ValueError(
                 f"a surface is of two different inputs in 0..{self.n_inputs - 1}, got {i} and {j}"
             )
+        # A pair has its smaller input first.
         low = min(i, j)
         high = max(i, j)
         levels = self.margin.levels

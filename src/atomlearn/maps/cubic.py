@@ -119,9 +119,9 @@ class CubicMap(FeatureMap):
 class Cubic(MappedDesign):
     """The degree-3 polynomial map of X: all products of one, two or three inputs.
 
-    Columns are those of (gamma x'y + r)^3 without its constant: sqrt(m) u_i u_j u_k for i <= j <= k
-    with u = (sqrt r, sqrt(gamma) x), and m the number of orders of (i, j, k). First the inputs,
-    then the pairs in lexicographic order, then the triples.
+    Columns are those of (gamma x'y + r)^3 without its constant: sqrt(m) u_i u_j u_k for i <= j <=
+    k. Here u = (sqrt r, sqrt(gamma) x), and m is the number of orders of (i, j, k). First come the
+    inputs, then the pairs in lexicographic order, then the triples.
 
     Parameters
     ----------
@@ -208,6 +208,7 @@ class Cubic(MappedDesign):
         U = self._inputs
         z = []
         for i in range(U.shape[1]):
+            # Entry (j, k) of the product is the sum of v u_i u_j u_k over samples.
             later = U[:, i:]
             j, k = np.triu_indices(later.shape[1])
             products = later * (U[:, i] * v)[:, None]

@@ -184,8 +184,8 @@ class Kernels(Forwarding, MappedDesign):
     """Design of multiple kernel learning: f(x) = sum_m f_m(x), f_m in the RKHS of kernel m.
 
     Kernel m is a group of columns Z_m, a low-rank factor of its kernel matrix: Z_m Z_m' = K_m up to
-    a residual. The score of group m is ||Z_m'v|| = sqrt(v'K_m v), and group norms select kernels:
-    with ``norms.Groups(design.groups)`` and form="squared" the problem is the primal of SimpleMKL,
+    a residual. The score of group m is ||Z_m'v|| = sqrt(v'K_m v), and group norms select kernels.
+    With ``norms.Groups(design.groups)`` and form="squared" the problem is the primal of SimpleMKL,
     1/2 (sum_m ||f_m||)^2 plus the loss [1]_, for any loss.
 
     Parameters

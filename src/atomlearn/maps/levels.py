@@ -60,6 +60,7 @@ def nearest(levels: Array, x: NDArray[Any]) -> Bytes:
 
     ``levels`` is an increasing array; the result has the shape of x.
     """
+    # The kernel takes columns: here one, with the ends of its entries, and the ends of its levels.
     values = np.ascontiguousarray(x, dtype=np.float64)
     codes = np.empty(values.size, dtype=np.uint8)
     ends = np.array([0, values.size]), levels, np.array([0, levels.size])
@@ -103,10 +104,10 @@ def levels_and_codes(
     """Return the levels of every input and the codes of all entries, in one pass over X.
 
     An input with at most n_bins + 1 distinct values has these as levels. Otherwise it has n_bins
-    levels and the origin. "quantile" takes values of evenly spaced rank among those that are not
-    the origin. "uniform" takes even steps from the smallest to the largest value. Row i counts
-    weight_i times, with ``weight`` (n_samples,) >= 0. It takes O(entries log entries) operations
-    for each column.
+    levels and the origin. The ``binning`` "quantile" takes values of evenly spaced rank among those
+    that are not the origin. "uniform" takes even steps from the smallest to the largest value. Row
+    i counts weight_i times, with ``weight`` (n_samples,) >= 0. It takes O(entries log entries)
+    operations for each column.
     """
     shares = np.linspace(0.0, 1.0, n_bins)
     uniform = binning == "uniform"
@@ -201,6 +202,7 @@ def dense_codes(x: CodedColumns, zero: Columns, columns: Columns) -> Bytes:
 def codes_of_rows(x: CodedColumns, rows: NDArray[np.int64]) -> CodedColumns:
     """Return a copy of the codes x of these rows, which may repeat."""
     if x.indices is None or x.indptr is None:
+        # Dense codes are stored column after column.
         codes = np.take(x.codes.reshape(-1, x.n_rows), rows, axis=1)
         return CodedColumns(codes.ravel(), None, None, rows.size, x.starts)
     parts = x.codes, x.indices, x.indptr

@@ -140,6 +140,7 @@ class CodedBlock(Block):
 
     def _summed(self, v: Array, power: int) -> Array:
         """Return sum_i v_i a_ij^power for each column j, from the sums of v over each level."""
+        # ``sums`` has the sum of v over the rows of each level, input after input.
         result = np.empty(self.part.size)
         starts = np.cumsum([0, *(table.shape[0] for table in self.tables)])
         codes = self.codes.ravel(order="K")

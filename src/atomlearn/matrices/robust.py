@@ -39,23 +39,23 @@ def _huber(X: Array, V: Array, threshold: float, tol: float, max_iter: int) -> t
     unfinished = np.arange(X.shape[0])
     for _ in range(max_iter + 1):
         active_rows = X[unfinished]
-        R = active_rows - C[unfinished] @ V.T
-        clipped = np.clip(R, -threshold, threshold)
-        values = (clipped * (R - 0.5 * clipped)).sum(axis=1)
-        # The dual point: U is orthogonal to V, with entries up to the threshold.
-        U = clipped - clipped @ V @ V.T
-        U *= (threshold / np.maximum(np.abs(U).max(axis=1), threshold))[:, None]
-        gap = np.maximum(values - (U * (active_rows - 0.5 * U)).sum(axis=1), 0.0)
+        residuals = active_rows - C[unfinished] @ V.T
+        clipped = np.clip(residuals, -threshold, threshold)
+        values = (clipped * (residuals - 0.5 * clipped)).sum(axis=1)
+        # The dual point is orthogonal to V, with entries up to the threshold.
+        dual = clipped - clipped @ V @ V.T
+        dual *= (threshold / np.maximum(np.abs(dual).max(axis=1), threshold))[:, None]
+        gap = np.maximum(values - (dual * (active_rows - 0.5 * dual)).sum(axis=1), 0.0)
         gaps[unfinished] = gap / np.where(values > 0.0, values, 1.0)
         # Each row ends by its gap, so that its coordinates do not depend on other rows.
         is_open = gaps[unfinished] > tol
         unfinished = unfinished[is_open]
-        R = R[is_open]
+        residuals = residuals[is_open]
         clipped = clipped[is_open]
         if not unfinished.size:
             break
         # The least squares problem of each open row, with weights that reduce large residuals.
-        weights = threshold / np.maximum(np.abs(R), threshold)
-        H = (weights @ squares).reshape(-1, V.shape[1], V.shape[1])
-        C[unfinished] += np.linalg.solve(H, (clipped @ V)[:, :, None])[:, :, 0]
+        weights = threshold / np.maximum(np.abs(residuals), threshold)
+        hessians = (weights @ squares).reshape(-1, V.shape[1], V.shape[1])
+        C[unfinished] += np.linalg.solve(hessians, (clipped @ V)[:, :, None])[:, :, 0]
     return C, float(gaps.max())

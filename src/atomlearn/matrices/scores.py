@@ -22,7 +22,7 @@ def check_tensor_shape(owner: str, shape: object) -> tuple[int, ...]:
     """
     try:
         sizes = tuple(int(size) for size in shape)  # type: ignore[attr-defined]
-        exact = all(size == given for size, given in zip(sizes, shape, strict=True))  # type: ignore[call-overload]
+        exact = all(size == original for size, original in zip(sizes, shape, strict=True))  # type: ignore[call-overload]
     except (TypeError, ValueError):
         sizes = ()
         exact = False

@@ -63,6 +63,7 @@ def strengthened(
     Q = 0.5 * (Q + Q.T)
     q = linear_term[positions] / math.sqrt(unit) / math.sqrt(at_zero)
     level = problem.regularizer.amount / unit
+    # Bounds on the lengths of columns before an implicit centering, for bounds on rounding.
     lengths = np.sqrt(problem.weight @ np.square(relaxation.dense(columns) / math.sqrt(unit)))
     offsets = np.abs(problem.design.taken_off(columns)) / math.sqrt(unit)
     lengths = lengths + math.sqrt(float(problem.weight.sum())) * offsets

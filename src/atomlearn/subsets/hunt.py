@@ -109,7 +109,7 @@ class Hunt:
     def __init__(self, problem: Problem, wanted: Wanted, price: float = 0.0) -> None:
         """Center the targets, set the limits on memory, and solve the root relaxation."""
         self.began = time.monotonic()
-        self.counted = Counted.of(problem.design)
+        self.counted = Counted.of(problem.design)  # counts the passes over X
         problem = with_deadline(replace(problem, design=self.counted), wanted.deadline)
         self.problem = center_targets(problem)
         self.wanted = wanted

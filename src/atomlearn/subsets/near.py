@@ -190,6 +190,7 @@ class NearModels:
             )
         if self.around is not None:
             design = self.around(design)
+        # A prediction is a linear function of the coefficients; its range is over all subsets.
         ranges = Ranges.nothing(design.shape[0])
         A = np.asarray(design.gather(self.columns).dense(), dtype=np.float64)
         for level_set in self.level_sets:
@@ -262,6 +263,7 @@ class LevelSet:
 
         ``rows`` has all columns of the new rows, and ``A`` (n_rows, m) those of the subset.
         """
+        # Z has the unpenalized columns, then a column of ones if there is an intercept.
         columns = self.problem.free
         free = A[:, :0] if columns is None else np.asarray(rows.gather(columns).dense())
         ones = np.ones((A.shape[0], self._Z.shape[1] - free.shape[1]))
@@ -418,9 +420,11 @@ class _End:
         m = level_set.positions.size
         if self.g[m:].any():
             return -math.inf
+        # The fit is within ``distance`` of the minimum.
         radius = math.sqrt(2.0 * max(self.limit - level_set._bound, 0.0) / level_set.level)
-        gap = math.sqrt(2.0 * max(level_set.objective - level_set._bound, 0.0) / level_set.level)
-        return center - (radius + gap) * float(np.linalg.norm(self.g)) * (1.0 + 1e-9)
+        gap = max(level_set.objective - level_set._bound, 0.0)
+        distance = math.sqrt(2.0 * gap / level_set.level)
+        return center - (radius + distance) * float(np.linalg.norm(self.g)) * (1.0 + 1e-9)
 
     def _steps(self, slack: float, center: float) -> Iterator[tuple[float, float]]:
         """Yield a proved lower bound on g'theta and an attained value, after each Newton step.
@@ -440,26 +444,26 @@ class _End:
             # A Newton step for F + t g'theta, shortened until the value does not increase. At the
             # fit the gradient of F is 0.
             slope = self._slope(theta, t) if step else t * self.g
-            move = inverse @ slope
-            before = level_set._objective(A, theta) + t * float(self.g @ theta)
+            direction = inverse @ slope
+            start_value = level_set._objective(A, theta) + t * float(self.g @ theta)
             for length in 0.5 ** np.arange(HALVINGS):
-                value = level_set._objective(A, theta - length * move)
-                if value + t * float(self.g @ (theta - length * move)) <= before:
-                    theta = theta - length * move
+                value = level_set._objective(A, theta - length * direction)
+                if value + t * float(self.g @ (theta - length * direction)) <= start_value:
+                    theta = theta - length * direction
                     break
             value = level_set._objective(A, theta)
             prediction = self.G @ theta
             proved = self._bound(prediction, t)
-            here = float(self.g @ theta)
+            reached = float(self.g @ theta)
             # If theta is outside the level set, by convexity this share of the way from the fit to
             # theta is inside.
             share = 1.0
             if value > self.limit:
                 share = slack / max(value - objective, 1e-300)
-            yield proved, center + min(share, 1.0) * (here - center)
+            yield proved, center + min(share, 1.0) * (reached - center)
             inverse = level_set._inverse(self.G, prediction)
             # t changes only after the steps for this t have nearly converged, or after eight steps.
-            if float(slope @ move) > 0.01 * slack and step % 8 != 7:
+            if float(slope @ direction) > 0.01 * slack and step % 8 != 7:
                 continue
             # The rise of F grows about as t^2, and it should become ``slack``.
             rise = value - objective
@@ -521,9 +525,9 @@ class _End:
             linear = prediction + optimal_intercept(level_set.profiled, prediction)
             v = negative_gradient(level_set.profiled, linear)
         allowed = 8.0 * growth(v.size) * np.linalg.norm(Z, axis=0) * float(np.linalg.norm(v))
-        # v is corrected by the least change that solves Z'v = t g_u: first in the metric of the
-        # curvatures c of the rows, which keeps v inside the domain of the conjugate, then in the
-        # metric of the weights. Each correction is repeated once, against rounding.
+        # v is corrected by the least change that solves Z'v = t g_u. The first metric is that of
+        # the curvatures c of the rows, which keeps v inside the domain of the conjugate. The second
+        # one is that of the weights. Each correction is repeated once, against rounding.
         c, _ = problem.loss.coupling(problem.y, prediction, problem.weight)
         for metric in (c, problem.weight):
             for _ in range(2):

@@ -199,8 +199,8 @@ class BranchNorm(RatedNorm):
         """
         if self.groups is None:
             return self.replaced(fixed=self.fixed[columns])
-        partition, kept = self.partition(n_features).restrict(columns)
-        return self.replaced(fixed=self.fixed[kept], groups=partition)
+        partition, kept_units = self.partition(n_features).restrict(columns)
+        return self.replaced(fixed=self.fixed[kept_units], groups=partition)
 
     def bar(self, sizes: Array) -> float:
         """Return the entry threshold: a free unit enters the fit if rating / level exceeds it.

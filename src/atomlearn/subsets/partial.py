@@ -59,7 +59,7 @@ class PartialRelaxation:
         result = strengthened(plain, np.arange(self.columns.size), max_share)
         if result is None:
             return self
-        other = Relaxation(result[0], plain.price, plain.accuracy, plain.room)
+        other = Relaxation(result[0], plain.price, plain.accuracy, plain.most_columns)
         return replace(self, relaxation=other, original=plain, factors=result[1])
 
     def fitted(self, subset: Subset) -> Subset:

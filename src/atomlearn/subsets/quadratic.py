@@ -1,8 +1,9 @@
 """Second-order model of the objective around a ridge fit, for adding or swapping single columns.
 
-At the ridge fit of the columns S, let C be the diagonal matrix of second derivatives of the mean
-loss f, z = X'v with v = -grad f the scores of all columns, level the weight of the ridge, X_S the
-columns S of X, and K = X_S'C X_S + level I. Adding a column x_j lowers the model by
+Consider the ridge fit of the columns S. There C is the diagonal matrix of second derivatives of the
+mean loss f, v = -grad f, and z = X'v are the scores of all columns. X_S has the columns S of X,
+level is the weight of the ridge, and K = X_S'C X_S + level I. Adding a column x_j lowers the model
+by
 
     z_j^2 / (2 q_j),    q_j = x_j'C x_j + level - c_j'K^-1 c_j,    c_j = X_S'C x_j.
 
@@ -49,8 +50,8 @@ class Products:
         if self._basis.shape[1]:
             weighted = curvature[:, None] * self._basis
             values, vectors = np.linalg.eigh(self._basis.T @ weighted)
-            kept = values > 1e-13 * values[-1]
-            for direction in (weighted @ (vectors[:, kept] / np.sqrt(values[kept]))).T:
+            is_kept = values > 1e-13 * values[-1]
+            for direction in (weighted @ (vectors[:, is_kept] / np.sqrt(values[is_kept]))).T:
                 squares -= problem.design.scores(np.ascontiguousarray(direction)).full() ** 2
         self.squares = np.maximum(squares, 0.0)
 

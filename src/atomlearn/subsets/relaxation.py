@@ -100,7 +100,7 @@ class Relaxation:
         Added to the objective for each selected unit (an l0 penalty).
     accuracy : float
         Relative gap of the ridge fit of a subset.
-    room : int
+    most_columns : int
         Largest number of columns that are gathered for one node, and cached for the next ones.
     """
 
@@ -109,14 +109,14 @@ class Relaxation:
         problem: Problem,
         price: float = 0.0,
         accuracy: float = ACCURACY,
-        room: float = math.inf,
+        most_columns: float = math.inf,
     ) -> None:
         """Start with an empty cache, and compute the derivatives of f at w = 0."""
         self.problem = problem
         self.level = problem.regularizer.amount
         self.price = price
         self.accuracy = accuracy
-        self.room = room
+        self.most_columns = most_columns
         self.units = Choices(problem)
         free = free_columns(problem.loss)
         #: Whether f is quadratic, so that its Hessian is the same at all points.
@@ -206,7 +206,7 @@ class Relaxation:
         each pass over the data. The first node is always solved, even after the deadline.
         ``pool`` runs the relaxations in several threads.
         """
-        if self._block.shape[1] > self.room:
+        if self._block.shape[1] > self.most_columns:
             self._clear_cache()
         # Each solver is a generator: it yields a dual point and receives the scores of it.
         solvers = [self._steps(*branch) for branch in branches]
@@ -286,13 +286,13 @@ class Relaxation:
             # The duality gap of the relaxation, and whether it is small enough.
             gauge = gauge_of(problem, point.columns, point.weights)
             objective = objective_at(problem, point.weights, prediction, gauge)
-            enough = 1e-6 * abs(objective)
+            small_gap = 1e-6 * abs(objective)
             if math.isfinite(cutoff):
-                enough = max(enough, 0.05 * (cutoff - best.lower))
+                small_gap = max(small_gap, 0.05 * (cutoff - best.lower))
             gap = objective - lower
-            if best.lower >= cutoff or gap <= enough or problem.deadline.use_step():
+            if best.lower >= cutoff or gap <= small_gap or problem.deadline.use_step():
                 break
-            if columns.size > self.room:
+            if columns.size > self.most_columns:
                 break
             # The free units above the entry threshold join, at most ``limit`` of them.
             is_violated = (fixed == 0) & (squares > bar * (1.0 + 1e-9))
@@ -400,33 +400,36 @@ class Relaxation:
         problem = self._problem_with(inner, block)
         linear = block.predict(weights)
         intercept = optimal_intercept(problem, linear, intercept)
-        value = began = objective_at(problem, weights, linear + intercept)
+        value = start_value = objective_at(problem, weights, linear + intercept)
         for _ in range(WORKING):
             slope = block.scores(negative_gradient(problem, linear + intercept)).full()
             linear_term = slope + H @ weights
             model_weights = self._newton_on_model(inner, H, linear_term, all_positions, weights)
-            move = model_weights - weights
-            change = block.predict(move)
+            direction = model_weights - weights
+            change = block.predict(direction)
             previous = value
             # The first step length of 1, 1/2, 1/4, ... that lowers the objective is taken.
             for length in 0.5 ** np.arange(HALVINGS):
                 trial_linear = linear + length * change
                 b = optimal_intercept(problem, trial_linear, intercept)
-                trial = objective_at(problem, weights + length * move, trial_linear + b)
+                trial = objective_at(problem, weights + length * direction, trial_linear + b)
                 if trial < value:
-                    weights = weights + length * move
+                    weights = weights + length * direction
                     linear = trial_linear
                     intercept = b
                     value = trial
                     break
             if not previous - value > 10.0 * target:
                 break
-        if not value < began:
+        if not value < start_value:
             return self._refit(norm, columns, weights, intercept, target)
         return weights, intercept, linear + intercept
 
     def _gathered(self, columns: Columns) -> Columns:
-        """Return the positions of columns in the cached block; missing columns are appended."""
+        """Return the positions of columns in the cached block; missing columns are appended.
+
+        The block is replaced by a longer one then.
+        """
         with self._lock:
             fresh = columns[self._position_of[columns] < 0]
             if fresh.size:

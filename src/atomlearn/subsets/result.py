@@ -186,7 +186,7 @@ class SubsetResult:
             added = chosen - best
             if len(removed) == len(added) == 1:
                 twins[removed.pop()].append(added.pop())
-        return {column: np.array(each, dtype=np.int64) for column, each in twins.items()}
+        return {column: np.array(found, dtype=np.int64) for column, found in twins.items()}
 
     def __repr__(self) -> str:
         """Return three lines: the status, the subset with its gap, and the work of the search."""

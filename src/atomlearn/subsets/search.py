@@ -309,6 +309,7 @@ class Search(Exchange):
             self._skipped.append(branch)
             return
         self.nodes += 1
+        # The bound of the parent holds as well.
         bound.lower = max(bound.lower, branch.bound)
         subset = self._rounded_fit(branch, bound) if bound.lower < self.limit else None
         if bound.lower >= self.cutoff:
@@ -470,7 +471,7 @@ class Search(Exchange):
             return 0
         paying, last, following, _ = self._ranked(fixed, k, bound)
         worth = bound.squares - self._price_square
-        # The growth of the bound, times 2 level, that reaches the limit.
+        # The growth of the bound, times 2 level, that reaches the limit; rounding is added.
         needed = 2.0 * self.relaxation.level * (limit - bound.dual)
         needed = needed * (1.0 + 1e-9) + self._rounding_bound(last, bound)
         fixed[(fixed == 0) & (worth < last - needed)] = OUT

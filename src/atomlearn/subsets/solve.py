@@ -221,12 +221,15 @@ def subset_problem(
 ) -> Problem:
     """Check the arguments of ``solve_subset`` and return them as a ``Problem``.
 
-    The arguments are those of ``solve_subset``; ``k`` is its n_features. The penalty is l2 / 2
-    times the squared k-support norm, the convex relaxation of "at most k columns and a ridge". The
-    sample weights are normalized to sum 1. If ``l2`` is None, it is computed by ``usual_ridge``.
+    The arguments are those of ``solve_subset``; ``k`` is its n_features. ``groups`` are disjoint
+    groups of columns, ``offset`` is added to the predictions, and ``unpenalized`` columns are in
+    every subset. ``fit_intercept`` requests an intercept. The penalty is l2 / 2 times the squared
+    k-support norm, the convex relaxation of "at most k columns and a ridge". The sample weights are
+    normalized to sum 1. If ``l2`` is None, it is computed by ``usual_ridge``.
     """
     k = whole_number("solve_subset", "n_features", k)
     level = 1.0 if l2 is None else checked_ridge(l2)
+    # With several classes, a column of X has one coefficient for each; they are a group.
     shape: tuple[int, ...] = getattr(y, "shape", ())
     if len(shape) == 2 and shape[1] > 1:
         groups = _rows_of_tasks(groups, as_design(X).shape[1], shape[1])
@@ -252,7 +255,9 @@ def wanted_of(
 ) -> Wanted:
     """Check the settings of a search and return them as one object.
 
-    The arguments are those of ``solve_subset``. The time limit starts at this call.
+    The arguments are those of ``solve_subset``: the relative gap ``tol``; the share ``within`` and
+    the number ``max_near`` for the list of near-optimal subsets; the limits ``time_limit`` in
+    seconds, which start at this call, and ``max_nodes``, None for no limit; and the ``observers``.
     """
     return Wanted(
         positive("tol", tol, "share of the objective, for example 1e-4"),
@@ -324,8 +329,10 @@ def usual_ridge(problem: Problem) -> float:
         )
     design = problem.design
     if not design.listable:
+        # A thousand columns are enough for a median.
         best = design.scores(negative_gradient(problem, linear)).top(1000)[0]
         design = design.gather(best)
+    # Centering subtracts (sum_i c_i x_ij)^2 / sum_i c_i from the weighted squares.
     squares = plain = design.squared_norms(curvature)
     if problem.fit_intercept:
         sums = design.scores(np.asarray(curvature, dtype=np.float64)).full()

@@ -128,6 +128,7 @@ def claimed(proof: Mapping[str, Any]) -> str:
     """
     if not proof["claims"]:
         return f"not verified: {proof['why']}"
+    # The entries that ``summed_up`` takes.
     claims = [
         {**claim, "columns": claim["n_columns"], "selected": claim["among"] is not None}
         for claim in proof["claims"]

@@ -62,21 +62,23 @@ def proved(claim: Any, X: Any, y: Any, s: Any, o: Any) -> dict[str, float]:
 
     y are the targets, s (n_rows,) the weights, and o (n_rows, outputs) the offsets. The first half
     bounds the objective at the claimed point from above, the second half the conjugates at the dual
-    point. The sum of both bounds is W times the gap.
+    point. The sum of both bounds is W times the gap. The symbols are those of the module: W is the
+    sum of s, z are the predictions, b the intercepts, d = D w, v is the dual point, x are its
+    scores, and c scales it.
     """
     W = math.fsum(s)
     is_weighted = s > 0
-    slack = (X.shape[0] + 40) * EPS
+    slack = (X.shape[0] + 40) * EPS  # relative rounding of a sum over rows and 40 operations
     form = claim["form"]
-    T = claim["outputs"]
+    n_outputs = claim["outputs"]
     free = claim["free"]
-    norm = checked_norm_entry(claim["norm"], X.shape[1] * T)
+    norm = checked_norm_entry(claim["norm"], X.shape[1] * n_outputs)
     # The penalty of the sum of losses: ``amount`` times the norm, or the radius.
     amount = claim["radius"] if form == "constrained" else claim["alpha"] * claim["l1_ratio"] * W
     tau = claim["alpha"] * (1 - claim["l1_ratio"]) * W if claim["alpha"] else 0.0
     is_valid = 0 <= claim["l1_ratio"] <= 1 and amount > 0 and tau >= 0 and (s >= 0).all()
     demand_that(is_valid, "positive weights and strengths", [amount, tau])
-    demand_that(T == 1 or not free, "one output, if columns have no penalty", T)
+    demand_that(n_outputs == 1 or not free, "one output, if columns have no penalty", n_outputs)
     d, gauge, z, r = claimed_point(claim, X, s, norm, amount)
     b = np.array(claim["intercepts"], float)
     demand_that(
@@ -84,8 +86,8 @@ def proved(claim: Any, X: Any, y: Any, s: Any, o: Any) -> dict[str, float]:
     )
     magnitudes = np.abs(b)
     if claim["intercept"] and claim["loss"]["name"] in ("squared", "huber", "quantile"):
-        # Shifting the targets gives the same problem, because v adds up to 0; targets far from 0
-        # then lose no digits.
+        # For these losses the intercepts are subtracted from the targets instead, which is the same
+        # problem, because v adds up to 0. So targets far from 0 lose no digits.
         y = y.reshape(o.shape) - b
         b = 0 * b
         magnitudes = np.abs(y)
@@ -104,7 +106,7 @@ def proved(claim: Any, X: Any, y: Any, s: Any, o: Any) -> dict[str, float]:
     x, errors = scores(X, v, e, s, W, claim, slack)
     x = x - tau * d
     errors = errors + 8 * EPS * tau * np.abs(d)
-    x[free] = errors[free] = 0.0
+    x[free] = errors[free] = 0.0  # v is orthogonal to the columns without a penalty
     polar, box_term = polar_above(norm, x, errors, amount, form)
     polar *= 1 + slack
     # The penalized form needs a polar of at most ``amount``, so the dual point is scaled by c.
@@ -132,27 +134,31 @@ def claimed_point(claim: Any, X: Any, s: Any, norm: Any, amount: float) -> tuple
     ``amount`` the radius of the constrained form. Coefficients outside their bounds or the radius
     by rounding are scaled down. D w is without the columns that have no penalty.
     """
-    T = claim["outputs"]
+    n_outputs = claim["outputs"]
     numbers = np.array(claim["columns"], int)
     w = np.array(claim["coefficients"], float)
-    demand_that(((numbers >= 0) & (numbers < X.shape[1] * T)).all(), "columns of X", "others")
-    features, inverse = np.unique(numbers // T, return_inverse=True)
+    demand_that(
+        ((numbers >= 0) & (numbers < X.shape[1] * n_outputs)).all(), "columns of X", "others"
+    )
+    # B has the columns in use. The upper bounds on deviations bound the norm of D w from above.
+    features, inverse = np.unique(numbers // n_outputs, return_inverse=True)
     B = X[:, features].astype(float)
     sd = deviations(B, s, math.fsum(s))[1][inverse] if claim["standardize"] else np.ones(w.size)
     penalized = ~np.isin(numbers, claim["free"])
     sets = np.array(claim["sets"] or numbers, int)[penalized]
     gauge, factor = gauge_above(norm, numbers[penalized], (w * sd)[penalized], sets)
+    # Only rounding may violate a bound: the factor of w must be nearly 1.
     shrink = min(factor, amount / gauge if claim["form"] == "constrained" and gauge else 1.0)
     demand_that(
         shrink > 1 - 1e-8, "coefficients within their bounds", f"{1 / shrink:.9g} times these"
     )
     w = np.where(penalized, w * (shrink * (1 - 4 * EPS) if shrink < 1 else 1.0), w)
     # Sums of the coefficients of each feature and output, and sums of their magnitudes.
-    coefficients = np.zeros((features.size, T))
-    magnitudes = np.zeros((features.size, T))
-    d = np.zeros(X.shape[1] * T)
-    np.add.at(coefficients, (inverse, numbers % T), w)
-    np.add.at(magnitudes, (inverse, numbers % T), np.abs(w))
+    coefficients = np.zeros((features.size, n_outputs))
+    magnitudes = np.zeros((features.size, n_outputs))
+    d = np.zeros(X.shape[1] * n_outputs)
+    np.add.at(coefficients, (inverse, numbers % n_outputs), w)
+    np.add.at(magnitudes, (inverse, numbers % n_outputs), np.abs(w))
     np.add.at(d, numbers[penalized], (w * sd)[penalized])
     return d, gauge, B @ coefficients, abs(B) @ magnitudes
 
@@ -180,6 +186,7 @@ def data_digest(X: Any, y: Any, s: Any, o: Any, sparse: bool) -> str:
     for B in blocks(X):
         parts: Any = (dense(B).T,)
         if sparse:
+            # Entries are in the order of columns, then rows, however X is stored.
             column, row = np.nonzero(parts[0])
             parts = np.bincount(column, minlength=B.shape[1]), row, parts[0][column, row]
         for part in parts:

@@ -245,6 +245,7 @@ def norm_entry(norm: Norm, n_features: int) -> dict[str, Any]:
         inner = norm_entry(lift.norm, lift.expansion.shape[1])
         return inner | _sets(lift.norm, lift.expansion.matrix.indices.astype(np.int64))
     if isinstance(norm, L1):
+        # The two signs of a coefficient may have different bounds.
         sides = norm._sides(n_features)
         if sides is not None:
             names = ("weights", "lower", "upper") if not sides.symmetric else ("weights",)
@@ -371,13 +372,13 @@ def _add_up_by_rows(
     for target in range(steps.shape[1] if has_intercepts else 0):
         for source in range(steps.shape[1]):
             excesses = steps.sum(axis=0)
-            move = min(int(excesses[source]), -int(excesses[target]))
+            amount = min(int(excesses[source]), -int(excesses[target]))
             of_class = np.flatnonzero(codes == source)
             order = of_class[np.argsort(steps[of_class, target], kind="stable")]
             for row in order.tolist():
-                if move <= 0 or source == target:
+                if amount <= 0 or source == target:
                     break
-                share = min(move, -int(steps[row, target]))
+                share = min(amount, -int(steps[row, target]))
                 steps[row, target] += share
                 steps[row, source] -= share
-                move -= share
+                amount -= share

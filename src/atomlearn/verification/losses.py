@@ -103,15 +103,15 @@ def log_of_sum(z: Any) -> Any:
 def loss_of(spec: Any, y: Any, s: Any) -> Any:
     """Return the functions ``value``, ``dual`` and ``conjugate`` of a loss.
 
-    ``spec`` has the name and the parameters of the loss, y are the targets and s (n, 1) the weights
-    of the rows with positive weight.
+    ``spec`` has the name and the parameters of the loss, y are the targets and s (n, 1) the
+    weights of the rows with positive weight.
 
-    ``value(z, r)`` returns the loss at predictions z (n, T), and an upper bound on it for errors of
-    z up to r. ``dual(claim, s, is_weighted, X)`` returns the stored dual point v (n, T), and bounds
-    e (n, T) on its distance from a feasible one, which is orthogonal to the columns of X without
-    penalty. v must add up to 0 if there is an intercept, and a = v / s must be slopes of the loss.
-    ``is_weighted`` is the mask of the rows with positive weight among all rows. ``conjugate(c)``
-    returns an upper bound on sum s loss*(-c v / s).
+    ``value(z, r)`` returns the loss at predictions z (n, T), and an upper bound on it for
+    errors of z up to r. ``dual(claim, s, is_weighted, X)`` returns the stored dual point v (n,
+    T), and bounds e (n, T) on its distance from a feasible point. A feasible point is
+    orthogonal to the columns of X without penalty. Its sum is 0 if there is an intercept, and a
+    = v / s must be slopes of the loss. ``is_weighted`` is the mask of the rows with positive
+    weight among all rows. ``conjugate(c)`` returns an upper bound on sum s loss*(-c v / s).
     """
     name = spec["name"]
     if name == "cox":
@@ -183,10 +183,11 @@ def risk_terms(y: Any, s: Any, times: Any, efron: bool) -> Any:
     """Yield the parts of each term of Cox's partial likelihood, one term for each event.
 
     They are the rows at risk at the time, their weights a and q, the weight omega of the term,
-    and the share that Efron's method (if ``efron``) subtracts from tied events; see ``cox``. y
-    are the survival records, s (n,) the weights, and ``times`` the pairs of a stratum and a
-    time with events.
+    and a share; see ``cox``. If ``efron``, Efron's method subtracts this share from tied
+    events. y are the survival records, s (n,) the weights, and ``times`` the pairs of a stratum
+    and a time with events.
     """
+    # A row is at risk if it entered before the time and its own time is not earlier.
     for stratum, time in times:
         risk = (y["stratum"] == stratum) & (y["entry"] < time) & (y["time"] >= time)
         risk = np.flatnonzero(risk)
@@ -201,8 +202,9 @@ def risk_terms(y: Any, s: Any, times: Any, efron: bool) -> Any:
 def totals(terms: Any) -> tuple[float, float, int]:
     """Return the sum of the least values of ``terms``, the sum of their omega, and their number.
 
-    ``terms`` are those of ``risk_terms``. The sum of the least values is a lower bound on the loss,
-    which is subtracted from it.
+    ``terms`` are those of ``risk_terms``. The least value of a term over all predictions is
+    omega (log(omega m) + log(1 - share)), with m the number of events at its time. The sum of these
+    is a lower bound on the loss, which is subtracted from it.
     """
     least = 0.0
     weight = 0.0

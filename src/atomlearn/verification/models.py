@@ -235,6 +235,7 @@ def fits_of_estimator(
             Fit(problem, result, target, weight, offset, has_intercept, position)
             for problem, result, target, offset, position in parts
         ], data
+    # A joint loss has one problem for all outputs.
     task = matrices.joint_problem(model, data, loss, *penalty)
     target = data.codes if loss.name == "multinomial" else np.asarray(data.y, dtype=np.float64)
     result = results[0]

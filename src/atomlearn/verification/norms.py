@@ -83,6 +83,7 @@ def gauge_above(norm: Any, columns: Any, w: Any, sets: Any) -> tuple[float, floa
     if norm["lower"] is not None and w.size:
         edge = np.where(w > 0, norm["upper"][columns], -norm["lower"][columns])
         ratio = float((edge / np.maximum(np.abs(w), TINY)).min(initial=1.0, where=w != 0))
+    # Each coefficient must be a member of its group, and be listed once.
     if norm["members"] is not None:
         labels = np.repeat(np.arange(norm["starts"].size - 1), np.diff(norm["starts"]))
         memberships = set(zip(norm["members"].tolist(), labels.tolist(), strict=True))
@@ -141,6 +142,8 @@ def polar_above(norm: Any, x: Any, errors: Any, amount: float, form: str) -> tup
             return math.sqrt(math.fsum(excess * excess)) + math.sqrt(norm["k"]) * t
 
         return polar_at(_minimum(polar_at, 0.0, float(m.max(initial=0.0)))) * slack, 0.0
+    # The polar of owl is the largest ratio of sums of the largest magnitudes and weights; that of
+    # the k-support norm is the length of the k largest magnitudes.
     m = -np.sort(-m)
     if norm["name"] == "owl":
         return float((np.cumsum(m) / np.cumsum(norm["weights"])).max(initial=0.0)) * slack, 0.0
@@ -150,10 +153,10 @@ def polar_above(norm: Any, x: Any, errors: Any, amount: float, form: str) -> tup
 def _with_bounds(norm: Any, x: Any, errors: Any, amount: float, form: str) -> tuple[float, float]:
     """Return t and the term of ``polar_above`` for the l1 norm with bounds on coefficients.
 
-    R* is the least over t of h*(t) + sum_j u_j max(x_j - t p_j, 0) - l_j max(-x_j - t p_j, 0),
-    with weights p, bounds l <= w <= u, and h* the conjugate of the penalty of strength
-    ``amount`` in the form ``form``. ``errors`` bound the errors of the scores x. The result is
-    a good t, and the sum at t.
+    R* is the least over t of h*(t) + sum_j u_j max(x_j - t p_j, 0) - l_j max(-x_j - t p_j, 0).
+    Here p are the weights, l <= w <= u are the bounds, and h* is the conjugate of the penalty
+    of strength ``amount`` in the form ``form``. ``errors`` bound the errors of the scores x.
+    The result is a good t, and the sum at t.
     """
     price = norm["scale"] * norm["weights"] * (1 - 2 * EPS)
     # Each side of a coefficient, positive or negative, has a bound of its own. Only finite bounds

@@ -18,11 +18,12 @@ from atomlearn.storage.device.tensors import BUDGET, SingleRounding
 class DevicePairs(DensePairs):
     """Pairs of the columns of a tensor, by tiles of matrix products on its device.
 
-    The search is that of ``DensePairs``: tiles X_A' diag(v) X_B of sums in float32 (tf32 if the
-    library is allowed to use it, float64 if magnitudes of X require it) are compared with a running
-    threshold, each sum widened by its error bound. Pairs that may be among the best are computed
-    again by the definition, from columns on the processor, so that the answer is that of the same
-    array there. A tile is compared on the device; only the pairs that pass are copied back.
+    The search is that of ``DensePairs``: tiles X_A' diag(v) X_B of sums are compared with a running
+    threshold, each sum widened by its error bound. Sums are in float32, or in tf32 if the library
+    is allowed to use it, or in float64 if magnitudes of X require it. Pairs that may be among the
+    best are computed again by the definition, from columns on the processor, so that the answer is
+    that of the same array there. A tile is compared on the device; only the pairs that pass are
+    copied back.
 
     Notes
     -----
@@ -76,6 +77,7 @@ def device_pairs(base: Design) -> DevicePairs | SparsePairs | None:
     columns = DeviceColumns.of(base)
     if columns is None:
         return None
+    # Centered columns of a sparse tensor are dense.
     tensor = columns.tensor
     limit = SETTINGS.tiles_from * math.prod(tensor.shape)
     centered = columns.shift is not None and columns.shift.means is not None

@@ -359,7 +359,8 @@ class DensePairs(PairProducts):
         margin = finalists.error.relative * bound + finalists.error.absolute
         if peak < finalists.least_magnitude(margin):
             return
-        # With more candidates, the threshold is raised to the ``wanted``-th largest magnitude.
+        # With more candidates, the threshold is raised to the ``wanted``-th largest magnitude. The
+        # factor 1 - 4e-7 covers the rounding of a comparison in single precision.
         limit = 4 * finalists.wanted + 4096
         chosen = _positions_above(tile, finalists.least_magnitude(margin))
         if chosen.size > limit or finalists.threshold == 0.0:
@@ -368,6 +369,7 @@ class DensePairs(PairProducts):
                 kth = kth_largest(magnitudes, finalists.wanted)
                 finalists.raise_to(kth * (1.0 - 4e-7) - margin)
             chosen = _positions_above(tile, finalists.least_magnitude(margin))
+        # The inputs of the chosen entries that are pairs.
         magnitudes = _magnitudes(tile, chosen)
         i, j = np.divmod(chosen, width)
         i = i + lo

@@ -163,6 +163,8 @@ class PolynomialScores(Scores):
             before,
             listed,
         )
+        # The search sums products for a vector with entries up to 1, so that sums are in units of
+        # ``unit``, and of the factor of a pair.
         square = self._scaling.square / self._scaling.pair
         self._pairs.search(v / unit, change / unit, index, finalists, square)
         if before is None:

@@ -210,6 +210,7 @@ class Finalists:
         sums = magnitudes.astype(np.float64) * self.scale
         errors = self.error.relative * sizes + self.error.absolute
         errors *= self.scale * (sizes > 0)
+        # Pairs of the listing are candidates already, with their exact scores.
         upper = sums + errors
         keep = np.flatnonzero((upper >= self.threshold) & (upper > 0))
         columns = self.index.columns(i[keep], j[keep])

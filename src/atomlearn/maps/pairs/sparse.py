@@ -106,7 +106,7 @@ class SparsePairs(PairProducts):
         inputs, positions = np.unique([i, np.where(paired, j, i)], return_inverse=True)
         first, second = positions.reshape(2, -1)
         # The products of two copies of columns, entry by entry.
-        X = self.matrix[:, inputs].astype(np.float64)
+        X = self.matrix[:, inputs].astype(np.float64)  # the inputs in use
         right = X[:, second]
         # Linear columns are x_i times one, in the pattern of x_i.
         right.data[np.repeat(~paired, np.diff(right.indptr))] = 1.0
@@ -152,14 +152,17 @@ class SparsePairs(PairProducts):
     ) -> None:
         """Offer the pairs that bounds do not exclude, beginning with the inputs of largest bounds.
 
-        Let u be the change of v. Two bounds hold for |sum_k u_k x_ki x_kj|. The first one is B_i,
+        Let u be ``change``. Two bounds hold for |sum_k u_k x_ki x_kj|. The first one is B_i,
         the larger one of the sums of max(u_k x_ki x, 0) and of max(-u_k x_ki x, 0) over k, where x
         is the worst value between the extremes of row k. The second one is r_i r_j with
         r_i^2 = sum_k |u_k| x_ki^2. If all entries of X have one sign, only terms with one sign of
         u_k add up, and r_i^2 is the larger one of both sums. Inputs with B_i below the threshold
         are left out. Inputs are ordered by B_i for |u| = 1, which does not depend on u. So partners
         j of input i with r_i r_j above the threshold are in a leading block, and entries of a row
-        beyond it are not read. The arguments are described in ``PairProducts.search``.
+        beyond it are not read.
+
+        ``change`` is v minus the vector of the listing in ``finalists``, which receives the pairs,
+        or v if there is no listing. ``square`` is the weight of a square relative to a product.
         """
         ordered = self._ordered
         # Bounds on the rounding of sums, and on each sum of the leading inputs.
@@ -277,8 +280,8 @@ def _run_in_threads(work: Any, costs: Array) -> None:
     ends = np.cumsum(costs)
     cuts = [0]
     while cuts[-1] < costs.size:
-        before = ends[cuts[-1] - 1] if cuts[-1] else 0.0
-        stop = int(np.searchsorted(ends, before + SETTINGS.piece_products, side="right"))
+        cost_before = ends[cuts[-1] - 1] if cuts[-1] else 0.0
+        stop = int(np.searchsorted(ends, cost_before + SETTINGS.piece_products, side="right"))
         cuts.append(max(stop, cuts[-1] + 1))
     # A multiplication of sparse numbers takes as long as some twenty of dense ones.
     total = 20.0 * float(ends[-1]) if ends.size else 0.0

@@ -74,6 +74,7 @@ class RankOneRelaxation:
             M = Z - S - scaled_multiplier
             U = self._clipped(M, _threshold(self._magnitudes(M).ravel(), step * self.size))
             scaled_multiplier += S + U - Z
+            # Any U gives a valid bound, which is computed now and then.
             if iteration % SETTINGS.look == 0:
                 bound = self.bound(Z - U, U)
                 if bound < best[0]:
@@ -184,7 +185,10 @@ class RankOneRelaxation:
 
 
 def _threshold(values: Array, amount: float, positive: bool = True) -> float:
-    """Return t with sum_i max(values_i - t, 0) = amount; if ``positive``, at least 0."""
+    """Return t with sum_i max(values_i - t, 0) = amount for an array ``values``.
+
+    If ``positive``, the result is at least 0.
+    """
     # If the m largest values exceed t, then t = (their sum - amount) / m.
     ordered = np.sort(values)[::-1]
     ends = (np.cumsum(ordered) - amount) / np.arange(1, ordered.size + 1)

@@ -55,6 +55,7 @@ class SemidefiniteSet(ShapedNorm):
         """Return gauge(W), or infinity if W is outside the cone (by more than rounding)."""
         W = self._as_matrix(w)
         self.on(W.size, W.shape)
+        # Scaled to a largest entry of 1, W may violate a condition by ``accuracy``.
         size = float(np.abs(W).max(initial=0.0))
         if size == 0.0:
             return 0.0
@@ -162,9 +163,9 @@ class DoublyNonnegative(SemidefiniteSet):
     -----
     The set contains the completely positive matrices, conv {uu' : u >= 0, ||u|| = 1}, whose polar
     is NP-hard; both are equal for p <= 4 [Maxfield, Minc 1962], and not for any p >= 5. The polar
-    computed here is a semidefinite program with p (p - 1) / 2 inequalities, solved to about 1e-9 in
-    10 to 30 steps of O(p^6): 0.15 seconds for p = 20, three for p = 40. If no entry of Z off the
-    diagonal is negative, the polar is the largest eigenvalue.
+    computed here is a semidefinite program with p (p - 1) / 2 inequalities. It is solved to about
+    1e-9 in 10 to 30 steps of O(p^6) operations: 0.15 seconds for p = 20, three for p = 40. If no
+    entry of Z off the diagonal is negative, the polar is the largest eigenvalue.
 
     References
     ----------

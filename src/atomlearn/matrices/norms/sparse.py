@@ -133,9 +133,9 @@ class SparseRankOne(SparseNorm):
     -----
     The polar is NP-hard. ``search`` exchanges indices one by one, starting at the supports of
     singular vectors, of the best rows and columns, and of random vectors. Its upper bound is the
-    minimum of the largest singular value, the largest sums of k x q magnitudes or squares by rows
-    or columns, and, at the end of a fit, of the semidefinite relaxation and of branch and bound,
-    which is exact for p + n up to about 64. With a squared loss of the entries of W
+    least of several ones: the largest singular value, and the largest sums of k x q magnitudes or
+    squares by rows or columns. At the end of a fit the semidefinite relaxation and branch and bound
+    are added, which is exact for p + n up to about 64. With a squared loss of the entries of W
     (``designs.Identity``) the gap is computed at a dual point for which the relaxation is tight. It
     is far smaller than the gap at the scores. If the bounds remain different, a fit can end with
     ``Status.SEARCH_RELATIVE``.
@@ -189,9 +189,9 @@ class SparsePSD(SparseNorm):
 
     Notes
     -----
-    The polar, max u'Zu, is NP-hard. It is searched by exchanges of one index from several starts,
-    and bounded from above by the largest eigenvalue, Gershgorin's discs of k x k blocks, sums of
-    squares, the semidefinite relaxation of sparse PCA, and branch and bound; see SparseRankOne.
+    The polar, max u'Zu, is NP-hard. It is searched by exchanges of one index from several starts.
+    Upper bounds are the largest eigenvalue, Gershgorin's discs of k x k blocks, sums of squares,
+    the semidefinite relaxation of sparse PCA, and branch and bound; see SparseRankOne.
 
     References
     ----------

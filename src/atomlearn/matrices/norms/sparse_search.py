@@ -105,6 +105,7 @@ class SparseSearch:
 
         Only positive eigenvalues are kept, of all supports together, in decreasing order.
         """
+        # Each positive eigenvalue has the number of its support, and its rank there.
         values, vectors = np.linalg.eigh(self._blocks(supports))
         support, rank = np.nonzero(values > SETTINGS.accuracy * max(values.max(initial=0.0), 0.0))
         values = values[support, rank]
@@ -212,6 +213,7 @@ class SparseSearch:
         """
         M = M - np.diag(np.diag(M))
         sums = np.zeros(M.shape[0])
+        # In each part, column c has the sums of the c + 1 largest entries of a row.
         for part, limit in enumerate(self.limits):
             columns = np.sort(M[:, self.labels == part], axis=1)[:, ::-1].cumsum(axis=1)
             counts = limit - (self.labels == part)
@@ -295,6 +297,7 @@ class SparseSearch:
         # The heap is ordered by minus the bound; the counter breaks ties.
         tie = itertools.count()
         improved = np.zeros((0, int(limits.sum())), dtype=np.int64)
+        # A node has the masks of the indices that its supports may have, and must have.
         alive = np.ones(size, dtype=np.bool_)
         keep = np.zeros(size, dtype=np.bool_)
         bound, x = self._inside(alive, keep)

@@ -132,8 +132,8 @@ def lanczos(
         V[:, k + 1], beta[k] = _orthogonal(matrix.transpose_dot(U[:, k]), V[:, : k + 1])
         k += 1
         # If a coefficient is 0, the bases span an invariant subspace, so that nothing can improve.
-        least = SETTINGS.rounding * max(alpha.max(), beta.max())
-        is_invariant = min(alpha[k - 1], beta[k - 1]) <= least or k == min(p, q)
+        negligible = SETTINGS.rounding * max(alpha.max(), beta.max())
+        is_invariant = min(alpha[k - 1], beta[k - 1]) <= negligible or k == min(p, q)
         if not (is_invariant or k in (next_check, steps)):
             continue
         next_check = k + max(SETTINGS.look, k // 8)  # computing the bounds costs O(k^3)

@@ -1,9 +1,9 @@
 """FactoredAtoms: active rank-one atoms of Frank-Wolfe methods, stored by their factors.
 
-The dense matrix W = sum_h c_h u_h v_h' is never formed. The module provides the operations of
-Frank-Wolfe methods on matrices. These are the linear minimization oracle (the search for the best
-atom), with bounds on the polar (the dual norm of the scores); the predictions of the atoms; and the
-iterate as a term of the result.
+The dense matrix W = sum_h c_h u_h v_h' is never formed. The module provides three operations of
+Frank-Wolfe methods on matrices. ``best`` is the linear minimization oracle: it searches for the
+best atom, and bounds the polar (the dual norm of the scores). ``images`` has the predictions of the
+atoms. ``part`` returns the iterate as a term of the result.
 """
 
 from __future__ import annotations

@@ -155,8 +155,8 @@ class MatrixGeneration(Solver):
         objective = loss_value(problem, linear, intercept)
         objective += problem.regularizer.value(gauge)
         initial = RefitStart(objective, SETTINGS.loose * abs(objective), intercept)
-        small, linear, refit = self._refitted_and_improved(problem, initial, terms)
-        return self._state_after_pass(problem, small, linear, refit.intercept, SETTINGS.loose)
+        refitted, linear, refit = self._refitted_and_improved(problem, initial, terms)
+        return self._state_after_pass(problem, refitted, linear, refit.intercept, SETTINGS.loose)
 
     def saved(self, state: MatrixState) -> dict[str, NDArray[Any]]:
         """Return the factors and entries of the terms of ``state``, for a checkpoint.
@@ -208,9 +208,9 @@ class MatrixGeneration(Solver):
         initial = RefitStart(certificate.objective, certificate.closable, state.intercept)
         pairs = zip(state.terms, state.found, strict=True)
         terms = [term.expanded(found.to_add) for term, found in pairs]
-        small, linear, refit = self._refitted_and_improved(problem, initial, terms)
-        before = certificate.relative_gap
-        following = self._state_after_pass(problem, small, linear, refit.intercept, before)
+        refitted, linear, refit = self._refitted_and_improved(problem, initial, terms)
+        previous_gap = certificate.relative_gap
+        following = self._state_after_pass(problem, refitted, linear, refit.intercept, previous_gap)
         following.master_steps = state.master_steps + refit.steps
         following.iteration = state.iteration + 1
         is_heuristic = any(term.hard for term in following.terms)
@@ -227,36 +227,36 @@ class MatrixGeneration(Solver):
         ``initial`` describes their point. After the re-fit, better sparse atoms on the active
         supports are added, and low-rank terms are improved by alternating minimization.
         """
-        small, refit = self._refitted(problem, initial, terms)
+        refitted, refit = self._refitted(problem, initial, terms)
         # A second re-fit, if atoms on the active supports can decrease the objective enough.
-        if not problem.deadline.passed and any(term.hard and term.x.size for term in small):
-            improved, gain = self._with_atoms_on_supports(problem, small, refit)
+        if not problem.deadline.passed and any(term.hard and term.x.size for term in refitted):
+            improved, gain = self._with_atoms_on_supports(problem, refitted, refit)
             if gain > self._target(initial):
-                small, refit = self._refitted(problem, initial, improved)
+                refitted, refit = self._refitted(problem, initial, improved)
         linear = refit.prediction
         if refit.intercept:
             linear = linear - refit.intercept
         # Alternating minimization ends when a sweep decreases the objective by less than this.
         sufficient = 1e-4 * self.tol * abs(initial.objective)
-        for number, term in enumerate(small):
+        for number, term in enumerate(refitted):
             if term.rank and term.sweeps(problem) and not problem.deadline.passed:
-                small[number], linear = term.swept(problem, linear, refit.intercept, sufficient)
-        return small, linear, refit
+                refitted[number], linear = term.swept(problem, linear, refit.intercept, sufficient)
+        return refitted, linear, refit
 
     def _with_atoms_on_supports(
-        self, problem: Problem, small: list[Coordinates], refit: Refit
+        self, problem: Problem, refitted: list[Coordinates], refit: Refit
     ) -> tuple[list[Coordinates], float]:
-        """Return the terms ``small`` with better sparse atoms on the active supports added.
+        """Return the terms ``refitted`` with better sparse atoms on the active supports added.
 
         ``refit`` has their predictions. The second result bounds the decrease of the objective that
         these atoms can bring: the gauge times the largest amount by which a score exceeds the
         multiplier.
         """
         v = negative_gradient(problem, refit.prediction)
-        gauge = sum(term.gauge for term in small)
+        gauge = sum(term.gauge for term in refitted)
         inner = float(v @ (refit.prediction - refit.intercept))
         multiplier = problem.regularizer.multiplier(gauge, inner)
-        improved = [term.with_atoms_on_supports(v, multiplier) for term in small]
+        improved = [term.with_atoms_on_supports(v, multiplier) for term in refitted]
         return [term for term, _ in improved], max(gain for _, gain in improved) * gauge
 
     def _target(self, initial: RefitStart) -> float:
@@ -306,13 +306,13 @@ class MatrixGeneration(Solver):
         terms: list[Coordinates],
         linear: Array,
         intercept: float,
-        before: float,
+        previous_gap: float,
     ) -> MatrixState:
         """Return the state at this point after one pass: new atoms, and the duality certificate.
 
-        ``linear`` (n_samples,) are the predictions without intercept. ``before`` is the relative
-        gap of the previous iteration, which determines the accuracy of the bounds on the polar (the
-        dual norm of the scores).
+        ``linear`` (n_samples,) are the predictions without intercept. ``previous_gap`` is
+        the relative gap of the previous iteration, which determines the accuracy of the
+        bounds on the polar (the dual norm of the scores).
         """
         intercept = optimal_intercept(problem, linear, intercept)
         prediction = linear + intercept if intercept else linear
@@ -323,7 +323,7 @@ class MatrixGeneration(Solver):
         inner = float(v @ linear) - problem.tau * float(ridge @ ridge)
         multiplier = problem.regularizer.multiplier(gauge, inner)
         # While the gap is large, rough bounds on the polar suffice.
-        accuracy = min(max(SETTINGS.loose * before, 0.05 * self.tol), SETTINGS.loose)
+        accuracy = min(max(SETTINGS.loose * previous_gap, 0.05 * self.tol), SETTINGS.loose)
         scores = problem.design.scores(v)
         pricing = TermPricing(problem, v, scores, multiplier, self.batch, self.columns, accuracy)
 
@@ -346,7 +346,7 @@ class MatrixGeneration(Solver):
             other = self._certificate_of_other_dual(problem, terms, pricing, prediction, gauge)
             certificate = _tighter(certificate, other)
             if certificate.leaves_open(self.tol):
-                # ... or tighter upper bounds on the polar.
+                # ... or tighter upper bounds on the polar, to a part of the gap that is allowed.
                 tolerance_left = 0.4 * (
                     self.tol - certificate.closable / abs(certificate.objective)
                 )

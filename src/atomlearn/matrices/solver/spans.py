@@ -194,9 +194,9 @@ class Span(Coordinates):
             size = float((left**2).sum() + (right**2).sum())
             return loss_value(problem, linear, intercept) + 0.5 * price * size
 
-        first = after = objective(left, right, linear)
+        initial = current = objective(left, right, linear)
         while True:
-            before = after
+            previous = current
             for is_left in (True, False):
                 updated, fixed = (left, right) if is_left else (right, left)
                 slopes = _derivatives(problem, linear, intercept)
@@ -206,17 +206,18 @@ class Span(Coordinates):
                 trial = steps.predictions(new_left, new_right)
                 trial += other_predictions
                 value = objective(new_left, new_right, trial)
-                if value < after:
+                if value < current:
                     left = new_left
                     right = new_right
                     linear = trial
-                    after = value
+                    current = value
             # Balanced factors of the same W_i have the smallest penalty.
             left, right = _balanced(left, right)
-            after = objective(left, right, linear)
+            current = objective(left, right, linear)
+            # A sweep has to be worth its cost, which grows with the square of the rank.
             rank = left.shape[1]
-            least = max(enough, SETTINGS.sweep_gain * rank**2 * (first - after))
-            if not rank or before - after <= least or problem.deadline.passed:
+            least = max(enough, SETTINGS.sweep_gain * rank**2 * (initial - current))
+            if not rank or previous - current <= least or problem.deadline.passed:
                 break
         root = np.linalg.norm(left, axis=0)
         return replace(self, left=left / root, right=right / root, x=_diagonal(root**2)), linear
