@@ -378,7 +378,11 @@ class Additive(TermDesign):
         return z
 
     def coded(self, terms: Columns) -> tuple[NDArray[Any], list[Array]]:
-        """Return the codes of these inputs (n_samples, m), and the table of each, see ``table``."""
+        """Return the codes of these inputs (n_samples, m), and the table of each.
+
+        The codes are numbers of levels. A table (n_levels, number of columns) has the
+        values of the columns of an input at its levels.
+        """
         tables = [self.map.table(j) for j in terms.tolist()]
         return dense_codes(self.codes, self.map.levels.zero, terms), tables
 

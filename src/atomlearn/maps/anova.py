@@ -273,7 +273,10 @@ class Anova(TermDesign):
 
     @classmethod
     def from_map(cls, X: object, map: AnovaMap) -> Anova:
-        """Return the design of other rows of the same inputs; see ``Additive.from_map``."""
+        """Return the design of other rows X of the same inputs, with the columns of ``map``.
+
+        Values beyond the levels of an input are rounded to the outermost one.
+        """
         base = as_design(X)
         design = cls.__new__(cls)
         curves = Additive.from_map(base, map.main)
@@ -391,7 +394,11 @@ def checked_pairs(pairs: object, n_inputs: int) -> Columns:
 
 
 def _anova(X: object, weight: Array | None, **settings: Any) -> Anova:
-    """Return the design of the rows X for ``features="anova"``, normalized by default."""
+    """Return the design of the rows X for ``features="anova"``, normalized by default.
+
+    ``weight`` (n_samples,) are the sample weights, and ``settings`` the parameters of
+    ``Anova``.
+    """
     return Anova(X, **{"normalize": True, **settings}, sample_weight=weight)
 
 

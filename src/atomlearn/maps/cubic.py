@@ -216,7 +216,11 @@ class Cubic(MappedDesign):
         return ArrayScores(np.concatenate(z)[1:])
 
     def gather(self, columns: Columns) -> Block:
-        """Return the columns sqrt(m) u_i u_j u_k as a dense block; see the class."""
+        """Return the columns sqrt(m) u_i u_j u_k as a dense block.
+
+        u_0 is a constant, u_1, ..., u_d are the scaled inputs, and m is the number of
+        orders of (i, j, k).
+        """
         i, j, k = self.map.factors(np.asarray(columns, dtype=np.int64))
         U = self._inputs
         return DenseBlock(np.asfortranarray(U[:, i] * U[:, j] * U[:, k] * orders(i, j, k)))

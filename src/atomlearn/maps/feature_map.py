@@ -261,7 +261,10 @@ class MappedDesign(Design):
     _names: list[str] | None
 
     def feature_names(self, columns: ArrayLike, names: Sequence[str] | None = None) -> list[str]:
-        """Return the names of ``map.names``; names of inputs default to those of the table."""
+        """Return a readable name of each of these columns.
+
+        ``names`` are the names of the inputs; by default they are those of the table X.
+        """
         return self.map.names(columns, self._names if names is None else names)
 
 

@@ -144,7 +144,7 @@ def _diagonal(kernel: KernelFunction, data: NDArray[Any], number: int) -> Array:
 
 
 def _entries(matrix: Array, first: NDArray[Any], second: NDArray[Any]) -> Array:
-    """Return the entries of a precomputed kernel for samples given by their numbers.
+    """Return the entries of a precomputed kernel ``matrix`` for samples given by their numbers.
 
     ``first`` (a, 1) and ``second`` (b, 1) have one number in each row; the result is (a, b).
     """

@@ -79,7 +79,7 @@ class TermDesign(MappedDesign):
         return CodedBlock(*self.coded(terms), part_of.ravel(), within)
 
     def predict(self, weights: Array) -> Array:
-        """Return Phi w for a dense w, in one pass over the terms in use."""
+        """Return Phi w for ``weights`` w (n_columns,), in one pass over the terms in use."""
         columns = np.flatnonzero(weights)
         result = np.zeros(self.shape[0])
         # Codes take a byte for each row and term, so that the number of terms at a time is bounded.

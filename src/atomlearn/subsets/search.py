@@ -290,10 +290,10 @@ class Search(Exchange):
         return norm, branch.start, branch.near, self.cutoff
 
     def _is_enumerated(self, branch: Branch) -> bool:
-        """Return whether the subsets of a node are enumerated instead of relaxed.
+        """Return whether the subsets of the node ``branch`` are enumerated instead of relaxed.
 
-        With at most one more unit they are few. For k = 1 the bounds of the subsets come from a
-        quadratic model of columns, so that f must be quadratic and without groups.
+        With at most one more unit they are few. For k = 1 the bounds of the subsets come
+        from a quadratic model of columns, so that f must be quadratic and without groups.
         """
         relaxation = self.relaxation
         is_exact = relaxation.quadratic and relaxation.units.partition is None
@@ -318,9 +318,10 @@ class Search(Exchange):
             self._branch(branch, bound)
 
     def _bound_without(self, branch: Branch, bound: Bound, subset: Subset | None) -> float:
-        """Return a lower bound on all subsets of a node except the fitted ``subset``.
+        """Return a lower bound on all subsets of the node ``branch`` except the fitted ``subset``.
 
-        It exceeds the bound of the node only if the relaxation has chosen exactly ``subset``.
+        ``bound`` is the bound of the node. The result exceeds it only if the relaxation has
+        chosen exactly ``subset``.
         """
         paying, last, following, after = self._ranked(branch.fixed, branch.k, bound)
         if subset is None or not branch.k:
@@ -359,7 +360,7 @@ class Search(Exchange):
         return free[:k], float(worth[k - 1]) if k else 0.0, max(after, 0.0), after
 
     def _rounded_fit(self, branch: Branch, bound: Bound) -> Subset:
-        """Round the solution of the relaxation of a node to a subset, and return its ridge fit.
+        """Round the solution of the relaxation of ``branch`` to a subset, and return its ridge fit.
 
         ``bound`` has this solution. The subset has the units fixed in and the free units
         with the largest weights, k in total. Without a price it is filled up to k units by
@@ -380,9 +381,10 @@ class Search(Exchange):
         return self.offer(top)
 
     def _enumerate(self, branch: Branch) -> None:
-        """Enumerate a node with k <= 1: fit each of its subsets that may be below ``cutoff``.
+        """Enumerate the node ``branch``: fit its subsets that may be below ``cutoff``.
 
-        These are the units fixed in, and for k = 1 these units with one free unit more.
+        It has k <= 1. Its subsets are the units fixed in, and for k = 1 these units with
+        one free unit more.
         """
         self.nodes += 1
         fixed_units = np.flatnonzero(branch.fixed == IN)
@@ -408,7 +410,7 @@ class Search(Exchange):
             self.offer(np.append(fixed_units, free[position]))
 
     def _branch(self, branch: Branch, bound: Bound) -> None:
-        """Fix units of a bounded node by their scores, and open its child nodes.
+        """Fix units of the bounded node ``branch`` by their scores, and open its child nodes.
 
         ``bound`` has the lower bound, the solution of the relaxation and the scores. For
         each unit that the relaxation uses in full, a child without it is opened, and the
@@ -496,8 +498,10 @@ class Search(Exchange):
     ) -> None:
         """Add a child node to the heap, or prune it if its bound is at least ``cutoff``.
 
-        ``bound`` is the bound of the parent, and ``cost`` the amount by which fixing units raises
-        it. ``fixed`` (n_units,) and ``k`` are those of the child, see ``Branch``.
+        ``bound`` is the bound of the parent, and ``cost`` the amount by which fixing units
+        raises it. ``fixed`` (n_units,) has the state of each unit in the child: 1 in, -1
+        out, 0 free. ``k`` is the largest number of free units that a subset of the child
+        may have.
         """
         lower = max(bound.lower, bound.dual + max(cost, 0.0))
         if lower >= self.cutoff:

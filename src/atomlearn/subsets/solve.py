@@ -344,7 +344,7 @@ def usual_ridge(problem: Problem) -> float:
 
 
 def chosen(result: SubsetResult) -> Columns:
-    """Return the numbers of the selected groups, or of the selected columns without groups."""
+    """Return the numbers of the groups that ``result`` selects; without groups, of the columns."""
     return result.columns if result.groups is None else result.groups
 
 

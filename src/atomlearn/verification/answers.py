@@ -124,7 +124,7 @@ def refused(reason: str) -> Verified:
 def claimed(proof: Mapping[str, Any]) -> str:
     """Return the explanation of a proof that was just computed from the data.
 
-    ``proof`` is the entry of a model file, see ``proof_of_estimator``.
+    ``proof`` is the entry of a model file: its claims, or the reason why there are none.
     """
     if not proof["claims"]:
         return f"not verified: {proof['why']}"

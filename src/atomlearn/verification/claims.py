@@ -203,7 +203,8 @@ def claim_of(
 def sealed(claim: dict[str, Any], data: Data, offset: Array) -> dict[str, Any]:
     """Return the claim with the objective and the gap that are proved now, and its hashes.
 
-    ``offset`` is (n_rows, n_outputs). The claimed gap has a margin for other orders of summation.
+    ``data`` are the columns, targets and weights, and ``offset`` is (n_rows, n_outputs). The
+    claimed gap has a margin for other orders of summation.
     """
     claim = claim | {"objective": math.nan, "gap": math.inf}
     numbers = proved(claim, data.X, data.y, data.weight, offset)
@@ -290,9 +291,10 @@ def stored_dual(
 ) -> dict[str, Any]:
     """Return the dual point as whole multiples of a power of 2, which add up to 0 exactly.
 
-    The result has the exponent of the power and the multiples as text. ``dual`` is the dual point;
-    if it is None, it is the negative gradient of the loss at the predictions of ``point``.
-    ``offset`` is (n_rows, n_outputs). Without intercepts the sum does not matter.
+    The result has the exponent of the power and the multiples as text. ``dual`` is the dual
+    point; if it is None, it is the negative gradient of the loss at the predictions of
+    ``point`` on ``data``. ``claim`` has the number of outputs, and says whether there are
+    intercepts; without them the sum does not matter. ``offset`` is (n_rows, n_outputs).
     """
     n_outputs = claim["outputs"]
     is_multinomial = loss.name == "multinomial"

@@ -182,10 +182,10 @@ def dense(B: Any) -> Any:
 def risk_terms(y: Any, s: Any, times: Any, efron: bool) -> Any:
     """Yield the parts of each term of Cox's partial likelihood, one term for each event.
 
-    They are the rows at risk at the time, their weights a and q, the weight omega of the term,
-    and a share; see ``cox``. If ``efron``, Efron's method subtracts this share from tied
-    events. y are the survival records, s (n,) the weights, and ``times`` the pairs of a stratum
-    and a time with events.
+    A term is omega (log sum_i a_i exp(z_i) - <q, z>) over the rows at risk at the time. Its
+    parts are these rows, their weights a and q, its weight omega, and a share. If ``efron``,
+    Efron's method subtracts this share from tied events. y are the survival records, s (n,) the
+    weights, and ``times`` the pairs of a stratum and a time with events.
     """
     # A row is at risk if it entered before the time and its own time is not earlier.
     for stratum, time in times:

@@ -246,7 +246,7 @@ def fits_of_estimator(
 
 
 def _positions(data: Checked) -> Sequence[int | None]:
-    """Return the position of the positive class among the labels, for each output.
+    """Return the position of the positive class among the labels, for each output of ``data``.
 
     It is None for targets that are numbers.
     """

@@ -75,7 +75,8 @@ def magnitudes(norm: Any, entries: Any, labels: Any = None) -> Any:
 def gauge_above(norm: Any, columns: Any, w: Any, sets: Any) -> tuple[float, float]:
     """Return an upper bound on the gauge of w, and the factor <= 1 that brings w into its bounds.
 
-    w (m,) are the coefficients at ``columns`` (m,), which belong to the groups ``sets`` (m,).
+    ``norm`` is the checked norm of a claim. w (m,) are the coefficients at ``columns`` (m,),
+    which belong to the groups ``sets`` (m,).
     """
     slack = norm["scale"] * (1 + (w.size + 40) * EPS)
     ratio = 1.0

@@ -69,10 +69,10 @@ class DevicePairs(DensePairs):
 
 
 def device_pairs(base: Design) -> DevicePairs | SparsePairs | None:
-    """Return the products of the columns of a design on a device; None for other designs.
+    """Return the products of the columns of ``base`` if it is on a device; else None.
 
-    A sparse tensor with few nonzero entries is copied to the processor, because nearly all products
-    in tiles would be zero.
+    A sparse tensor with few nonzero entries is copied to the processor, because nearly all
+    products in tiles would be zero.
     """
     columns = DeviceColumns.of(base)
     if columns is None:

@@ -277,7 +277,7 @@ class Polynomial(MappedDesign):
         return int(i[0]), int(j[0])
 
     def pairs(self, columns: ArrayLike) -> tuple[Columns, Columns]:
-        """Return the arrays i and j of many columns, as ``pair`` does for one."""
+        """Return the arrays i and j of the columns x_i x_j; j = -1 for an input x_i."""
         return self.index.pairs(self.index.checked(columns))
 
     def column(self, i: int, j: int = -1) -> int:
@@ -301,9 +301,10 @@ class Polynomial(MappedDesign):
 
 
 def _products(base: Design) -> PairProducts:
-    """Return the object that computes products of two inputs: sparse, on a device, or dense.
+    """Return the object that computes products of two columns of ``base``.
 
-    Nearly full sparse X is processed as dense, which is faster.
+    It is for sparse data, for data on a device, or for dense data. Nearly full sparse X is
+    processed as dense, which is faster.
     """
     X = base.stored()
     if (
@@ -316,7 +317,7 @@ def _products(base: Design) -> PairProducts:
 
 
 def _rows_of(base: Design, rows: NDArray[np.int64]) -> Design:
-    """Return some rows of the inputs: a copy if they are sparse, else a view."""
+    """Return these rows of the design ``base``: a copy if it is sparse, else a view."""
     X = base.stored() if base.traits.is_sparse else None
     return RowSubset(base, rows) if X is None else SparseDesign(X[rows])
 

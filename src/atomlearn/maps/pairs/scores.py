@@ -28,7 +28,7 @@ class Scaling:
 
 
 def can_be_listed(index: PairIndex) -> bool:
-    """Return whether an array with one entry for each column fits into memory."""
+    """Return whether an array with one entry for each column of ``index`` fits into memory."""
     return index.n_columns <= SETTINGS.most_listed
 
 

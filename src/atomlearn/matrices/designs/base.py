@@ -123,7 +123,7 @@ class OperatorBlock(Block):
         return self._stored().gather(columns)
 
     def append(self, other: Block) -> Block:
-        """Return a dense block with the columns of both blocks."""
+        """Return a dense block with the columns of this block and of ``other``."""
         return self._stored().append(DenseBlock(np.asarray(other.dense(), dtype=np.float64)))
 
 
@@ -137,7 +137,7 @@ class SideBySide(OperatorBlock):
         self.shape = self._blocks[0].shape[0], int(self._starts[-1])
 
     def predict(self, weights: Array) -> Array:
-        """Return A w = sum_i A_i w_i."""
+        """Return A w = sum_i A_i w_i for ``weights`` w, where w_i are the weights of block i."""
         parts = zip(self._blocks, np.split(weights, self._starts[1:-1]), strict=True)
         return sum((block.predict(w) for block, w in parts if w.size), np.zeros(self.shape[0]))
 
@@ -258,7 +258,7 @@ class Reshaped(MatrixDesign):
         return self.base.gather(columns if self.order is None else self.order[columns])
 
     def predict(self, weights: Array) -> Array:
-        """Return the predictions X w, (n_samples,), with w in the order of W."""
+        """Return the predictions X w, (n_samples,), for ``weights`` w (p q,) in the order of W."""
         if self.order is not None:
             ordered = np.empty(weights.size)
             ordered[self.order] = weights

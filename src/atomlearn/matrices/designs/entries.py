@@ -277,7 +277,7 @@ class EntryScores(Scores):
         return columns, values
 
     def at(self, columns: Columns) -> Array:
-        """Return the scores of these entries, 0 for entries that are not observed."""
+        """Return the scores of these entries (columns), 0 for entries that are not observed."""
         # A column is observed if it is at the position where it would be inserted.
         keys = self._keys
         data = self._Z.data

@@ -45,7 +45,7 @@ class Identity(MatrixDesign):
         return scores.reshape(-1)
 
     def predict(self, weights: Array) -> Array:
-        """Return a copy of vec(W)."""
+        """Return a copy of ``weights``, since the predictions are vec(W) itself."""
         return np.array(weights, dtype=np.float64)
 
     def gather(self, columns: Columns) -> Block:

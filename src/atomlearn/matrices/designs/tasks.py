@@ -128,7 +128,11 @@ class TaskBlock(Block):
         return TaskBlock(self.features, self.places[columns], self.tasks[columns], self.n_tasks)
 
     def append(self, other: Block) -> Block:
-        """Return the columns of both blocks; features that both have are stored twice."""
+        """Return the columns of this block and of ``other``.
+
+        Features that both have are stored twice. Other kinds of blocks are appended to a
+        sparse block.
+        """
         if not isinstance(other, TaskBlock) or other.n_tasks != self.n_tasks:
             return self.explicit().append(other)
         return TaskBlock(
@@ -312,9 +316,10 @@ class Tasks(MatrixDesign):
 
 @columns_for_kernel.register
 def _pairs_of(block: TaskBlock) -> Any:
-    """Return the arguments of kernels: distinct features, feature and task of each column, tasks.
+    """Return the arguments of kernels for a ``TaskBlock``.
 
-    The last one is the number of tasks.
+    They are the distinct features, the feature and the task of each column, and the number of
+    tasks.
     """
     return block.features, block.places, block.tasks, block.n_tasks
 

@@ -193,7 +193,10 @@ class MatrixNorm(ShapedNorm):
         return atoms.lower, atoms.upper
 
     def polar(self, scores: Scores) -> float:
-        """Return the tightest upper bound on the polar max <u v', Z>, which certificates use."""
+        """Return the tightest upper bound on the polar max <u v', Z> for ``scores`` Z.
+
+        The maximum is over all atoms u v'. Certificates use this bound.
+        """
         return self.polar_bounds(scores, thorough=True)[1]
 
     def best_atom(self, scores: Scores) -> Atom:
@@ -211,5 +214,8 @@ class MatrixNorm(ShapedNorm):
         return Atom(columns.astype(np.int64), np.outer(u[rows], v[cols]).reshape(-1))
 
     def best_columns(self, scores: Scores, count: int) -> Columns:
-        """Return the flat indices of the nonzero entries of the best atom; ignores ``count``."""
+        """Return the flat indices of the nonzero entries of the best atom for ``scores``.
+
+        ``count`` is ignored.
+        """
         return self.best_atom(scores).columns

@@ -69,16 +69,22 @@ class RowGroups(Parameters, Norm):
         return norm.on(n_features)
 
     def value(self, w: NDArray[Any]) -> float:
-        """Return the norm of a 2-d array, or of a vector of p q numbers if ``shape`` is known."""
+        """Return the norm of ``w``: a 2-d array, or p q numbers if ``shape`` is known."""
         shape = (np.shape(w)[0], np.shape(w)[1]) if np.ndim(w) == 2 else None
         return self.on(np.size(w), shape).value(np.ravel(w))
 
     def polar(self, scores: Scores) -> float:
-        """Return max_j ||Z_j||_2, or with ``k`` the l2 norm of the k largest ||Z_j||_2."""
+        """Return max_j ||Z_j||_2 for ``scores`` Z, Z_j row j.
+
+        With ``k`` it is the l2 norm of the k largest ||Z_j||_2.
+        """
         return self.on(scores.n_columns).polar(scores)
 
     def best_columns(self, scores: Scores, count: int) -> Columns:
-        """Return the rows j of largest ||Z_j||_2, best first, until there are ``count`` columns."""
+        """Return the entries of the rows j with the largest ||Z_j||_2, for ``scores`` Z.
+
+        The best row is first, and rows are added until there are ``count`` entries.
+        """
         return self.on(scores.n_columns).best_columns(scores, count)
 
 

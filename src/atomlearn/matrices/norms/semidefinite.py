@@ -40,7 +40,10 @@ class SemidefiniteSet(ShapedNorm):
     """
 
     def on(self, n_features: int, shape: Shape | None = None) -> SemidefiniteSet:
-        """Return the same norm for matrices of this shape, which must be square."""
+        """Return the same norm for matrices of this shape, with ``n_features`` entries.
+
+        The shape must be square.
+        """
         return square(super().on(n_features, shape))
 
     @abstractmethod
@@ -67,18 +70,27 @@ class SemidefiniteSet(ShapedNorm):
         return math.inf if least < -accuracy * W.shape[0] else size * self._scale(W)
 
     def polar(self, scores: Scores) -> float:
-        """Return the upper bound on the polar by the dual point of the semidefinite program."""
+        """Return an upper bound on the polar (dual norm) of ``scores``.
+
+        It is the value of the dual point of the semidefinite program.
+        """
         return max(self._best_for(scores).upper, 0.0)
 
     def best_atom(self, scores: Scores) -> Atom:
-        """Return the atom R of largest <Z, R>; the empty atom if none has more than 0."""
+        """Return the atom R with the largest <Z, R> for ``scores`` Z.
+
+        The result is the empty atom if no <Z, R> is positive.
+        """
         best = self._best_for(scores)
         entries = best.R.reshape(-1)
         columns = np.flatnonzero(entries) if best.lower > 0.0 else np.zeros(0, dtype=np.int64)
         return Atom(columns, entries[columns])
 
     def best_columns(self, scores: Scores, count: int) -> Columns:
-        """Return the flat indices of the nonzero entries of the best atom; ignores ``count``."""
+        """Return the flat indices of the nonzero entries of the best atom for ``scores``.
+
+        ``count`` is ignored.
+        """
         return self.best_atom(scores).columns
 
     def solver(self, tol: float) -> Solver:

@@ -57,8 +57,9 @@ class SparseNorm(MatrixNorm):
     def nearest(self, matrix: ScoreMatrix, radius: float, accuracy: float) -> tuple[Array, float]:
         """Return scores near ``matrix`` with a polar of about ``radius``, and a bound on it.
 
-        They are the projection of ``matrix`` on the scores for which the convex relaxation proves a
-        polar of ``radius``; see ``RankOneRelaxation.nearest`` for ``accuracy``.
+        They are the projection of ``matrix`` on the scores for which the convex relaxation
+        proves a polar (dual norm) of ``radius``. The projection ends when its relative
+        duality gap is at most ``accuracy``.
         """
         relaxation = self._sparse(matrix).relaxation
         dense = matrix.dense()
@@ -69,10 +70,11 @@ class SparseNorm(MatrixNorm):
 
     @abstractmethod
     def _dense(self, matrix: ScoreMatrix, accuracy: float) -> Found:
-        """Return the best atoms without the sparsity constraint.
+        """Return the best atoms for the scores ``matrix`` without the sparsity constraint.
 
-        Their scores are an upper bound, and their supports start the search for sparse atoms.
-        ``accuracy`` is that of ``search``.
+        Their scores are an upper bound, and their supports start the search for sparse
+        atoms. ``accuracy`` is the relative gap between the bounds on the best score at
+        which the search stops.
         """
 
     def _search(self, matrix: ScoreMatrix, count: int, accuracy: float, thorough: bool) -> Found:
@@ -160,17 +162,20 @@ class SparseRankOne(SparseNorm):
         self.shape = shape
 
     def on(self, n_features: int, shape: Shape | None = None) -> SparseRankOne:
-        """Return the same norm for matrices of this shape; k and q may exceed the sides."""
+        """Return the same norm for matrices of this shape, with ``n_features`` entries.
+
+        k and q may exceed the sides of the matrix.
+        """
         whole_number("SparseRankOne", "k", self.k)
         whole_number("SparseRankOne", "q", self.q)
         return super().on(n_features, shape)
 
     def _sparse(self, matrix: ScoreMatrix) -> SparseSearch:
-        """Return the search for pairs u, v with at most k and q nonzero entries."""
+        """Return the search in ``matrix`` for pairs u, v with at most k and q nonzero entries."""
         return SparseSearch.of_pairs(matrix.dense(), self.k, self.q, matrix.deadline)
 
     def _dense(self, matrix: ScoreMatrix, accuracy: float) -> Found:
-        """Return the top singular triplets, with bounds of relative gap ``accuracy``."""
+        """Return the top singular triplets of ``matrix``, with bounds of gap ``accuracy``."""
         return top_singular(matrix, SETTINGS.starts, accuracy)
 
 
@@ -211,15 +216,21 @@ class SparsePSD(SparseNorm):
         self.shape = shape
 
     def on(self, n_features: int, shape: Shape | None = None) -> SparsePSD:
-        """Return the same norm for matrices of this shape, which must be square."""
+        """Return the same norm for matrices of this shape, with ``n_features`` entries.
+
+        The shape must be square.
+        """
         whole_number("SparsePSD", "k", self.k)
         return square(super().on(n_features, shape))
 
     def _sparse(self, matrix: ScoreMatrix) -> SparseSearch:
-        """Return the search for vectors u with at most k nonzero entries."""
+        """Return the search in ``matrix`` for vectors u with at most k nonzero entries."""
         A = symmetric_part(matrix).dense()
         return SparseSearch.of_vectors(A, self.k, matrix.deadline)
 
     def _dense(self, matrix: ScoreMatrix, accuracy: float) -> Found:
-        """Return the top eigenpairs of the symmetric part, with bounds of gap ``accuracy``."""
+        """Return the top eigenpairs of the symmetric part of ``matrix``, with bounds.
+
+        The relative gap of the bounds is ``accuracy``.
+        """
         return PSD(matrix.shape).search(matrix, SETTINGS.starts, accuracy)

@@ -53,13 +53,19 @@ class SparseSearch:
 
     @classmethod
     def of_vectors(cls, A: Array, k: int, deadline: Deadline) -> SparseSearch:
-        """Return the search for atoms u u' with at most k nonzero entries, for symmetric A."""
+        """Return the search for atoms u u' with at most k nonzero entries, for symmetric A (n, n).
+
+        It ends at ``deadline``.
+        """
         n = A.shape[0]
         return cls(A, np.zeros(n, dtype=np.int64), (min(k, n),), deadline)
 
     @classmethod
     def of_pairs(cls, Z: Array, k: int, q: int, deadline: Deadline) -> SparseSearch:
-        """Return the search for atoms u v' with at most k and q nonzero entries, for scores Z."""
+        """Return the search for atoms u v' with at most k and q nonzero entries.
+
+        Z (p, n) are the scores, and the search ends at ``deadline``.
+        """
         p, n = Z.shape
         return cls(symmetric_block(Z), np.repeat([0, 1], [p, n]), (min(k, p), min(q, n)), deadline)
 

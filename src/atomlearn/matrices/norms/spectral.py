@@ -105,13 +105,16 @@ def lanczos(
     max_steps: int = SETTINGS.most_steps,
     residual: float = 0.01,
 ) -> Found:
-    """Return ``count`` singular triplets by Golub-Kahan-Lanczos; see ``top_singular``.
+    """Return the ``count`` leading singular triplets of a matrix by Golub-Kahan-Lanczos.
 
-    After k steps Z V = U B with orthonormal U (p, k) and V (q, k), and a bidiagonal matrix B with
-    the diagonal alpha and the superdiagonal beta. The singular values of B approximate the largest
-    ones of Z. ``max_steps`` limits k. ``residual`` is the size of the residuals of the triplets,
-    relative to sigma_1, at which the iteration may stop; ``accuracy`` is the relative distance of
-    the bounds on sigma_1 that it needs, too.
+    Z (p, q) is ``matrix``. The result has bounds on its largest singular value sigma_1;
+    ``top_singular`` describes them. After k steps Z V = U B with orthonormal U (p, k) and V (q,
+    k), and a bidiagonal matrix B with the diagonal alpha and the superdiagonal beta. The
+    singular values of B approximate the largest ones of Z.
+
+    ``max_steps`` limits k. The iteration may stop when two conditions hold. The bounds differ
+    by at most the share ``accuracy``. The residuals of the triplets are at most ``residual``
+    times sigma_1.
     """
     p, q = matrix.shape
     steps = min(p, q, max_steps)
@@ -373,7 +376,7 @@ class SpectralKSupport(TraceNorm):
         return KSupport(whole_number("SpectralKSupport", "k", self.k))
 
     def value(self, w: NDArray[Any]) -> float:
-        """Return the k-support norm of the singular values."""
+        """Return the k-support norm of the singular values of W; ``w`` is W or vec(W)."""
         values = np.linalg.svd(self._as_matrix(w), compute_uv=False)
         return self.of_values.value(np.asarray(values, dtype=np.float64))
 
@@ -448,7 +451,10 @@ class PSD(SpectralNorm):
         return Nonnegative(L1())
 
     def on(self, n_features: int, shape: Shape | None = None) -> PSD:
-        """Return the same norm for matrices of this shape, which must be square."""
+        """Return the same norm for matrices of this shape, with ``n_features`` entries.
+
+        The shape must be square.
+        """
         return square(super().on(n_features, shape))
 
     def value(self, w: NDArray[Any]) -> float:

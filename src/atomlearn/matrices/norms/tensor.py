@@ -93,7 +93,7 @@ class TensorTrace(LiftedNorm):
         return MatrixGeneration(tol=tol)
 
     def on(self, n_features: int, shape: Shape | None = None) -> TensorTrace:
-        """Return the norm itself, after a check of ``n_features``: no other form is needed."""
+        """Return the norm itself, after a check of ``n_features``; ``shape`` is not needed."""
         self.lift(n_features)
         return self
 
@@ -120,5 +120,5 @@ class TensorTrace(LiftedNorm):
         return Lift(expansion, Blocks(norms, blocks), modes)
 
     def value(self, w: NDArray[Any]) -> float:
-        """Return the latent trace norm of a tensor or its entries, to a relative 1e-8."""
+        """Return the latent trace norm of ``w``, a tensor or its entries, to a relative 1e-8."""
         return super().value(np.ravel(w))

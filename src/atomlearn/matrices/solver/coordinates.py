@@ -135,11 +135,14 @@ class Coordinates(ABC):
 
     @abstractmethod
     def compressed(self) -> Self:
-        """Return the same matrix W_i without the atoms or entries of weight zero."""
+        """Return the term with the same matrix W_i, without atoms or entries of weight zero."""
 
     @abstractmethod
     def expanded(self, to_add: Any) -> Self:
-        """Return the term with the atoms ``to_add`` (see ``Searched``) added at weight zero."""
+        """Return the term with the atoms (or entries) ``to_add`` added at weight zero.
+
+        They are those that ``searched`` has found.
+        """
 
     @abstractmethod
     def searched(self, pricing: TermPricing) -> Searched:

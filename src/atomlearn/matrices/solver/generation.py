@@ -178,7 +178,7 @@ class MatrixGeneration(Solver):
         return arrays
 
     def restored(self, problem: Problem, arrays: dict[str, NDArray[Any]]) -> MatrixState:
-        """Return the state of a checkpoint ``arrays``, see ``saved``.
+        """Return the state of a checkpoint, whose ``arrays`` are those that ``saved`` returned.
 
         One pass over the data computes its certificate (objective and duality gap).
         """
@@ -399,7 +399,10 @@ class MatrixGeneration(Solver):
 
 
 def _tighter(certificate: Certificate, other: Certificate | None) -> Certificate:
-    """Return the certificate, with the smaller duality gap of two certificates of one point."""
+    """Return ``certificate``, with the gap of ``other`` if that is smaller.
+
+    Both certificates are of the same point. ``other`` may be None.
+    """
     if other is None or other.gap >= certificate.gap:
         return certificate
     return replace(certificate, gap=other.gap, rounding=other.rounding, shortfall=other.shortfall)

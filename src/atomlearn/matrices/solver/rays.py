@@ -36,9 +36,10 @@ class Rays(Coordinates):
         return Nonnegative(L1())
 
     def compressed(self) -> Self:
-        """Return the same W_i with atoms of positive weight, orthogonalized on each support.
+        """Return the term with the same matrix W_i, without atoms of weight 0.
 
-        The sum of the weights does not increase.
+        Atoms on the same support are replaced by orthogonal ones. The sum of the weights
+        does not increase.
         """
         positive = np.flatnonzero(self.x > 0)
         left, values, right = merged(

@@ -78,7 +78,10 @@ class Span(Coordinates):
         return self.x.reshape(self.left.shape[1], self.right.shape[1])
 
     def compressed(self) -> Self:
-        """Return the same W_i by its compact SVD: S becomes diagonal with positive entries."""
+        """Return the term with the same matrix W_i in the bases of its compact SVD.
+
+        S becomes diagonal with positive entries.
+        """
         P, values, Qt = np.linalg.svd(self.core, full_matrices=False)
         return self._from_values(self.left @ P, values, self.right @ Qt.T)
 
@@ -255,7 +258,10 @@ class SymmetricSpan(PlainSpan):
     """W_i = U S U' with one orthonormal basis U for both sides, S positive semidefinite."""
 
     def compressed(self) -> Self:
-        """Return the same W_i by its eigenvectors: S becomes diagonal with positive entries."""
+        """Return the term with the same matrix W_i in the basis of its eigenvectors.
+
+        S becomes diagonal with positive entries.
+        """
         values, P = np.linalg.eigh(0.5 * (self.core + self.core.T))
         return self._from_values(self.left @ P, values, self.left @ P)
 
