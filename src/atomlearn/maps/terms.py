@@ -216,6 +216,7 @@ class CodedBlock(Block):
 
     def _parts(self) -> list[tuple[int, Array, Columns]]:
         """Return each input in use, its table, and the positions of its columns in this block."""
+        # ``order`` has the columns of the first input, then those of the second one, ...
         order = np.argsort(self.part, kind="stable")
         ends = np.cumsum(np.bincount(self.part, minlength=len(self.tables)))
         begins = [0, *ends.tolist()]

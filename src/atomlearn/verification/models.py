@@ -269,8 +269,10 @@ def _of_generator(
     design = checked_design(model, X, reset=False)
     with warnings.catch_warnings(action="ignore", category=UserWarning):  # the fit provided them
         selections = model.selections(design, y, sample_weight, offset, model._settings())
+    # The strength C multiplies the loss, that is the sample weights.
     data = selections.data
     problem = replace(selections.problem, weight=model.C_ * selections.problem.weight)
+    # One output has a vector of targets; several classes or targets have codes or a matrix.
     n_outputs = len(data.targets)
     loss = bare_loss(problem.loss)
     target = data.targets[0]

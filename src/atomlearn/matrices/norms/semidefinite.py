@@ -204,8 +204,8 @@ class DoublyNonnegative(SemidefiniteSet):
     def _best(self, Z: Array) -> SemidefiniteAtom:
         """Return the best atom for the symmetric scores Z, with its bounds.
 
-        If Z has no negative entry off the diagonal, it is u u' for the Perron vector u of Z; else a
-        semidefinite program is solved.
+        If Z has no negative entry off the diagonal, it is u u' for the leading eigenvector u of Z,
+        which is nonnegative. Otherwise a semidefinite program is solved.
         """
         p = len(Z)
         off_diagonal = Z - np.diag(np.diag(Z))

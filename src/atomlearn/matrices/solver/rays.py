@@ -49,6 +49,7 @@ class Rays(Coordinates):
 
     def expanded(self, to_add: tuple[Array, Array]) -> Self:
         """Return the term with the atoms ``to_add`` = (left, right) that are new, at weight 0."""
+        # An atom is active already if its inner product with an active one is 1 up to rounding.
         left, right = to_add
         inner_products = (self.left.T @ left) * (self.right.T @ right)
         new = np.flatnonzero(inner_products.max(axis=0, initial=0.0) < 1.0 - 1e-12)
