@@ -13,6 +13,16 @@ def read_gene_sets(path: str | Path) -> dict[str, list[str]]:
     Each line has a name, a description and the members of a set, separated by tabs. Members keep
     their order; duplicates in a line and empty fields are removed.
 
+    Parameters
+    ----------
+    path : str or Path
+        The file.
+
+    Returns
+    -------
+    dict of str to list of str
+        The members of each set, by its name, in the order of the file.
+
     Raises
     ------
     FileNotFoundError
@@ -26,6 +36,7 @@ def read_gene_sets(path: str | Path) -> dict[str, list[str]]:
         for number, line in enumerate(stream, start=1):
             if not line.strip():
                 continue
+            # The first field after the name is the description.
             name, *fields = (field.strip() for field in line.rstrip("\r\n").split("\t"))
             members = list(dict.fromkeys(member for member in fields[1:] if member))
             if not name or not members:

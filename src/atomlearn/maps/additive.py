@@ -39,7 +39,8 @@ from atomlearn.maps.terms import TermDesign
 class AdditiveMap(TermMap):
     """Feature map of an additive model: basis functions phi_j of input j, 0 at its origin.
 
-    phi_j is tabulated at the levels (bins) of input j.
+    phi_j is tabulated at the levels of input j, the values to which its entries are rounded. A
+    "thermometer column" is a step function of the input: one constant below a level, another above.
 
     Attributes
     ----------
@@ -71,15 +72,17 @@ class AdditiveMap(TermMap):
     def of(
         cls, settings: AdditiveSettings, levels: Levels, x: CodedColumns, weight: Array
     ) -> AdditiveMap:
-        """Return the map of all inputs; ``x`` are the codes (level numbers) of the data.
+        """Return the map of all inputs, with the parameters ``settings`` and these levels.
 
-        The codes and ``weight`` (n_samples,) give weighted means and variances.
+        ``x`` are the codes (level numbers) of the data. With ``weight`` (n_samples,) they give
+        weighted means and variances.
         """
         d = levels.n_inputs
         factors = np.ones(d)
         residual = np.zeros(d)
         begins = np.zeros(d + 1, dtype=np.int64)
         if settings.kernel == "intersection":
+            # Thermometer columns need no tables, only factors that normalize them.
             result = cls(settings, levels, None, begins, factors, residual)
             if settings.normalize:
                 # A share p of the weight has the value s, the rest 0, so that the variance is s^2 p
@@ -92,8 +95,9 @@ class AdditiveMap(TermMap):
                 variances = np.bincount(of_inputs, parts, minlength=d)
                 factors[:] = 1.0 / np.sqrt(np.where(variances > 0, variances, 1.0))
             return result
+        # Other kernels have one table for each input, shifted to 0 at the origin.
         shares = np.split(shares_of(x, levels, weight), levels.starts[1:-1])
-        knots = []
+        tables = []
         if settings.kernel == "splines":
             spline_table = cls._spline_tables(settings, levels, shares)
         for j in range(d):
@@ -104,20 +108,25 @@ class AdditiveMap(TermMap):
             table = table - table[levels.zero[j]]
             if settings.normalize:
                 table *= unit_scale(variance_of(table, shares[j]))
-            knots.append(table.ravel())
+            tables.append(table.ravel())
             begins[j + 1] = begins[j] + table.size
-        return cls(settings, levels, np.concatenate(knots), begins, factors, residual)
+        return cls(settings, levels, np.concatenate(tables), begins, factors, residual)
 
     @staticmethod
     def _spline_tables(
         settings: AdditiveSettings, levels: Levels, shares: list[Array]
     ) -> list[Array]:
-        """Return the splines of all inputs; those with as many levels are made together."""
+        """Return the table of splines of each input.
+
+        ``shares[j]`` is the fraction of the sample weight at each level of input j. Inputs with the
+        same number of levels are computed together. A constant input has no columns.
+        """
         tables = [np.zeros((1, 0))] * levels.n_inputs
         for size in np.unique(levels.sizes):
             inputs = np.flatnonzero(levels.sizes == size)
-            for inputs_of_size in LIMITS.pieces(inputs.size if size > 1 else 0, int(size) * 16):
-                inputs_together = inputs[inputs_of_size]
+            # Pieces bound the memory.
+            for piece in LIMITS.pieces(inputs.size if size > 1 else 0, int(size) * 16):
+                inputs_together = inputs[piece]
                 values = np.array([levels.of(int(j)) for j in inputs_together])
                 parts = np.array([shares[j] for j in inputs_together])
                 splines_of = spline_tables(values, parts, settings.n_knots, settings.degree)
@@ -140,7 +149,12 @@ class AdditiveMap(TermMap):
 
     @property
     def column_sizes(self) -> Array:
-        """The absolute value of the nonzero entries of each thermometer column."""
+        """The absolute value of the nonzero entries of each thermometer column, (n_columns,).
+
+        It is the square root of the distance of the two levels, times the factor of the input.
+        """
+        # The differences between the last level of an input and the first one of the next are not
+        # columns.
         gaps = np.sqrt(np.delete(np.diff(self.levels.values), self.levels.starts[1:-1] - 1))
         sizes: Array = gaps * np.repeat(self.factors, self.sizes)
         return sizes
@@ -150,6 +164,8 @@ class AdditiveMap(TermMap):
         if self.tables is not None:
             flat = self.tables[self.begins[j] : self.begins[j + 1]]
             return flat.reshape(int(self.levels.sizes[j]), int(self.sizes[j]))
+        # Column c is between levels c and c + 1. If it is above the origin, it is 1 above level c,
+        # else -1 up to level c; elsewhere it is 0.
         levels = self.levels.of(j)
         zero = int(self.levels.zero[j])
         code, column = np.ogrid[: levels.size, : levels.size - 1]
@@ -169,15 +185,20 @@ class AdditiveMap(TermMap):
         return Additive.from_map(X, self)
 
     def inputs_of(self, terms: ArrayLike) -> Columns:
-        """Return the inputs of each of these terms."""
+        """Return (j, -1) for each term j, since terms are inputs."""
         return Inputs(self.n_inputs).inputs_of(terms)
 
     def names(self, columns: ArrayLike, names: Sequence[str] | None = None) -> list[str]:
-        """Return ``age>=41`` or ``age<=-1`` for thermometer columns, ``age[3]`` for others."""
+        """Return ``age>=41`` or ``age<=-1`` for thermometer columns, ``age[3]`` for others.
+
+        ``names`` are the names of the inputs, by default x0, x1, ...
+        """
         input_names = self.named_inputs(names)
         result = []
         columns = np.asarray(columns, dtype=np.int64)
         for j, column in zip(self.term_of(columns).tolist(), columns.tolist(), strict=True):
+            # A thermometer column above the origin is named by the level above it, a column below
+            # the origin by the level below it. With an exponent, levels are those of |x|.
             number = column - int(self.starts[j])
             levels = self.settings.roots(self.levels.of(j))
             name = input_names[j] if self.settings.exponent is None else f"|{input_names[j]}|"
@@ -190,9 +211,9 @@ class AdditiveMap(TermMap):
         return result
 
     def curve(self, j: int, weights: Array) -> tuple[Array, Array]:
-        """Return the levels of input j and f_j there.
+        """Return the levels of input j and the values of its curve f_j there, (n_levels,) each.
 
-        ``weights`` : the coefficients of input j, or those of all columns.
+        ``weights`` are the coefficients of input j, or of all columns.
         """
         if weights.size != self.sizes[j]:
             weights = weights[self.starts[j] : self.starts[j + 1]]
@@ -204,10 +225,10 @@ class Additive(TermDesign):
     """Design of additive models f(x) = sum_j f_j(x_j): input j is a group of basis functions.
 
     f_j(x_j) = w_j'phi_j(x_j), with phi_j the basis functions of input j and w_j their coefficients.
-    It is zero at the origin, which is 0 if the input has values on both sides of 0, else its value
-    nearest to 0; the intercept contains the constant part.
-    Columns are neither stored nor formed: each entry of X is stored as one byte, the number of the
-    level that it is rounded to, and scores are computed from sums of v over each level.
+    f_j is zero at the origin of the input, and the intercept contains the constant part. The origin
+    is 0 if the input has values on both sides of 0, else its value nearest to 0.
+    Columns are neither stored nor formed. Each entry of X is stored as one byte, the number of the
+    level that it is rounded to. Scores are computed from sums of v over each level.
 
     Parameters
     ----------
@@ -215,7 +236,7 @@ class Additive(TermDesign):
         See ``as_design``. It is read once; CSC arrays share their row indices.
     kernel : {"intersection", "gaussian", "chi2", "splines"} or callable
         "intersection": min(x, y) above the origin, and min(-x, -y) below, exactly, by one
-        thermometer column between any two neighboring levels ([1]_ section 6). "gaussian":
+        step function between any two neighboring levels ([1]_ section 6). "gaussian":
         exp(-(x - y)^2 / (2 (length_scale * deviation)^2)). "chi2": 2 x y / (x + y), x, y >= 0.
         "splines": B-splines of ``degree`` over ``n_knots`` quantiles. A callable k(x, y) works on
         arrays elementwise and must be positive semidefinite.
@@ -295,6 +316,7 @@ class Additive(TermDesign):
         normalize: bool = False,
         sample_weight: object = None,
     ) -> None:
+        """Check the parameters, read X once, and tabulate the basis functions."""
         settings = AdditiveSettings(
             kernel,
             n_bins,
@@ -306,6 +328,7 @@ class Additive(TermDesign):
             normalize,
             exponent,
         )
+        # One pass over X: the levels of each input, and the code (level number) of each entry.
         base = settings.powers(as_design(X))
         weight = check_weight(sample_weight, base.shape[0])
         levels, codes = levels_and_codes(base, settings.most_bins, settings.binning, weight)
@@ -331,7 +354,10 @@ class Additive(TermDesign):
     def _set(
         self, codes: CodedColumns, map: AdditiveMap, dtype: np.dtype[Any], names: list[str] | None
     ) -> None:
-        """Set the attributes of the design of these rows, given their codes."""
+        """Set the attributes: the codes of the rows, the map, and the names of the inputs.
+
+        ``dtype`` is the type of the data.
+        """
         self.codes = codes
         self.dtype = dtype
         self.map = map
@@ -341,7 +367,7 @@ class Additive(TermDesign):
     # --- the design -----------------------------------------------------------------------------
 
     def scores_of(self, v: Array) -> Array:
-        """Return Phi'v, (n_columns,), or for v (n, m) its columns' scores, (n_columns, m)."""
+        """Return Phi'v, (n_columns,), or for v (n, m) the scores of each column, (n_columns, m)."""
         map = self.map
         levels = self.map.levels
         if map.tables is not None:
@@ -352,16 +378,20 @@ class Additive(TermDesign):
         return z
 
     def coded(self, terms: Columns) -> tuple[NDArray[Any], list[Array]]:
-        """Return the codes of these inputs and their tables."""
+        """Return the codes of these inputs (n_samples, m), and the table of each.
+
+        The codes are numbers of levels. A table (n_levels, number of columns) has the
+        values of the columns of an input at its levels.
+        """
         tables = [self.map.table(j) for j in terms.tolist()]
         return dense_codes(self.codes, self.map.levels.zero, terms), tables
 
     def _squares(self, weights: Array) -> Array:
-        """Return sum_i w_i phi_ij^2 of each column j, for w = ``weights``."""
+        """Return sum_i w_i phi_ij^2 of each column j, for w = ``weights`` (n_samples,)."""
         map = self.map
         if map.tables is None:
-            # The nonzero entries of a column are equal, so that squares are entries times their
-            # size.
+            # The nonzero entries of a column are equal, so that a square is an entry times the
+            # size of the column.
             return np.asarray(np.abs(self.scores_of(weights)) * map.column_sizes)
         return _kernels.table_scores(self.codes, map.tables**2, map.begins, weights)
 
@@ -376,10 +406,11 @@ class Additive(TermDesign):
 def _entry(kernel: str, *more: str) -> FeatureEntry:
     """Return the entry of ``features=`` for the curves of a kernel, each divided by its norm.
 
-    ``more`` are the settings of this kernel only.
+    ``more`` are the names of the settings that only this kernel has.
     """
 
     def make(X: object, weight: Array | None, **settings: Any) -> Additive:
+        """Return the design of the rows X with these sample weights and settings."""
         return Additive(X, kernel, **{"normalize": True, **settings}, sample_weight=weight)
 
     return FeatureEntry(AdditiveMap, make, ("n_bins", "binning", "normalize", *more))

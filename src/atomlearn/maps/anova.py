@@ -60,14 +60,17 @@ class AnovaMap(TermMap):
     def of(
         cls, main: AdditiveMap, margin: AdditiveMap, shares: list[Array], pairs: Columns
     ) -> AnovaMap:
-        """Return the map with the tables of ``margin``, centered by the weight at each level.
+        """Return the map with the basis functions of ``margin``, shifted to weighted mean zero.
 
-        ``shares[j]`` is the fraction of the sample weight at each level of input j.
+        ``main`` is the map of the curves. ``shares[j]`` is the fraction of the sample weight at
+        each level of input j in pairs. ``pairs`` (n_pairs, 2) are the pairs of inputs; those with a
+        constant input are left out.
         """
         d = margin.levels.n_inputs
         n_levels = int(margin.levels.sizes.max(initial=1))
         tables = np.zeros((d, n_levels, int(margin.sizes.max(initial=0))))
         for j in range(d):
+            # The weighted mean of each basis function is subtracted.
             table = margin.table(j)
             table = table - shares[j] @ table
             tables[j, : table.shape[0], : table.shape[1]] = table
@@ -94,13 +97,17 @@ class AnovaMap(TermMap):
     def inputs_of(self, terms: ArrayLike) -> Columns:
         """Return the inputs (i, j) of each term; j = -1 for a main effect."""
         inputs = Inputs(self.n_inputs).inputs_of(terms)
+        # Terms after the inputs are the pairs, in order.
         pairs = inputs[:, 0] >= self.n_inputs
         numbers = inputs[pairs, 0] - self.n_inputs
         inputs[pairs] = np.stack([self.first[numbers], self.second[numbers]], axis=1)
         return inputs
 
     def names(self, columns: ArrayLike, names: Sequence[str] | None = None) -> list[str]:
-        """Return the names of ``Additive`` for curves, ``age:dose[2,3]`` for pairs."""
+        """Return the names of ``Additive`` for columns of curves, ``age:dose[2,3]`` for pairs.
+
+        Column [a,b] of a pair is the product of basis functions a and b of its two inputs.
+        """
         input_names = self.named_inputs(names)
         result = []
         columns = np.asarray(columns, dtype=np.int64)
@@ -114,7 +121,7 @@ class AnovaMap(TermMap):
         return result
 
     def curve(self, j: int, weights: Array) -> tuple[Array, Array]:
-        """Return the levels of input j, and the curve there."""
+        """Return the levels of input j, and the curve f_j there; ``weights`` are of all columns."""
         return self.main.curve(j, weights[: self.main.n_columns])
 
     @cached_property
@@ -131,7 +138,10 @@ class AnovaMap(TermMap):
         return table
 
     def pair_table(self, pair: int) -> Array:
-        """Return the columns of a pair at each code a * n_levels_j + b."""
+        """Return the values of the columns of a pair (i, j) at each code, (n_codes, m_i m_j).
+
+        Levels a of i and b of j have the code a * n_levels_j + b.
+        """
         i = int(self.first[pair])
         j = int(self.second[pair])
         return np.asarray(np.kron(self.table(i), self.table(j)), dtype=np.float64)
@@ -145,6 +155,7 @@ class AnovaMap(TermMap):
             raise ValueError(
                 f"a surface is of two different inputs in 0..{self.n_inputs - 1}, got {i} and {j}"
             )
+        # A pair has its smaller input first.
         low = min(i, j)
         high = max(i, j)
         levels = self.margin.levels
@@ -162,10 +173,10 @@ class Anova(TermDesign):
 
     Each main effect f_j and each pairwise interaction f_ij is a group of columns. f_ij is linear in
     products psi_ia(x_i) psi_jb(x_j) of basis functions with mean zero over the data, so that
-    interactions contain no main effects. Columns are neither stored nor formed: inputs are binned
-    to at most 16 levels for interactions (more for main effects), and the scores of a pair are T_i'
-    H_ij T_j, with H_ij the joint histogram of v over the levels of both inputs and T_j the table of
-    psi_j at the levels. A search among *all* pairs is therefore exact.
+    interactions contain no main effects. Columns are neither stored nor formed. Inputs are binned
+    to at most 16 levels for interactions (more for main effects). The scores of a pair are
+    T_i' H_ij T_j, with H_ij the joint histogram of v over the levels of both inputs and T_j the
+    table of psi_j at the levels. So a search among *all* pairs is exact.
 
     Parameters
     ----------
@@ -237,9 +248,12 @@ class Anova(TermDesign):
         normalize: bool = False,
         sample_weight: object = None,
     ) -> None:
+        """Check the parameters, and make the additive designs of curves and of inputs in pairs."""
         base = as_design(X)
         chosen = checked_pairs(pairs, base.shape[1])
         coarse = whole_number("Anova", "n_bins", n_bins, 1, MOST_PAIR_LEVELS - 1)
+        # Curves have fine levels and the defaults of ``Additive``; the margin, the inputs in pairs,
+        # has coarse levels and few basis functions.
         make = partial(
             Additive,
             base,
@@ -259,7 +273,10 @@ class Anova(TermDesign):
 
     @classmethod
     def from_map(cls, X: object, map: AnovaMap) -> Anova:
-        """Return the design of other rows of the same inputs; see ``Additive.from_map``."""
+        """Return the design of other rows X of the same inputs, with the columns of ``map``.
+
+        Values beyond the levels of an input are rounded to the outermost one.
+        """
         base = as_design(X)
         design = cls.__new__(cls)
         curves = Additive.from_map(base, map.main)
@@ -270,10 +287,14 @@ class Anova(TermDesign):
     def _set(
         self, curves: Additive, margin: Additive, map: AnovaMap, names: list[str] | None
     ) -> None:
-        """Set the attributes of the design of these rows, given both additive designs."""
+        """Set the attributes from the additive designs of the same rows.
+
+        ``curves`` has the main effects, ``margin`` the coarser codes for pairs, and ``names`` are
+        the names of the inputs.
+        """
         self.curves = curves
-        every = np.arange(map.n_inputs, dtype=np.int64)
-        self.codes = dense_codes(margin.codes, map.margin.levels.zero, every)
+        all_inputs = np.arange(map.n_inputs, dtype=np.int64)
+        self.codes = dense_codes(margin.codes, map.margin.levels.zero, all_inputs)
         self.map = map
         self._names = names
         self.shape = (self.codes.shape[0], map.n_columns)
@@ -287,11 +308,18 @@ class Anova(TermDesign):
     # --- the design -----------------------------------------------------------------------------
 
     def scores_of(self, v: Array) -> Array:
-        """Return Phi'v of the main effects, then of the pairs."""
+        """Return the scores Phi'v of the columns of main effects, then of pairs.
+
+        They are (n_columns,), or (n_columns, m) for v (n_samples, m).
+        """
         return np.concatenate([self.curves.scores_of(v), *self._pair_sums(v, self.map.tables)])
 
     def _pair_sums(self, v: Array, tables: Array) -> Iterator[Array]:
-        """Yield the entries of T_i' H_ij T_j for consecutive groups of pairs."""
+        """Yield the entries of T_i' H_ij T_j for consecutive groups of pairs (i, j).
+
+        H_ij is the joint histogram of v (n_samples,) or (n_samples, m) over the levels of the
+        inputs, and T_j = ``tables[j]``. Groups bound the memory of histograms.
+        """
         map = self.map
         n_levels = tables.shape[1]
         width = tables.shape[2]
@@ -303,13 +331,14 @@ class Anova(TermDesign):
             i = map.first[start : start + step]
             j = map.second[start : start + step]
             joint = _kernels.pair_histograms(self.codes, n_levels, i, j, v)
-            tables_of_pairs = np.moveaxis(joint, 3, 0) if v.ndim == 2 else joint
-            products = tables[i].transpose(0, 2, 1) @ (tables_of_pairs @ tables[j])
+            # With several vectors, their axis is moved to the front for the product, then back.
+            histograms = np.moveaxis(joint, 3, 0) if v.ndim == 2 else joint
+            products = tables[i].transpose(0, 2, 1) @ (histograms @ tables[j])
             products = np.moveaxis(products, 0, 3) if v.ndim == 2 else products
             yield products[is_inside[i][:, :, None] & is_inside[j][:, None, :]]
 
     def coded(self, terms: Columns) -> tuple[NDArray[Any], list[Array]]:
-        """Return the codes of these inputs and pairs, and their tables."""
+        """Return the codes of these terms (n_samples, m), inputs first, and the table of each."""
         inputs = terms[terms < self.map.n_inputs]
         of_inputs, tables = self.curves.coded(inputs)
         codes = [of_inputs.T]
@@ -319,7 +348,10 @@ class Anova(TermDesign):
         return np.concatenate(codes).T, tables
 
     def _pair_codes(self, pair: int) -> NDArray[np.uint8]:
-        """Return the code a * n_levels_j + b of each row with levels a and b of the two inputs."""
+        """Return the code a * n_levels_j + b of each row with levels a and b of inputs i and j.
+
+        ``pair`` is the number of the pair (i, j).
+        """
         i = int(self.map.first[pair])
         j = int(self.map.second[pair])
         # At most 15 * 16 + 15, which fits into a byte.
@@ -328,13 +360,17 @@ class Anova(TermDesign):
         return codes
 
     def _squares(self, weights: Array) -> Array:
-        """Return sum_i w_i phi_ij^2 of each column j, for w = ``weights``."""
+        """Return sum_i w_i phi_ij^2 of each column j, for w = ``weights`` (n_samples,)."""
         main = self.curves.squared_norms(weights)
         return np.concatenate([main, *self._pair_sums(weights, self.map.tables**2)])
 
 
 def checked_pairs(pairs: object, n_inputs: int) -> Columns:
-    """Return the pairs (i, j) with i < j as an array (n_pairs, 2), after checks; None: all."""
+    """Return ``pairs`` as an array (n_pairs, 2) with i < j, after checks; None means all pairs.
+
+    Raise TypeError or ValueError unless they are pairs of different inputs in 0..n_inputs - 1, each
+    named once.
+    """
     if pairs is None:
         i, j = np.triu_indices(n_inputs, 1)
         return np.stack([i, j], axis=1).astype(np.int64)
@@ -347,9 +383,9 @@ def checked_pairs(pairs: object, n_inputs: int) -> Columns:
             f"{array.dtype} of shape {array.shape}"
         )
     ordered: NDArray[np.int64] = np.sort(array.astype(np.int64), axis=1)
-    within = ordered.min() >= 0 and ordered.max() < n_inputs
-    once = len(np.unique(ordered, axis=0)) == len(ordered)
-    if not (within and once) or (ordered[:, 0] == ordered[:, 1]).any():
+    is_in_range = ordered.min() >= 0 and ordered.max() < n_inputs
+    is_unique = len(np.unique(ordered, axis=0)) == len(ordered)
+    if not (is_in_range and is_unique) or (ordered[:, 0] == ordered[:, 1]).any():
         raise ValueError(
             f"Anova: pairs must be of two different inputs in 0..{n_inputs - 1}, each named once; "
             "of one input there is a curve anyway"
@@ -358,6 +394,11 @@ def checked_pairs(pairs: object, n_inputs: int) -> Columns:
 
 
 def _anova(X: object, weight: Array | None, **settings: Any) -> Anova:
+    """Return the design of the rows X for ``features="anova"``, normalized by default.
+
+    ``weight`` (n_samples,) are the sample weights, and ``settings`` the parameters of
+    ``Anova``.
+    """
     return Anova(X, **{"normalize": True, **settings}, sample_weight=weight)
 
 

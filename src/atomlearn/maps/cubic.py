@@ -33,7 +33,11 @@ from atomlearn.maps.settings import SETTINGS
 
 @dataclass(frozen=True)
 class CubicMap(FeatureMap):
-    """Products of up to three of d inputs, in the order of ``Cubic``, with scales gamma and r."""
+    """Feature map to products of up to three of d inputs, see ``Cubic``.
+
+    The map is that of the kernel (gamma x'y + r)^3. The products are u_i u_j u_k for i <= j <= k,
+    with u_0 a constant and u_1, ..., u_d the scaled inputs.
+    """
 
     implicit = True
     has_pairs = True
@@ -68,7 +72,7 @@ class CubicMap(FeatureMap):
             np.stack(self.factors(np.asarray(terms, dtype=np.int64)), axis=1) - 1
         )
         n_inputs_of = (sorted_inputs >= 0).sum(axis=1)
-        # The constant is the factor -1, which comes last here.
+        # The constant is input -1. Each row is rotated, so that the constants come last.
         return np.asarray(
             sorted_inputs[
                 np.arange(len(sorted_inputs))[:, None], (np.arange(3) - n_inputs_of[:, None]) % 3
@@ -94,7 +98,12 @@ class CubicMap(FeatureMap):
             )
 
     def factors(self, columns: Columns) -> tuple[Columns, Columns, Columns]:
-        """Return the three factors of each column, as columns of U = (constant, inputs)."""
+        """Return the factors i <= j <= k of each column u_i u_j u_k; u_0 is the constant.
+
+        Within the products of first factor i, those of second factor i + row begin at
+        row m - row (row - 1) / 2, with m = d + 1 - i. The largest such row is a square root.
+        """
+        # Number 0 is the product of three constants, which is no column.
         number = columns + 1
         i = np.searchsorted(self.starts, number, side="right") - 1
         offset = number - self.starts[i]
@@ -110,9 +119,9 @@ class CubicMap(FeatureMap):
 class Cubic(MappedDesign):
     """The degree-3 polynomial map of X: all products of one, two or three inputs.
 
-    Columns are those of (gamma x'y + r)^3 without its constant: sqrt(m) u_i u_j u_k for i <= j <= k
-    with u = (sqrt r, sqrt(gamma) x), and m the number of orders of (i, j, k). First the inputs,
-    then the pairs in lexicographic order, then the triples.
+    Columns are those of (gamma x'y + r)^3 without its constant: sqrt(m) u_i u_j u_k for i <= j <=
+    k. Here u = (sqrt r, sqrt(gamma) x), and m is the number of orders of (i, j, k). First come the
+    inputs, then the pairs in lexicographic order, then the triples.
 
     Parameters
     ----------
@@ -144,6 +153,7 @@ class Cubic(MappedDesign):
     map: CubicMap
 
     def __init__(self, X: object, gamma: float = 1.0, r: float = 1.0) -> None:
+        """Check the parameters and the number of products, and copy X."""
         base = as_design(X)
         gamma = positive("Cubic: gamma", gamma, "the scale of the map")
         r = positive("Cubic: r", r, "the scale of lower degrees")
@@ -158,7 +168,7 @@ class Cubic(MappedDesign):
 
     @classmethod
     def from_map(cls, X: object, map: CubicMap) -> Cubic:
-        """Return the design of rows of the inputs of ``map``."""
+        """Return the design of new rows X of the inputs of ``map``."""
         base = as_design(X)
         if base.shape[1] != map.d:
             raise ValueError(f"X has {base.shape[1]} columns, but the map is of {map.d} inputs")
@@ -167,7 +177,7 @@ class Cubic(MappedDesign):
         return design
 
     def _set(self, inputs: Array, map: CubicMap, names: list[str] | None) -> None:
-        """Set the attributes of the design of these rows of inputs."""
+        """Set the attributes: the inputs (n_samples, d), the map, and the names of the inputs."""
         self.map = map
         self._names = names
         self.base = DenseDesign(np.asfortranarray(inputs))
@@ -191,10 +201,14 @@ class Cubic(MappedDesign):
         return True
 
     def scores(self, v: Array) -> Scores:
-        """Return Phi'v: one matrix product for each first factor i gives all j, k >= i."""
+        """Return Phi'v: one matrix product for each first factor i gives all j, k >= i.
+
+        The first score is that of the constant, and is left out.
+        """
         U = self._inputs
         z = []
         for i in range(U.shape[1]):
+            # Entry (j, k) of the product is the sum of v u_i u_j u_k over samples.
             later = U[:, i:]
             j, k = np.triu_indices(later.shape[1])
             products = later * (U[:, i] * v)[:, None]
@@ -202,7 +216,11 @@ class Cubic(MappedDesign):
         return ArrayScores(np.concatenate(z)[1:])
 
     def gather(self, columns: Columns) -> Block:
-        """Return the columns sqrt(m) u_i u_j u_k as a dense block; see the class."""
+        """Return the columns sqrt(m) u_i u_j u_k as a dense block.
+
+        u_0 is a constant, u_1, ..., u_d are the scaled inputs, and m is the number of
+        orders of (i, j, k).
+        """
         i, j, k = self.map.factors(np.asarray(columns, dtype=np.int64))
         U = self._inputs
         return DenseBlock(np.asfortranarray(U[:, i] * U[:, j] * U[:, k] * orders(i, j, k)))
@@ -216,7 +234,7 @@ class Cubic(MappedDesign):
         return self._with_inputs(dense_part(self.base, np.arange(self.map.d)) * factors)
 
     def _with_inputs(self, inputs: Array) -> Cubic:
-        """Return the design of other rows of inputs, with the same map."""
+        """Return the design of these inputs (n_samples, d), with the same map."""
         other = type(self).__new__(type(self))
         other._set(inputs, self.map, self._names)
         return other
@@ -233,6 +251,7 @@ class Cubic(MappedDesign):
         d = self.map.d
         if not (1 <= len(inputs) <= 3 and all(0 <= input < d for input in inputs)):
             raise IndexError(f"Cubic: needs 1 to 3 inputs of 0 .. {d - 1}, got {inputs}")
+        # Missing inputs are constants, input -1; factors are inputs plus 1. See ``factors``.
         i, j, k = sorted([-1] * (3 - len(inputs)) + list(inputs))
         i = i + 1
         j = j + 1
@@ -243,9 +262,12 @@ class Cubic(MappedDesign):
 
 
 def orders(i: Columns, j: Columns, k: Columns) -> Array:
-    """Return the square root of the number of orders of (i, j, k), which is 1, 3 or 6."""
-    equal = (i == j).astype(np.int64) + (j == k)
-    return np.asarray(np.sqrt(np.array([6.0, 3.0, 1.0]))[equal])
+    """Return the square root of the number of orders of (i, j, k), which is 1, 3 or 6.
+
+    i <= j <= k are arrays of factors.
+    """
+    n_equal = (i == j).astype(np.int64) + (j == k)
+    return np.asarray(np.sqrt(np.array([6.0, 3.0, 1.0]))[n_equal])
 
 
 #: The entry of ``features="cubic"``.

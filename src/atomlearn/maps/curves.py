@@ -18,7 +18,7 @@ from atomlearn.maps.kernel_map import pivoted
 from atomlearn.maps.levels import Binning, Levels
 from atomlearn.maps.settings import SETTINGS
 
-#: k(x, y), elementwise with broadcasting, positive semidefinite.
+#: A kernel k(x, y): elementwise with broadcasting, and positive semidefinite.
 Kernel = Callable[[NDArray[Any], NDArray[Any]], NDArray[Any]]
 
 #: Names of kernels, and of maps without a kernel.
@@ -40,6 +40,7 @@ class AdditiveSettings:
     exponent: float | None = None
 
     def __post_init__(self) -> None:
+        """Raise ValueError or TypeError if a parameter is invalid."""
         kernel = self.kernel
         limit = MOST_LEVELS - 1
         if not (callable(kernel) or kernel in KERNELS):
@@ -66,7 +67,10 @@ class AdditiveSettings:
                 )
 
     def powers(self, X: Design) -> Design:
-        """Return |X|^exponent elementwise, or X itself if there is no exponent."""
+        """Return |X|^exponent elementwise, or X itself if there is no exponent.
+
+        Of sparse X only the stored entries are computed.
+        """
         if self.exponent is None:
             return X
         stored = X.stored()
@@ -90,7 +94,10 @@ class AdditiveSettings:
 
 
 def shares_of(x: CodedColumns, levels: Levels, weight: Array) -> Array:
-    """Return the fraction of the sample weight at each level, concatenated for all inputs."""
+    """Return the fraction of the sample weight at each level, concatenated for all inputs.
+
+    ``x`` are the codes (level numbers) of the data, and ``weight`` (n_samples,) the sample weights.
+    """
     counts = code_histograms(x, weight)
     total = float(weight.sum())
     # Entries that are not stored are at the origin.
@@ -106,7 +113,11 @@ def unit_scale(variance: float) -> float:
 
 
 def variance_of(table: Array, shares: Array) -> float:
-    """Return the sum of the variances of all columns (n_levels, m) of an input."""
+    """Return the sum of the variances of the columns of an input.
+
+    ``table`` (n_levels, m) has their values at the levels, and ``shares`` (n_levels,) is the
+    fraction of the sample weight at each level.
+    """
     return float((shares @ (table - shares @ table) ** 2).sum())
 
 
@@ -115,8 +126,9 @@ def table_of(
 ) -> tuple[Array, float]:
     """Return the m basis functions of an input at its levels, (n_levels, m), and their error.
 
-    The error is the largest residual of the low-rank kernel approximation (0 for splines). A
-    constant input has no columns. ``column`` is the number of the input, for messages.
+    ``levels`` (n_levels,) are the values, and ``shares`` (n_levels,) the fraction of the sample
+    weight at each. The error is the largest residual of the low-rank kernel approximation (0 for
+    splines). A constant input has no columns. ``column`` is the number of the input, for messages.
     """
     kernel = settings.kernel
     if kernel == "chi2" and levels[0] < 0:
@@ -129,6 +141,7 @@ def table_of(
     if kernel == "splines":
         return splines(levels, shares, settings.n_knots, settings.degree), 0.0
     if kernel == "gaussian":
+        # The length scale is in standard deviations of the input.
         levels = levels * (unit_scale(variance_of(levels[:, None], shares)) / settings.length_scale)
         kernel = gaussian
     k = chi2 if kernel == "chi2" else kernel
@@ -149,23 +162,31 @@ def table_of(
 
 
 def gaussian(x: NDArray[Any], y: NDArray[Any]) -> NDArray[Any]:
-    """k(x, y) = exp(-(x - y)^2 / 2), x and y in units of the length scale."""
+    """Return k(x, y) = exp(-(x - y)^2 / 2), with x and y in units of the length scale."""
     return np.asarray(np.exp(-0.5 * (x - y) ** 2))
 
 
 def chi2(x: NDArray[Any], y: NDArray[Any]) -> NDArray[Any]:
-    """k(x, y) = 2 x y / (x + y), 0 at x = y = 0: the additive chi-squared kernel, x, y >= 0."""
+    """Return the additive chi-squared kernel k(x, y) = 2 x y / (x + y) for x, y >= 0.
+
+    At x = y = 0 it is 0.
+    """
     total = np.asarray(x + y, dtype=np.float64)
     return np.asarray(2.0 * x * (y / np.where(total > 0, total, 1.0)))
 
 
 def splines(levels: Array, shares: Array, n_knots: int, degree: int) -> Array:
-    """Return the B-splines of this degree at the levels, with knots at even quantiles."""
+    """Return the B-splines of this degree at the levels, (n_levels, m), knots at even quantiles.
+
+    ``levels`` (n_levels,) increase, and ``shares`` (n_levels,) is the fraction of the sample weight
+    at each. Knots at the same level are merged, so that m is at most n_knots + degree - 1.
+    """
     end = levels.size - 1
     degree = min(degree, end)
     quantiles = np.linspace(0.0, 1.0, n_knots)[1:-1] * (1 - 1e-12)
     inner = np.minimum(np.searchsorted(np.cumsum(shares), quantiles), end)
     knots = np.unique(levels[[0, *inner, end]])
+    # The first and the last knot are repeated, as usual.
     ends = np.repeat(knots[0], degree), np.repeat(knots[-1], degree)
     padded = np.concatenate([ends[0], knots, ends[1]])
     return np.asarray(BSpline.design_matrix(levels, padded, degree).toarray())
@@ -189,6 +210,7 @@ def spline_tables(levels: Array, shares: Array, n_knots: int, degree: int) -> li
     n_inputs, n_levels = levels.shape
     last = n_levels - 1
     degree = min(degree, last)
+    # The level at which each knot is: the first level, inner quantiles, the last level.
     quantiles = np.linspace(0.0, 1.0, n_knots)[1:-1] * (1 - 1e-12)
     n_below = np.cumsum(shares, axis=1)[:, :, None] < quantiles
     inner = np.minimum(n_below.sum(axis=1), last)
@@ -207,20 +229,22 @@ def spline_tables(levels: Array, shares: Array, n_knots: int, degree: int) -> li
     low, high = (np.repeat(knots[:, end, None], degree, axis=1) for end in (0, -1))
     padded = np.hstack([low, knots, high])
     # The interval of each level: t_i <= x < t_(i+1), and the last one for the last level.
-    passed = (knot_levels[regular, 1:-1, None] <= np.arange(n_levels)).sum(axis=1)
-    interval = degree + passed
+    n_knots_below = (knot_levels[regular, 1:-1, None] <= np.arange(n_levels)).sum(axis=1)
+    interval = degree + n_knots_below
+    # ``values`` are the splines of the present order that are not 0 at each level; ``left`` and
+    # ``right`` are the distances of the level from the knots on both sides.
     values = [np.ones_like(x)]
     for order in range(1, degree + 1):
-        distances = [
-            x - np.take_along_axis(padded, interval + 1 - r, 1) for r in range(1, order + 1)
-        ]
+        left = [x - np.take_along_axis(padded, interval + 1 - r, 1) for r in range(1, order + 1)]
         right = [np.take_along_axis(padded, interval + r, 1) - x for r in range(1, order + 1)]
         carried = np.zeros_like(x)
         for r in range(order):
-            ratio = values[r] / (right[r] + distances[order - 1 - r])
+            ratio = values[r] / (right[r] + left[order - 1 - r])
             values[r] = carried + right[r] * ratio
-            carried = distances[order - 1 - r] * ratio
+            carried = left[order - 1 - r] * ratio
         values.append(carried)
+    # At each level the degree + 1 values go to consecutive columns, the first of which is the
+    # number of the interval.
     width = knots.shape[1] + degree - 1
     result = np.zeros((regular.size, n_levels, width))
     first = (np.arange(x.size) * width).reshape(x.shape) + (interval - degree)

@@ -69,10 +69,10 @@ class FeatureMap(ABC):
 
     @abstractmethod
     def names(self, columns: ArrayLike, names: Sequence[str] | None = None) -> list[str]:
-        """Return a readable name of each column; ``names`` : those of the inputs."""
+        """Return a readable name of each column; ``names`` are those of the inputs."""
 
     def term_of(self, columns: ArrayLike) -> Columns:
-        """Return the number of the term of each column."""
+        """Return the number of the term of each column; by default the column itself."""
         return np.asarray(columns, dtype=np.int64)
 
     @abstractmethod
@@ -98,24 +98,33 @@ class FeatureMap(ABC):
     def column_groups(self, groups: Any = None) -> Any:
         """Return the group of each column if whole groups of inputs are selected.
 
-        ``groups`` : groups of inputs in the form of ``KSupport``; None: each term is a group. The
-        result is None if each column is a group.
+        ``groups`` are groups of inputs in the form of ``KSupport``; None means that each term is a
+        group. The result is None if each column is a group.
         """
         return groups
 
     def weights_of_groups(self, weights: ArrayLike) -> Array:
-        """Return weights of groups, given those of groups or of terms."""
+        """Return the weights of groups of columns, given ``weights`` of groups or of terms.
+
+        Here TypeError is raised: a map in which each column is a term has no groups.
+        """
         raise TypeError(f"{type(self).__name__} has no groups of columns")
 
     def curve(self, j: int, weights: Array) -> tuple[Array, Array]:
-        """Return the levels of input j and f_j at them, given the weights of all columns."""
+        """Return the levels of input j and its curve f_j at them, given the weights of all columns.
+
+        Here AttributeError is raised: only additive maps have curves.
+        """
         raise AttributeError(
             "curves are those of an additive model; fit with features='splines', or another of "
             "'intersection', 'additive_gaussian', 'additive_chi2', 'anova'"
         )
 
     def surface(self, i: int, j: int, weights: Array) -> tuple[Array, Array, Array]:
-        """Return the levels of two inputs, and f_ij at them, given the weights of all columns."""
+        """Return the levels of inputs i and j, and the surface f_ij at them, from all weights.
+
+        Here AttributeError is raised: only maps of pairs of inputs have surfaces.
+        """
         raise AttributeError("surfaces are those of pairs of inputs; fit with features='anova'")
 
 
@@ -146,12 +155,12 @@ class Inputs(FeatureMap):
         return as_design(X)
 
     def names(self, columns: ArrayLike, names: Sequence[str] | None = None) -> list[str]:
-        """Return the names of the columns."""
+        """Return the names of these columns, by default x0, x1, ..."""
         # Only the names of these columns are computed; there may be millions of columns.
         return [f"x{j}" if names is None else str(names[j]) for j in np.asarray(columns).tolist()]
 
     def inputs_of(self, terms: ArrayLike) -> Columns:
-        """Return the inputs of each of these terms."""
+        """Return (j, -1) for each term j, since each term is one input."""
         numbers = np.asarray(terms, dtype=np.int64)
         return np.stack([numbers, np.full_like(numbers, -1)], axis=1)
 
@@ -174,7 +183,10 @@ class TermMap(FeatureMap):
 
     @cached_property
     def starts(self) -> Columns:
-        """The columns of term t are starts[t] .. starts[t + 1] - 1, (n_terms + 1,)."""
+        """First column of each term, and the end, (n_terms + 1,).
+
+        The columns of term t are starts[t] .. starts[t + 1] - 1.
+        """
         return np.concatenate([[0], np.cumsum(self.sizes)]).astype(np.int64)
 
     @cached_property
@@ -213,7 +225,10 @@ class TermMap(FeatureMap):
         return ranges(self.starts[chosen], self.sizes[chosen])
 
     def column_groups(self, groups: Any = None) -> Any:
-        """Return the group of each column: its term, or the group of its input."""
+        """Return the group of each column: its term, or the group of its input in ``groups``.
+
+        Raise ValueError for ``groups`` of inputs if terms are not inputs.
+        """
         if groups is None:
             return self.groups
         if self.n_terms != self.n_inputs:
@@ -224,7 +239,10 @@ class TermMap(FeatureMap):
         return np.repeat(KSupport(1, groups).partition(self.n_inputs).labels, self.sizes)
 
     def weights_of_groups(self, weights: ArrayLike) -> Array:
-        """Return one weight for each term with columns, from those or from all terms."""
+        """Return one weight for each term with columns, given these weights or those of all terms.
+
+        Raise ValueError if ``weights`` has another number of entries.
+        """
         array = np.asarray(weights, dtype=np.float64)
         if array.shape == (self.used.size,):
             return array
@@ -243,7 +261,10 @@ class MappedDesign(Design):
     _names: list[str] | None
 
     def feature_names(self, columns: ArrayLike, names: Sequence[str] | None = None) -> list[str]:
-        """Return the names of ``map.names``; names of inputs default to those of the table."""
+        """Return a readable name of each of these columns.
+
+        ``names`` are the names of the inputs; by default they are those of the table X.
+        """
         return self.map.names(columns, self._names if names is None else names)
 
 

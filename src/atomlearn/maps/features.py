@@ -13,7 +13,7 @@ from atomlearn.maps.feature_map import FeatureMap, Inputs, map_of
 
 @dataclass(frozen=True, slots=True)
 class FeatureEntry:
-    """One entry of the table: the class of the map, known without data, and its maker.
+    """One value of ``features=``: the class of its map, and the function that makes its design.
 
     Attributes
     ----------
@@ -31,7 +31,10 @@ class FeatureEntry:
     settings: tuple[str, ...] = ()
 
     def using(self, name: object, settings: Mapping[str, Any]) -> FeatureEntry:
-        """Return the entry with these settings; raise ValueError for unknown ones."""
+        """Return the entry whose ``make`` has these settings.
+
+        Raise ValueError for unknown ones; ``name`` is that of the features, for the message.
+        """
         unknown = sorted(set(settings) - set(self.settings))
         if unknown:
             setting_names = ", ".join(self.settings) or "none"
@@ -58,12 +61,12 @@ FEATURES: dict[str, FeatureEntry | str] = {
 
 
 def features_named(features: Any) -> FeatureEntry:
-    """Return the entry of a name, or of a pair of a name and a dictionary of settings.
+    """Return the entry for ``features``: a name, or a pair of a name and a dictionary of settings.
 
-    The error lists the known names.
+    Raise ValueError, which lists the known names, for other values.
     """
-    pair = isinstance(features, tuple) and len(features) == 2
-    name, settings = features if pair else (features, {})
+    is_pair = isinstance(features, tuple) and len(features) == 2
+    name, settings = features if is_pair else (features, {})
     if name not in list(FEATURES) or not isinstance(settings, Mapping):
         raise ValueError(
             f"features must be one of {sorted(FEATURES)}, or a pair of such a name and a "
@@ -74,7 +77,7 @@ def features_named(features: Any) -> FeatureEntry:
 
 
 def explicit(X: Design) -> Design:
-    """Return the inputs of a map of products; raise if they are products already."""
+    """Return X, the inputs of a map of products; raise ValueError if X has products already."""
     if map_of(X).implicit:
         raise ValueError("X is a Polynomial design already; pass its inputs, or features='linear'")
     return X

@@ -26,7 +26,7 @@ class KernelMap:
     Attributes
     ----------
     pivots : (r,) int64
-        Numbers of the training rows that serve as landmarks (pivots).
+        Numbers of the training rows that are landmarks (pivots).
     triangle : (r, r) float64
         The Cholesky factor L of the kernel matrix of the pivots, L L' = K.
     scale : float
@@ -41,7 +41,7 @@ class KernelMap:
     residual: float
 
     def columns(self, to_pivots: NDArray[Any]) -> Array:
-        """Return phi (n, r) of n rows, given their kernel values with the pivots (n, r)."""
+        """Return phi (n, r) of n rows, from their kernel values ``to_pivots`` (n, r)."""
         transposed = solve_triangular(self.triangle, to_pivots.T, lower=True, check_finite=False)
         return np.asarray(self.scale * transposed.T)
 
@@ -49,9 +49,12 @@ class KernelMap:
 def factored(
     kernel: KernelFunction, data: NDArray[Any], weight: Array, rank: int, tol: float, number: int
 ) -> tuple[KernelMap, Array]:
-    """Return the map of a kernel and its columns Z at the samples, by pivoted Cholesky steps.
+    """Return the map of a kernel and its columns Z (n, r) at the samples, with r at most ``rank``.
 
-    Samples of weight 0 are no pivots, and their residual does not count.
+    The method is a pivoted Cholesky factorization, see ``pivoted``. ``data`` (n, d) are the
+    samples, ``weight`` (n,) their weights, and ``tol`` is the share of the trace that the residual
+    may have. Samples of weight 0 are no pivots, and their residual does not count. ``number`` is
+    the number of the kernel, for messages.
     """
     # At first many points have the same residual; sorting makes the choice independent of the order
     # of the rows.
@@ -68,6 +71,7 @@ def factored(
     )
     trace = float(weight @ ((z**2).sum(axis=1) + residual))
     share = float(weight @ residual) / trace if trace > 0 else 0.0
+    # Back to the order of the samples.
     columns = np.empty_like(z)
     columns[order] = z
     return KernelMap(order[pivots], np.tril(z[pivots]), 1.0, share), columns
@@ -83,25 +87,29 @@ def pivoted(
 ) -> tuple[NDArray[np.int64], Array, Array]:
     """Return pivots, Z (n, r) with Z Z' = K up to a residual, and the diagonal of the residual.
 
-    Each step of this Cholesky factorization takes the point with the largest residual, so that the
-    kernel is exact between the pivots, and everywhere after n steps. It takes O(n r^2) operations.
-    It ends when the residual is rounding, or is less than the share ``tol`` of the trace.
-    Points of weight 0 do not count and are no pivots. [Fine, Scheinberg 2001, Efficient SVM
-    training using low-rank kernel representations]
+    ``diagonal`` (n,) is the diagonal of K, and ``column_of(i)`` returns column i, (n,). Each step
+    of this Cholesky factorization takes the point with the largest residual as the next pivot. So
+    the kernel is exact between the pivots, and everywhere after n steps. It takes O(n r^2)
+    operations. It ends after ``most`` steps, or when the residual is rounding, or when it is at
+    most the share ``tol`` of the trace, weighted by ``weight`` (n,). Points of weight 0 do not
+    count and are no pivots. Raise ValueError, which names ``what``, unless K is positive
+    semidefinite. [Fine, Scheinberg 2001, Efficient SVM training using low-rank kernel
+    representations]
     """
     weight = np.ones(diagonal.size) if weight is None else weight
-    counts = weight > 0
+    has_weight = weight > 0
     residual = diagonal.copy()
     pivots = list[int]()
     z: Array = np.zeros((diagonal.size, most), order="F")
     trace = float(weight @ residual)
     largest = float(residual.max())
     while residual.min() >= -SETTINGS.indefinite * largest:
-        pivot = int(np.argmax(residual * counts))
+        pivot = int(np.argmax(residual * has_weight))
         step = len(pivots)
-        small = residual[pivot] <= SETTINGS.negligible * largest
-        if step == most or small or (tol and weight @ residual <= tol * trace):
+        is_rounding = residual[pivot] <= SETTINGS.negligible * largest
+        if step == most or is_rounding or (tol and weight @ residual <= tol * trace):
             return np.array(pivots, dtype=np.int64), z[:, :step], np.maximum(residual, 0.0)
+        # The new column of Z: the column of the residual matrix, divided by the root of its pivot.
         column = np.asarray(column_of(pivot), dtype=np.float64) - z[:, :step] @ z[pivot, :step]
         z[:, step] = column / math.sqrt(residual[pivot])
         residual -= z[:, step] ** 2
@@ -111,7 +119,10 @@ def pivoted(
 
 
 def _diagonal(kernel: KernelFunction, data: NDArray[Any], number: int) -> Array:
-    """Return K(x_i, x_i) of all rows, (n,); raise ValueError unless they are finite and >= 0."""
+    """Return K(x_i, x_i) of all rows of ``data``, (n,).
+
+    Raise ValueError, with the number of the kernel, unless they are finite and >= 0.
+    """
     diagonal = np.empty(len(data))
     # Blocks of rows: few calls of the kernel, and few entries that are not on the diagonal.
     width = math.isqrt(len(data)) + 1
@@ -133,7 +144,10 @@ def _diagonal(kernel: KernelFunction, data: NDArray[Any], number: int) -> Array:
 
 
 def _entries(matrix: Array, first: NDArray[Any], second: NDArray[Any]) -> Array:
-    """Return a precomputed kernel of samples given by their numbers, (len(first), len(second))."""
+    """Return the entries of a precomputed kernel ``matrix`` for samples given by their numbers.
+
+    ``first`` (a, 1) and ``second`` (b, 1) have one number in each row; the result is (a, b).
+    """
     entries: Array = matrix[np.ix_(first[:, 0], second[:, 0])]
     return entries
 
@@ -141,9 +155,10 @@ def _entries(matrix: Array, first: NDArray[Any], second: NDArray[Any]) -> Array:
 def checked_kernels(
     kernels: Sequence[Any], X: object
 ) -> tuple[list[KernelFunction], NDArray[Any], bool]:
-    """Return the kernels as functions, their rows, and whether they are precomputed.
+    """Return the kernels as functions K(A, B), the rows for them, and whether they are precomputed.
 
-    The rows of a precomputed kernel are the numbers of the samples.
+    The rows are X as an array, or for precomputed kernels the numbers of the samples, (n, 1). Raise
+    TypeError or ValueError for other arguments.
     """
     if isinstance(kernels, str) or not isinstance(kernels, Sequence | np.ndarray):
         raise TypeError(
@@ -164,6 +179,7 @@ def checked_kernels(
                 raise ValueError(f"Kernels: kernel {number} is a function and needs X; give X")
             functions.append(kernel)
             continue
+        # A precomputed kernel must be square, finite and symmetric, and of the same samples.
         matrix = np.asarray(kernel, dtype=np.float64)
         if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
             raise ValueError(

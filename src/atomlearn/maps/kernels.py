@@ -57,6 +57,7 @@ class KernelOn:
     parameters: tuple[tuple[str, float], ...] = ()
 
     def __post_init__(self) -> None:
+        """Raise ValueError if scikit-learn has no kernel of this name."""
         from sklearn.metrics.pairwise import PAIRWISE_KERNEL_FUNCTIONS
 
         if self.name not in PAIRWISE_KERNEL_FUNCTIONS:
@@ -78,6 +79,7 @@ class KernelOn:
         return np.asarray(kernel_matrix, dtype=np.float64)
 
     def __str__(self) -> str:
+        """Return a text such as ``rbf(gamma=0.5) on columns [3]``."""
         arguments = ", ".join(f"{key}={value:g}" for key, value in self.parameters)
         columns_text = "all columns" if self.columns is None else f"columns {list(self.columns)}"
         return f"{self.name}({arguments}) on {columns_text}"
@@ -90,9 +92,9 @@ def kernel_grid(
 ) -> list[KernelOn]:
     """Return Gaussian and polynomial kernels on all columns and on each single column.
 
-    These are the candidates in SimpleMKL's experiments: exp(-||x - y||^2 / (2 width^2)) and (x'y +
-    1)^degree; scale the columns first. There are (len(widths) + len(degrees)) (n_features + 1) of
-    them.
+    These are the candidates in SimpleMKL's experiments: exp(-||x - y||^2 / (2 width^2)) for each of
+    ``widths``, and (x'y + 1)^degree for each of ``degrees``. Scale the columns first. There are
+    (len(widths) + len(degrees)) (n_features + 1) kernels.
     """
     kernels = []
     for columns in (None, *((j,) for j in range(n_features))):
@@ -115,7 +117,7 @@ class KernelMaps(TermMap):
     maps : tuple of KernelMap
         The map of each kernel.
     rows : (n_rows, d) array
-        Rows of X in the fit that are pivots of any kernel.
+        Rows of X in the fit that are pivots (landmarks) of any kernel.
     places : tuple of arrays
         Positions of the pivots of each map among ``rows``.
     n_samples : int
@@ -138,7 +140,11 @@ class KernelMaps(TermMap):
         data: NDArray[Any],
         precomputed: bool,
     ) -> KernelMaps:
-        """Return the maps with the rows of X (pivots) at which kernels are evaluated."""
+        """Return the map of all kernels, with the rows of the data that are pivots of one of them.
+
+        ``maps`` has the map of each of ``kernels``, and ``data`` the rows of the fit. If
+        the kernels are ``precomputed`` matrices, no functions are kept.
+        """
         pivot_rows = np.unique(np.concatenate([map.pivots for map in maps]))
         positions = tuple(np.searchsorted(pivot_rows, map.pivots) for map in maps)
         functions = () if precomputed else tuple(kernels)
@@ -159,7 +165,7 @@ class KernelMaps(TermMap):
         return Kernels.from_map(X, self)
 
     def inputs_of(self, terms: ArrayLike) -> Columns:
-        """Return the inputs of each of these terms."""
+        """Raise TypeError: a kernel has no inputs of its own."""
         raise TypeError("kernels are of whole rows, not of one input or two")
 
     def term_names(self, terms: ArrayLike, names: Sequence[str] | None = None) -> list[str]:
@@ -167,7 +173,7 @@ class KernelMaps(TermMap):
         return [f"kernel{term}" for term in np.asarray(terms).tolist()]
 
     def names(self, columns: ArrayLike, names: Sequence[str] | None = None) -> list[str]:
-        """Return ``kernel2[5]`` for the column 5 of kernel 2."""
+        """Return ``kernel2[5]`` for column 5 of kernel 2; ``names`` of inputs are not used."""
         numbers = np.asarray(columns, dtype=np.int64)
         terms = self.term_of(columns)
         numbered = zip(self.term_names(terms), (numbers - self.starts[terms]).tolist(), strict=True)
@@ -178,8 +184,8 @@ class Kernels(Forwarding, MappedDesign):
     """Design of multiple kernel learning: f(x) = sum_m f_m(x), f_m in the RKHS of kernel m.
 
     Kernel m is a group of columns Z_m, a low-rank factor of its kernel matrix: Z_m Z_m' = K_m up to
-    a residual. The score of group m is ||Z_m'v|| = sqrt(v'K_m v), and group norms select kernels:
-    with ``norms.Groups(design.groups)`` and form="squared" the problem is the primal of SimpleMKL,
+    a residual. The score of group m is ||Z_m'v|| = sqrt(v'K_m v), and group norms select kernels.
+    With ``norms.Groups(design.groups)`` and form="squared" the problem is the primal of SimpleMKL,
     1/2 (sum_m ||f_m||)^2 plus the loss [1]_, for any loss.
 
     Parameters
@@ -245,6 +251,7 @@ class Kernels(Forwarding, MappedDesign):
         normalize: bool = True,
         sample_weight: object = None,
     ) -> None:
+        """Check the kernels, and compute the low-rank factor Z_m of each."""
         functions, data, precomputed = checked_kernels(kernels, X)
         rank = whole_number("Kernels", "rank", rank)
         if not 0 <= tol < 1:
@@ -268,17 +275,23 @@ class Kernels(Forwarding, MappedDesign):
 
     @classmethod
     def from_map(cls, X: Any, maps: KernelMaps) -> Kernels:
-        """Return the design of new rows: data for functions, else matrices (n_new, n)."""
+        """Return the design of new rows with the columns of ``maps``.
+
+        X are the rows (n_new, d) if the kernels are functions. If they were precomputed, X
+        are matrices (n_new, n), one for each kernel, of the new rows with the n rows of the
+        fit.
+        """
         pivot_rows: list[NDArray[Any]]
         if maps.kernels:
             X = np.asarray(X, dtype=np.float64)
-            each = zip(maps.kernels, maps.places, strict=True)
+            pairs = zip(maps.kernels, maps.places, strict=True)
             # A kernel of rank 0 has no pivots.
             pivot_rows = [
                 kernel(X, maps.rows[pivots]) if pivots.size else np.empty((len(X), 0))
-                for kernel, pivots in each
+                for kernel, pivots in pairs
             ]
         else:
+            # The columns of the pivots are taken from the matrices.
             pivot_rows = [np.asarray(matrix, dtype=np.float64) for matrix in X]
             for matrix in pivot_rows:
                 if len(pivot_rows) != len(maps.maps) or matrix.shape[1:] != (maps.n_samples,):
@@ -290,22 +303,24 @@ class Kernels(Forwarding, MappedDesign):
             pivot_rows = [
                 matrix[:, map.pivots] for matrix, map in zip(pivot_rows, maps.maps, strict=True)
             ]
-        columns = [map.columns(each) for map, each in zip(maps.maps, pivot_rows, strict=True)]
+        columns = [map.columns(rows) for map, rows in zip(maps.maps, pivot_rows, strict=True)]
         design = cls.__new__(cls)
         design._set(columns, maps)
         return design
 
     def _set(self, columns: list[Array], maps: KernelMaps) -> None:
-        self._own(DenseDesign(np.asfortranarray(np.hstack(columns))), maps)
+        """Set the attributes from the columns of each kernel, (n_samples, rank), and ``maps``."""
+        self._forward_to(DenseDesign(np.asfortranarray(np.hstack(columns))), maps)
 
-    def _own(self, design: Design, maps: KernelMaps) -> None:
+    def _forward_to(self, design: Design, maps: KernelMaps) -> None:
+        """Set the attributes: ``design``, which has all columns, and the map ``maps``."""
         Forwarding.__init__(self, design)
         self.map = maps
         self._names = None
 
     @property
     def maps(self) -> KernelMaps:
-        """The columns of each kernel."""
+        """The map of the design, see ``KernelMaps``."""
         return self.map
 
     @cached_property
@@ -316,10 +331,14 @@ class Kernels(Forwarding, MappedDesign):
     def with_rows(self, rows: NDArray[np.int64]) -> Kernels:
         """Return the design of these rows, with the same columns, which are not copied."""
         design = type(self).__new__(type(self))
-        design._own(RowSubset(self.inner, rows), self.maps)
+        design._forward_to(RowSubset(self.inner, rows), self.maps)
         return design
 
     def sizes_of(self, columns: Columns, weights: Array) -> Array:
-        """Return the RKHS norms ||f_m|| of the kernels' functions, (n_kernels,)."""
+        """Return the RKHS norm ||f_m|| of the function of each kernel, (n_kernels,).
+
+        It is the Euclidean norm of its weights; ``weights`` (m,) are those of ``columns`` (m,), all
+        others are 0.
+        """
         squares = np.bincount(self.groups[columns], weights**2, minlength=self.map.n_terms)
         return np.sqrt(squares)

@@ -20,7 +20,10 @@ Binning = Literal["quantile", "uniform"]
 
 @dataclass(frozen=True, slots=True)
 class Levels:
-    """Input j is rounded to the nearest of values[starts[j] : starts[j + 1]], in increasing order.
+    """The levels of all inputs, the values to which their entries are rounded.
+
+    Input j is rounded to the nearest of values[starts[j] : starts[j + 1]], which increase. The code
+    of an entry is the number of its level among those of the input.
 
     Attributes
     ----------
@@ -48,12 +51,16 @@ class Levels:
         return np.diff(self.starts)
 
     def of(self, j: int) -> Array:
-        """Return the levels of one input."""
+        """Return the levels of input j."""
         return self.values[self.starts[j] : self.starts[j + 1]]
 
 
 def nearest(levels: Array, x: NDArray[Any]) -> Bytes:
-    """Return the position of the level nearest to each value, in a tie the lower one."""
+    """Return the position of the level nearest to each value of x, in a tie the lower one.
+
+    ``levels`` is an increasing array; the result has the shape of x.
+    """
+    # The kernel takes columns: here one, with the ends of its entries, and the ends of its levels.
     values = np.ascontiguousarray(x, dtype=np.float64)
     codes = np.empty(values.size, dtype=np.uint8)
     ends = np.array([0, values.size]), levels, np.array([0, levels.size])
@@ -67,16 +74,17 @@ Piece = tuple[NDArray[Any], NDArray[Any] | None, Columns]
 
 
 def column_pieces(base: Design, stored: Any) -> Iterator[tuple[int, Piece]]:
-    """Yield consecutive groups of columns of bounded size, with the number of the first.
+    """Yield (number of the first column, entries) for consecutive groups of columns.
 
-    ``stored`` : the design as a CSC array, of which stored entries are used; None: columns are
-    dense.
+    The groups bound the memory. ``base`` is the design. ``stored`` is the same as a CSC array,
+    whose stored entries are yielded; None if columns are dense.
     """
     n_samples, n_inputs = base.shape
     entries = n_samples * n_inputs if stored is None else stored.nnz
     width = max(1, LIMITS.piece_entries * n_inputs // (entries + 1))
     for start in range(0, n_inputs, width):
         stop = min(start + width, n_inputs)
+        # ``begin`` is the first entry of each column of the group, and the end.
         if stored is None:
             array = np.asfortranarray(base.gather(np.arange(start, stop)).dense())
             begin = n_samples * np.arange(stop - start + 1)
@@ -96,18 +104,23 @@ def levels_and_codes(
     """Return the levels of every input and the codes of all entries, in one pass over X.
 
     An input with at most n_bins + 1 distinct values has these as levels. Otherwise it has n_bins
-    levels and the origin: "quantile" takes values of evenly spaced rank among those that are not
-    the origin, "uniform" takes even steps from the smallest to the largest value. Rows count
-    ``weight`` times, (n_samples,) >= 0. It takes O(entries log entries) operations for each column.
+    levels and the origin. The ``binning`` "quantile" takes values of evenly spaced rank among those
+    that are not the origin. "uniform" takes even steps from the smallest to the largest value. Row
+    i counts weight_i times, with ``weight`` (n_samples,) >= 0. It takes O(entries log entries)
+    operations for each column.
     """
     shares = np.linspace(0.0, 1.0, n_bins)
     uniform = binning == "uniform"
+    # For each piece of columns: levels, numbers of levels, and the codes of origins.
     values = [np.zeros(0)]
     sizes = [np.zeros(1, np.int64)]
     origins = [np.zeros(0, np.int64)]
 
     def levels_of(first: int, piece: Piece) -> tuple[Array, Columns]:
-        """Record and return the levels of the columns of a piece, and their starts."""
+        """Record and return the levels of the columns of a piece, and their starts.
+
+        ``first`` is the number of the first column.
+        """
         piece_levels, counts, zero = _kernels.find_levels(*piece, weight, shares, uniform)
         if not counts.all():
             bad = int(np.argmin(counts))
@@ -128,10 +141,17 @@ def levels_and_codes(
 
 
 def encoded(base: Design, levels: Levels) -> CodedColumns:
-    """Return the codes of all entries, one byte each; a CSC result shares row indices with X."""
+    """Return the codes of all entries of ``base``, one byte each, for known ``levels``.
+
+    For sparse data only stored entries have codes, and row indices are shared with X.
+    """
 
     def levels_of(first: int, piece: Piece) -> tuple[Array, Columns]:
-        """Return the known levels of the columns of a piece, and their starts."""
+        """Return the known levels of the columns of a piece, and their starts.
+
+        ``first`` is the number of the first column.
+        """
+        # The last part of a piece is the first entry of each column, and the end.
         piece_starts = levels.starts[first : first + piece[2].size]
         return levels.values[piece_starts[0] : piece_starts[-1]], piece_starts - piece_starts[0]
 
@@ -141,9 +161,11 @@ def encoded(base: Design, levels: Levels) -> CodedColumns:
 def _encoded(
     base: Design, levels_of: Callable[[int, Piece], tuple[Array, Columns]]
 ) -> tuple[Bytes, NDArray[Any] | None, NDArray[Any] | None, int]:
-    """Return codes, rows and begins of columns, as in ``CodedColumns``; one pass over X.
+    """Return codes, their rows, the begin of each column, and the number of rows.
 
-    levels_of(first, piece) returns the levels of the columns of a piece, and the begin of each.
+    These are the arguments of ``CodedColumns``; dense data has no rows and begins. It takes one
+    pass over X. ``levels_of(first, piece)`` returns the levels of the columns of a piece, one after
+    the other, and the begin of each.
     """
     n_samples, n_inputs = base.shape
     stored = base.stored() if base.traits.is_sparse else None
@@ -161,7 +183,11 @@ def _encoded(
 
 
 def dense_codes(x: CodedColumns, zero: Columns, columns: Columns) -> Bytes:
-    """Return the codes of some columns for all rows, (n_rows, len(columns)) in Fortran order."""
+    """Return the codes of some columns for all rows, (n_rows, len(columns)) in Fortran order.
+
+    x has the codes of all columns. ``zero`` (d,) has the code of entries that sparse data does
+    not store.
+    """
     if x.indices is None or x.indptr is None:
         codes: Bytes = x.codes.reshape(-1, x.n_rows)[columns].T
         return codes
@@ -174,8 +200,9 @@ def dense_codes(x: CodedColumns, zero: Columns, columns: Columns) -> Bytes:
 
 
 def codes_of_rows(x: CodedColumns, rows: NDArray[np.int64]) -> CodedColumns:
-    """Return a copy of the codes of some rows, which may repeat."""
+    """Return a copy of the codes x of these rows, which may repeat."""
     if x.indices is None or x.indptr is None:
+        # Dense codes are stored column after column.
         codes = np.take(x.codes.reshape(-1, x.n_rows), rows, axis=1)
         return CodedColumns(codes.ravel(), None, None, rows.size, x.starts)
     parts = x.codes, x.indices, x.indptr

@@ -23,8 +23,8 @@ class MapSettings:
     #: Magnitudes of X for which products are far from overflow and underflow in single precision.
     single_range: tuple[float, float] = (1e-9, 1e12)
     #: Sparse tensors with a smaller share of nonzero entries are searched on the processor, which
-    #: forms no product of zeros: at this share it has 10,000 times fewer multiplications than
-    #: tiles, as many as a device is faster.
+    #: forms no product of zeros. At this share it has 10,000 times fewer multiplications than
+    #: tiles, and a device is about 10,000 times faster.
     tiles_from: float = 0.01
 
     # The search for the best products.

@@ -58,7 +58,11 @@ class TermDesign(MappedDesign):
 
     @abstractmethod
     def coded(self, terms: Columns) -> tuple[NDArray[Any], list[Array]]:
-        """Return the codes of these terms (n_samples, m), and the table of columns of each term."""
+        """Return the codes of m terms (n_samples, m), and the table of each term.
+
+        A code is the number of a level of the term. The table (n_levels, number of columns) has the
+        values of its columns at each level.
+        """
 
     def gather(self, columns: Columns) -> Block:
         """Return the columns as a ``CodedBlock``, or as a dense block if that is small."""
@@ -70,16 +74,18 @@ class TermDesign(MappedDesign):
     def _coded_block(self, columns: Columns) -> CodedBlock:
         """Return the columns as a ``CodedBlock`` over the terms that contain them."""
         terms, part_of = np.unique(self.map.term_of(columns), return_inverse=True)
+        # The number of each column within its term.
         within = columns - self.map.starts[terms[part_of.ravel()]]
         return CodedBlock(*self.coded(terms), part_of.ravel(), within)
 
     def predict(self, weights: Array) -> Array:
-        """Return Phi w for a dense w, in one pass over the terms in use."""
+        """Return Phi w for ``weights`` w (n_columns,), in one pass over the terms in use."""
         columns = np.flatnonzero(weights)
         result = np.zeros(self.shape[0])
         # Codes take a byte for each row and term, so that the number of terms at a time is bounded.
         step = max(1, LIMITS.piece_entries // self.shape[0])
         _, term_rank = np.unique(self.map.term_of(columns), return_inverse=True)
+        # A chunk has the columns of ``step`` consecutive terms.
         for chunk in np.split(columns, np.flatnonzero(np.diff(term_rank // step)) + 1):
             result += self._coded_block(chunk).predict(weights[chunk])
         return result
@@ -90,9 +96,9 @@ class CodedBlock(Block):
 
     Column c has p = part[c] and k = place[c].
 
-    The m_p columns of an input take together one byte for each sample: products take O(n q)
-    additions and O(levels) operations for each column, Gram matrices O(n q^2), compared with O(n
-    (sum m)^2) for dense columns.
+    All m_p columns of an input p together take one byte for each sample. Products take O(n q)
+    additions, and O(levels) operations for each column. Gram matrices take O(n q^2) operations,
+    compared with O(n (sum m)^2) for dense columns.
 
     Attributes
     ----------
@@ -109,14 +115,18 @@ class CodedBlock(Block):
     def __init__(
         self, codes: NDArray[np.uint8], tables: Sequence[Array], part: Columns, place: Columns
     ) -> None:
+        """Store the codes, the tables, and the input and table column of each column."""
         self.codes, self.tables, self.part, self.place = codes, list(tables), part, place
         self.shape = self.codes.shape[0], self.part.size
 
     def predict(self, weights: Array) -> Array:
-        """Return A w: for each input, a table of its function at the levels, looked up by code."""
+        """Return A w for ``weights`` w (n_columns,).
+
+        The function of each input is computed at its levels, and looked up by the codes.
+        """
         result = np.zeros(self.shape[0])
-        for p, table, own_columns in self._parts():
-            values = table[:, self.place[own_columns]] @ weights[own_columns]
+        for p, table, members in self._parts():
+            values = table[:, self.place[members]] @ weights[members]
             result += values[self.codes[:, p]]
         return result
 
@@ -125,24 +135,30 @@ class CodedBlock(Block):
         return ArrayScores(self._summed(v, power=1))
 
     def _squares(self, weights: Array) -> Array:
-        """Return sum_i w_i x_ij^2 of each column j, for w = ``weights``."""
+        """Return sum_i w_i a_ij^2 of each column j, for w = ``weights`` (n_samples,)."""
         return self._summed(weights, power=2)
 
     def _summed(self, v: Array, power: int) -> Array:
-        """Return sum_i v_i a_ij^power for each column j."""
+        """Return sum_i v_i a_ij^power for each column j, from the sums of v over each level."""
+        # ``sums`` has the sum of v over the rows of each level, input after input.
         result = np.empty(self.part.size)
         starts = np.cumsum([0, *(table.shape[0] for table in self.tables)])
         codes = self.codes.ravel(order="K")
         sums = code_histograms(CodedColumns(codes, None, None, self.shape[0], starts), v)
-        for p, table, own_columns in self._parts():
-            values = table[:, self.place[own_columns]]
-            result[own_columns] = (values**power).T @ sums[starts[p] : starts[p + 1]]
+        for p, table, members in self._parts():
+            values = table[:, self.place[members]]
+            result[members] = (values**power).T @ sums[starts[p] : starts[p + 1]]
         return result
 
     def gram(self, curvature: Array, positions: Columns | None = None) -> Array:
-        """Return A' diag(curvature) A, from weighted joint histograms of two inputs."""
+        """Return A' diag(curvature) A, for all columns or those at ``positions``.
+
+        For two inputs with tables T and U it is T'H U, where H is the joint histogram of their
+        levels, weighted by ``curvature`` (n_samples,).
+        """
         if positions is not None:
             return self.gather(positions).gram(curvature)
+        # Rows of weight 0 are left out if they are at least a quarter.
         rows = np.flatnonzero(curvature)
         codes = self.codes
         weights = curvature
@@ -152,21 +168,21 @@ class CodedBlock(Block):
         result = np.empty((self.part.size, self.part.size))
         deadline = Deadline.current()
         parts = list(self._parts())
-        for number, (p, left, own_columns) in enumerate(parts):
+        for number, (p, left, members) in enumerate(parts):
             deadline.check()
             for q, right, other_columns in parts[number:]:
                 shape = left.shape[0], right.shape[0]
                 pair_codes = codes[:, p].astype(np.intp) * shape[1] + codes[:, q]
                 joint = np.bincount(pair_codes, weights, shape[0] * shape[1]).reshape(shape)
                 product = (
-                    left[:, self.place[own_columns]].T @ joint @ right[:, self.place[other_columns]]
+                    left[:, self.place[members]].T @ joint @ right[:, self.place[other_columns]]
                 )
-                result[np.ix_(own_columns, other_columns)] = product
-                result[np.ix_(other_columns, own_columns)] = product.T
+                result[np.ix_(members, other_columns)] = product
+                result[np.ix_(other_columns, members)] = product.T
         return result
 
     def gather(self, columns: Columns) -> CodedBlock:
-        """Return these columns, with the codes of only the inputs that they need."""
+        """Return the columns at these positions, with the codes of only the inputs they need."""
         distinct, part_of = np.unique(self.part[columns], return_inverse=True)
         tables = [self.tables[p] for p in distinct]
         codes = self.codes if distinct.size == self.codes.shape[1] else self.codes[:, distinct]
@@ -192,14 +208,15 @@ class CodedBlock(Block):
     def dense(self) -> Array:
         """Return the array (n_samples, n_columns), looked up from the tables."""
         result = np.empty(self.shape, order="F")
-        for p, table, own_columns in self._parts():
+        for p, table, members in self._parts():
             codes = self.codes[:, p]
-            for column in own_columns:
+            for column in members:
                 result[:, column] = table[codes, self.place[column]]
         return result
 
     def _parts(self) -> list[tuple[int, Array, Columns]]:
-        """Return each input in use, its table, and its columns in this block."""
+        """Return each input in use, its table, and the positions of its columns in this block."""
+        # ``order`` has the columns of the first input, then those of the second one, ...
         order = np.argsort(self.part, kind="stable")
         ends = np.cumsum(np.bincount(self.part, minlength=len(self.tables)))
         begins = [0, *ends.tolist()]

@@ -13,7 +13,8 @@ def robust_coordinates(
     """Return the C that minimizes 1/2 ||X - C V' - S||_F^2 + threshold ||S||_1 over C and S.
 
     X is (n, p), the columns of V (p, r) are orthonormal, and C is (n, r). Minimizing over S gives
-    Huber's loss of X - C V', so that each row of C is a Huber regression. The second result is the
+    Huber's loss of X - C V', so that each row of C is a Huber regression. A row ends when its
+    relative duality gap is at most ``tol``, or after ``max_iter`` steps. The second result is the
     largest relative duality gap of a row.
     """
     if not V.shape[1] or not threshold > 0:
@@ -24,33 +25,37 @@ def robust_coordinates(
 
 
 def _huber(X: Array, V: Array, threshold: float, tol: float, max_iter: int) -> tuple[Array, float]:
-    """Return C for these rows and their largest relative duality gap, by IRLS.
+    """Return C (n, r) for the rows X (n, p), and their largest relative duality gap.
 
-    Iteratively reweighted least squares minimizes the quadratic majorizer of Huber's loss that
-    touches it at the last iterate.
+    The method is iteratively reweighted least squares. Each step minimizes the quadratic upper
+    bound of Huber's loss that touches it at the last iterate. V (p, r) has orthonormal columns,
+    ``threshold`` is that of Huber's loss, ``tol`` the relative gap at which a row ends, and
+    ``max_iter`` the largest number of steps.
     """
+    # Row j of ``squares`` has the products V_ja V_jb, from which weighted Gram matrices are summed.
     squares = (V[:, :, None] * V[:, None, :]).reshape(V.shape[0], -1)
     C = X @ V
     gaps = np.zeros(X.shape[0])
-    going_on = np.arange(X.shape[0])
+    unfinished = np.arange(X.shape[0])
     for _ in range(max_iter + 1):
-        active_rows = X[going_on]
-        R = active_rows - C[going_on] @ V.T
-        clipped = np.clip(R, -threshold, threshold)
-        values = (clipped * (R - 0.5 * clipped)).sum(axis=1)
-        # The dual point: U is orthogonal to V, with entries up to the threshold.
-        U = clipped - clipped @ V @ V.T
-        U *= (threshold / np.maximum(np.abs(U).max(axis=1), threshold))[:, None]
-        gap = np.maximum(values - (U * (active_rows - 0.5 * U)).sum(axis=1), 0.0)
-        gaps[going_on] = gap / np.where(values > 0.0, values, 1.0)
+        active_rows = X[unfinished]
+        residuals = active_rows - C[unfinished] @ V.T
+        clipped = np.clip(residuals, -threshold, threshold)
+        values = (clipped * (residuals - 0.5 * clipped)).sum(axis=1)
+        # The dual point is orthogonal to V, with entries up to the threshold.
+        dual = clipped - clipped @ V @ V.T
+        dual *= (threshold / np.maximum(np.abs(dual).max(axis=1), threshold))[:, None]
+        gap = np.maximum(values - (dual * (active_rows - 0.5 * dual)).sum(axis=1), 0.0)
+        gaps[unfinished] = gap / np.where(values > 0.0, values, 1.0)
         # Each row ends by its gap, so that its coordinates do not depend on other rows.
-        is_open = gaps[going_on] > tol
-        going_on = going_on[is_open]
-        R = R[is_open]
+        is_open = gaps[unfinished] > tol
+        unfinished = unfinished[is_open]
+        residuals = residuals[is_open]
         clipped = clipped[is_open]
-        if not going_on.size:
+        if not unfinished.size:
             break
-        weights = threshold / np.maximum(np.abs(R), threshold)
-        H = (weights @ squares).reshape(-1, V.shape[1], V.shape[1])
-        C[going_on] += np.linalg.solve(H, (clipped @ V)[:, :, None])[:, :, 0]
+        # The least squares problem of each open row, with weights that reduce large residuals.
+        weights = threshold / np.maximum(np.abs(residuals), threshold)
+        hessians = (weights @ squares).reshape(-1, V.shape[1], V.shape[1])
+        C[unfinished] += np.linalg.solve(hessians, (clipped @ V)[:, :, None])[:, :, 0]
     return C, float(gaps.max())

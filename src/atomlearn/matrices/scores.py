@@ -16,10 +16,13 @@ Shape = tuple[int, int]
 
 
 def check_tensor_shape(owner: str, shape: object) -> tuple[int, ...]:
-    """Return the shape as a tuple of two or more ints >= 1; raise ValueError otherwise."""
+    """Return ``shape`` as a tuple of two or more ints >= 1; raise ValueError otherwise.
+
+    The error message begins with ``owner``, the name of a class.
+    """
     try:
         sizes = tuple(int(size) for size in shape)  # type: ignore[attr-defined]
-        exact = all(size == given for size, given in zip(sizes, shape, strict=True))  # type: ignore[call-overload]
+        exact = all(size == original for size, original in zip(sizes, shape, strict=True))  # type: ignore[call-overload]
     except (TypeError, ValueError):
         sizes = ()
         exact = False
@@ -31,19 +34,20 @@ def check_tensor_shape(owner: str, shape: object) -> tuple[int, ...]:
     return sizes
 
 
-def agreed_shape(owner: object, given: Any, shape: Any) -> Any:
-    """Return the shape of W from the norm (``given``) or the design (``shape``).
+def agreed_shape(norm: object, of_norm: Any, of_design: Any) -> Any:
+    """Return the shape of W: ``of_norm`` from the norm, or ``of_design`` from the design.
 
-    If both are known they must agree; None if both are None.
+    If both are known they must agree, else ValueError is raised. The result is None if both are
+    None.
     """
-    if given is None or shape is None:
-        return shape if given is None else given
-    if tuple(given) != tuple(shape):
+    if of_norm is None or of_design is None:
+        return of_design if of_norm is None else of_norm
+    if tuple(of_norm) != tuple(of_design):
         raise ValueError(
-            f"{owner!r} is for matrices of shape {tuple(given)}, and the design's matrix is of "
-            f"shape {tuple(shape)}; leave shape out"
+            f"{norm!r} is for matrices of shape {tuple(of_norm)}, and the design's matrix is of "
+            f"shape {tuple(of_design)}; leave shape out"
         )
-    return given
+    return of_norm
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +80,10 @@ class Found:
 
 
 def both_found(first: Found, second: Found) -> Found:
-    """Return the atoms of two searches, best first, with the tighter lower and upper bounds."""
+    """Return the atoms of two searches, best first, with the tighter lower and upper bounds.
+
+    ``first`` and ``second`` are the results of searches for the same scores and norm.
+    """
     values = np.concatenate([first.values, second.values])
     order = np.argsort(-values, kind="stable")
     lower = max(first.lower, second.lower, float(values.max(initial=0.0)))
@@ -92,10 +99,12 @@ def both_found(first: Found, second: Found) -> Found:
 def merged(left: Array, weights: Array, right: Array) -> tuple[Array, Array, Array]:
     """Return the same sum of atoms left diag(weights) right', orthogonalized on each support.
 
-    Atoms with the same supports of u and of v are replaced by the SVD of their weighted sum: its
-    singular vectors are atoms too, and the sum of the weights does not increase. If left equals
-    right, the eigendecomposition is used.
+    left is (p, t), weights (t,) and right (q, t); the columns u of left and v of right may be
+    sparse. Atoms with the same nonzero rows of u and of v are replaced by the SVD of their weighted
+    sum. Its singular vectors are atoms too, and the sum of the weights does not increase. If left
+    equals right, the eigendecomposition is used.
     """
+    # The numbers of the atoms on each pair of supports.
     groups: dict[tuple[bytes, bytes], list[int]] = {}
     for number, (u, v) in enumerate(zip(left.T, right.T, strict=True)):
         key = np.flatnonzero(u).tobytes(), np.flatnonzero(v).tobytes()
@@ -105,6 +114,7 @@ def merged(left: Array, weights: Array, right: Array) -> tuple[Array, Array, Arr
     for group in groups.values():
         if len(group) == 1:
             continue
+        # The weighted sum of the atoms of this group, without rows and columns of zeros.
         rows = np.flatnonzero(left[:, group[0]])
         cols = np.flatnonzero(right[:, group[0]])
         W = (left[:, group][rows] * weights[group]) @ right[:, group][cols].T
@@ -151,13 +161,16 @@ class ScoreMatrix:
 
 
 def dense_matrix(Z: Array) -> ScoreMatrix:
-    """Return an array Z (p, q) as a ``ScoreMatrix``."""
+    """Return the array Z (p, q) as a ``ScoreMatrix``."""
     shape = Z.shape[0], Z.shape[1]
     return ScoreMatrix(shape, lambda x: Z @ x, lambda x: Z.T @ x, lambda: Z)
 
 
 def less_factored(Z: ScoreMatrix, left: Array, right: Array) -> ScoreMatrix:
-    """Return Z - left right' as an implicit matrix: the scores with a ridge term."""
+    """Return Z - left right' as an implicit matrix, for left (p, r) and right (q, r).
+
+    A ridge term subtracts a multiple of W = left right' from the scores Z.
+    """
     return ScoreMatrix(
         Z.shape,
         lambda x: Z.dot(x) - left @ (right.T @ x),
@@ -173,12 +186,14 @@ def symmetric_block(Z: Array) -> Array:
 
 
 def symmetric_part(Z: ScoreMatrix, shift: float = 0.0) -> ScoreMatrix:
-    """Return (Z + Z') / 2 + shift I, for a square matrix of scores."""
+    """Return (Z + Z') / 2 + shift I as an implicit matrix, for a square matrix of scores Z."""
 
     def dot(x: Array) -> Array:
+        """Return the product with a vector or a matrix x; the matrix is its own transpose."""
         return 0.5 * (Z.dot(x) + Z.transpose_dot(x)) + shift * x
 
     def dense() -> Array:
+        """Return the matrix as an array."""
         stored = Z.dense()
         return 0.5 * (stored + stored.T) + shift * np.eye(Z.shape[0])
 
@@ -188,7 +203,7 @@ def symmetric_part(Z: ScoreMatrix, shift: float = 0.0) -> ScoreMatrix:
 def score_matrix(scores: Scores, shape: Shape) -> ScoreMatrix:
     """Return the scores as a ``ScoreMatrix`` of this shape.
 
-    Every call returns the same object, which caches results of searches.
+    Every call for the same scores returns the same object, which caches results of searches.
     """
     matrix = cast("ScoreMatrix | None", scores.as_matrix)
     if matrix is None or matrix.shape != shape:
@@ -201,6 +216,7 @@ class MatrixScores(ArrayScores):
     """Scores stored as a dense array: the vector is Z (p, q) in row-major order."""
 
     def __init__(self, Z: Array) -> None:
+        """Store Z (p, q) as a matrix and as a vector in row-major order."""
         Z = np.ascontiguousarray(Z, dtype=np.float64)
         super().__init__(Z.reshape(-1))
         self.as_matrix = dense_matrix(Z)

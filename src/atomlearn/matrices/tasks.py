@@ -31,6 +31,9 @@ from atomlearn.matrices.designs.tasks import Tasks
 class TaskProblem:
     """min over W, b of sum_it s_i loss(Y_it, x_i'W_t + b_t) + R(W), as a problem over vec(W).
 
+    Row i is a sample and column t a task (a target or a class). W_t is column t of W, and R is the
+    regularizer.
+
     Attributes
     ----------
     problem : Problem
@@ -46,13 +49,16 @@ class TaskProblem:
     offsets: Array
 
     def freed(self, columns: NDArray[np.int64]) -> TaskProblem:
-        """Return the problem in which these columns of X have no penalty, for all tasks."""
+        """Return the problem in which these ``columns`` of X have no penalty, for all tasks."""
         n_tasks = self.offsets.size
         entries = columns[:, None] * n_tasks + np.arange(n_tasks)
         return replace(self, problem=with_free(self.problem, entries.reshape(-1)))
 
     def intercepts(self, W: Array) -> Array:
-        """Return the optimal intercepts at W for the given columns, in one pass."""
+        """Return the optimal intercepts (n_tasks,) at W (n_features, n_tasks), in one pass.
+
+        They are intercepts for the columns before centering.
+        """
         b = self.offsets - self.means @ W
         if free_columns(self.problem.loss) is not None:
             intercepts_at = task_intercepts(
@@ -71,19 +77,22 @@ def task_problem(
     fit_intercept: bool,
     offset: Array | None = None,
 ) -> TaskProblem:
-    """Return the problem of Y (n_samples, n_tasks), weight (n_samples,), after checks.
+    """Return the problem of fitting all targets Y (n_samples, n_tasks), after checks.
 
-    ``offset`` (n_samples, n_tasks) is added to the predictions of a loss of classes.
+    ``design`` has the features, ``weight`` (n_samples,) the sample weights, and ``offset``
+    (n_samples, n_tasks) is added to the predictions of a loss of classes. ``fit_intercept``
+    requests an intercept for each task.
 
-    The intercepts need no variables. Squared loss: at the optimum the weighted mean of the
-    residuals of each task is zero, so that centered columns and targets need no intercept, and the
-    objectives are equal. Other losses are minimized over the intercepts at every point
-    (``FreeColumns``), over centered columns, which changes only b.
+    The intercepts need no variables. For the squared loss the weighted mean of the residuals of
+    each task is zero at the optimum, so that centered columns and targets need no intercept,
+    and the objectives are equal. Other losses are minimized over the intercepts at every point
+    (``FreeColumns``). Centering the columns then changes only b.
     """
     n_tasks = Y.shape[1]
     means = np.zeros(design.shape[1])
     offsets = np.zeros(n_tasks)
     if fit_intercept:
+        # ``shifted`` is None if sparse columns are not centered.
         shifted = _centered(design, weight, loss)
         if shifted is not None:
             design = shifted
@@ -93,6 +102,7 @@ def task_problem(
             Y = Y - offsets
         else:
             loss = FreeColumns.of_tasks(loss, Y.shape[0], n_tasks)
+    # Sample i * n_tasks + t of the problem is row i and task t.
     problem = Problem.build(
         Tasks(design, n_tasks),
         np.ascontiguousarray(Y).reshape(-1),
@@ -107,12 +117,15 @@ def task_problem(
 def several_targets(
     X: Any, y: Any, sample_weight: Any, loss: Loss, fit_intercept: bool
 ) -> tuple[object, object, object, Loss, bool]:
-    """Return targets y (n_samples, n_tasks) of the same samples as one: ``Tasks`` and vec(y).
+    """Return several targets y (n_samples, n_tasks) as a problem with one target, vec(y).
 
-    The loss fits the intercepts of the tasks, so that the problem has no other intercept.
+    The five results replace the five arguments: the design ``Tasks`` for X, vec(y), the sample
+    weights of its samples, the loss, and ``fit_intercept``. The last one is False if the tasks
+    have intercepts of their own, which the loss or the centered design provides.
     """
     n_samples, n_tasks = y.shape
     flat = np.asarray(y).reshape(-1)
+    # A design of matrices has its own samples, in the order of vec(y).
     if isinstance(X, Design) and X.traits.matrix_shape is not None:
         if X.shape[0] != n_samples * n_tasks:
             raise ValueError(
@@ -126,9 +139,10 @@ def several_targets(
     if not fit_intercept:
         return tasks, flat, sample_weight, loss, False
     weight = np.ones(n_samples) if sample_weight is None else sample_weight[::n_tasks]
+    # For the squared loss, centered columns and targets need no intercepts.
     Y = loss.check_target(flat).reshape(n_samples, n_tasks)
-    fits = tasks.base.shape[0] == n_samples and is_quadratic(loss)
-    shifted = _centered(tasks.base, weight, loss) if fits else None
+    can_center = tasks.base.shape[0] == n_samples and is_quadratic(loss)
+    shifted = _centered(tasks.base, weight, loss) if can_center else None
     if shifted is None:
         return tasks, flat, sample_weight, FreeColumns.of_tasks(loss, n_samples, n_tasks), False
     offsets = weight @ Y / weight.sum()
@@ -138,19 +152,20 @@ def several_targets(
 
 
 def _centered(design: Design, weight: Array, loss: Loss) -> Standardized | None:
-    """Return the design with centered columns; None if that would fill them.
+    """Return the design with centered columns; None if sparse columns would become dense.
 
-    The squared loss then needs no intercepts, which is worth filling a small sparse matrix.
+    ``weight`` (n_samples,) are the weights of the means. The squared loss then needs no intercepts,
+    which is worth it for a small sparse matrix even if its columns become dense.
     """
     (n_samples, n_features) = design.shape
-    small = n_samples * n_features <= LIMITS.piece_entries
-    if design.traits.is_sparse and small and is_quadratic(loss):
+    is_small = n_samples * n_features <= LIMITS.piece_entries
+    if design.traits.is_sparse and is_small and is_quadratic(loss):
         return Standardized(design, scale=False, weight=weight)
     return centered(design, weight)
 
 
 class CenteredRows(RowAccess):
-    """Rows whose columns and targets were centered: results get the intercepts of the tasks.
+    """Access to rows whose columns and targets were centered: results get intercepts of the tasks.
 
     Parameters
     ----------
@@ -165,12 +180,16 @@ class CenteredRows(RowAccess):
         self.offsets = offsets
 
     def reported(self, result: Any) -> Any:
-        """Return the result with the intercepts for columns that are not centered."""
+        """Return ``result`` with the intercepts for columns that are not centered, (n_tasks,)."""
         W = result.coef.reshape(self.means.size, self.offsets.size)
         return replace(result, intercept=self.offsets - self.means @ W)
 
 
 def task_intercepts(problem: Problem, prediction: Array) -> Array:
-    """Return the intercepts of tasks, (n_tasks,); empty for other problems."""
-    g, _ = free_part(problem, prediction) or (np.zeros(0), 0.0)
-    return np.asarray(g[0 if problem.free is None else problem.free.size :])
+    """Return the optimal intercepts of the tasks at ``prediction``, (n_tasks,).
+
+    ``prediction`` (n_samples,) has no intercepts. The result is empty for other problems.
+    """
+    coefficients, _ = free_part(problem, prediction) or (np.zeros(0), 0.0)
+    # The coefficients of unpenalized columns come first.
+    return np.asarray(coefficients[0 if problem.free is None else problem.free.size :])

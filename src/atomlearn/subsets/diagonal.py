@@ -2,10 +2,10 @@
 
 Let f(X w) = 1/2 w'Qw - q'w + c, with Q positive definite. If Q - D is positive semidefinite for a
 diagonal D >= 0, the objective is also 1/2 w'(Q - D)w - q'w + c plus a ridge with the weights
-level + D_j. With v_j = w_j sqrt(1 + D_j / level) that ridge is level / 2 ||v||^2 again. So the same
-subsets have the same objectives in a problem with another design, whose relaxation is tighter,
-because the relaxation of "at most k columns" is the better the larger the share of the ridge is.
-This needs fewer columns than samples: screening often leaves so few.
+level + D_j. With v_j = w_j sqrt(1 + D_j / level) that ridge is level / 2 ||v||^2 again. So each
+subset has the same objective in a problem with another design. The relaxation of this problem is
+tighter, because a larger part of its objective is the ridge. This needs fewer columns than samples;
+screening often leaves few enough.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ WORTH = 0.25
 def strengthened(
     relaxation: Relaxation, columns: Columns, max_share: float
 ) -> tuple[Problem, Array] | None:
-    """Return a problem over some columns with the same objectives, and factors of its weights.
+    """Return a problem over ``columns`` with a tighter relaxation, and factors of its weights.
 
-    A weight v_j of the problem is factor_j w_j. Its objective of a vector is at most that of the
-    original problem, and lower by rounding only. None if the loss is not quadratic, if there are
-    groups or too many columns, if D is nearly zero, or if rounding takes more than the share
-    ``max_share`` of the ridge.
+    Its weights are v_j = factor_j w_j. Its objective at v is that of the original problem at w, or
+    lower by rounding only. The result is None if the loss is not quadratic, if there are groups or
+    too many columns, if D is nearly zero, or if rounding takes more than the share ``max_share`` of
+    the ridge.
     """
     problem = relaxation.problem
     size = columns.size
@@ -53,16 +53,17 @@ def strengthened(
         return None
     if not 0 < size <= min(MOST, n - 1):
         return None
-    H, pull, places = relaxation.model(columns)
+    H, linear_term, positions = relaxation.model(columns)
     at_zero = loss_value(problem, np.zeros(n) + optimal_intercept(problem, np.zeros(n)))
-    unit = float(np.trace(H[np.ix_(places, places)])) / size
+    unit = float(np.trace(H[np.ix_(positions, positions)])) / size
     if not (unit > 0.0 and at_zero > 0.0):
         return None
     # The units are such that Q has a mean diagonal of 1, and f(0) = 1.
-    Q = H[np.ix_(places, places)] / unit
+    Q = H[np.ix_(positions, positions)] / unit
     Q = 0.5 * (Q + Q.T)
-    q = pull[places] / math.sqrt(unit) / math.sqrt(at_zero)
+    q = linear_term[positions] / math.sqrt(unit) / math.sqrt(at_zero)
     level = problem.regularizer.amount / unit
+    # Bounds on the lengths of columns before an implicit centering, for bounds on rounding.
     lengths = np.sqrt(problem.weight @ np.square(relaxation.dense(columns) / math.sqrt(unit)))
     offsets = np.abs(problem.design.taken_off(columns)) / math.sqrt(unit)
     lengths = lengths + math.sqrt(float(problem.weight.sum())) * offsets
@@ -71,17 +72,20 @@ def strengthened(
     if error > max_share * level:
         return None
     D = _diagonal(Q - error * np.eye(size))
-    wrong = growth(n) * math.sqrt(2.0) * float(np.linalg.norm(lengths))
+    # A bound on the rounding errors of q.
+    error_of_q = growth(n) * math.sqrt(2.0) * float(np.linalg.norm(lengths))
+    # D is reduced until the quadratic is a sum of squares; a D that is too small is not worth it.
     for _ in range(20):
         if D is None or float(np.mean(D)) < WORTH * level:
             return None
-        data = _data(Q, q, D, error, wrong)
+        data = _data(Q, q, D, error, error_of_q)
         if data is not None:
             break
         D = 0.7 * D
     else:
         return None
     assert D is not None
+    # The result in the original units: columns R_j / factor_j, and one row for each row of R.
     R, target = data
     factors = np.sqrt(1.0 + D / level)
     regularizer = problem.regularizer.of(
@@ -100,10 +104,11 @@ def strengthened(
 
 
 def _diagonal(Q: Array) -> Array | None:
-    """Return a D >= 0 with Q - D positive definite, None if Q is not.
+    """Return the entries D >= 0 (m,) of a diagonal with Q - D positive definite.
 
-    In each round D grows by a multiple of 1 / (Q - D)^-1_jj, the most by which one entry could. A
-    column that depends on others has nearly none, and does not limit that of the others.
+    The result is None if Q (m, m) is not positive definite. In each round D grows by a multiple of
+    d_j = 1 / (Q - D)^-1_jj, the most by which entry j alone could grow. A column that nearly
+    depends on others has a d_j near 0, and does not limit the other entries.
     """
     D = np.zeros(Q.shape[0])
     for _ in range(ROUNDS):
@@ -112,22 +117,28 @@ def _diagonal(Q: Array) -> Array | None:
             inverse = la.cho_solve(la.cho_factor(remainder), np.eye(D.size))
         except la.LinAlgError:
             return D if D.any() else None
-        diagonal_of_inverse = 1.0 / np.diag(inverse)
-        if not np.all(np.isfinite(diagonal_of_inverse) & (diagonal_of_inverse > 0.0)):
+        d = 1.0 / np.diag(inverse)
+        if not np.all(np.isfinite(d) & (d > 0.0)):
             return D if D.any() else None
-        root = np.sqrt(diagonal_of_inverse)
+        root = np.sqrt(d)
+        # Q - D - s d is positive semidefinite up to s = the smallest eigenvalue of the matrix
+        # (Q - D) scaled by 1 / sqrt(d).
         smallest = float(la.eigvalsh(remainder / root / root[:, None], subset_by_index=[0, 0])[0])
         if not smallest > 1e-6:
             break
-        D = D + STEP * smallest * diagonal_of_inverse
+        D = D + STEP * smallest * d
     return D
 
 
-def _data(Q: Array, q: Array, D: Array, error: float, wrong: float) -> tuple[Array, Array] | None:
+def _data(
+    Q: Array, q: Array, D: Array, error: float, error_of_q: float
+) -> tuple[Array, Array] | None:
     """Return R and a target t with 1/2 ||t - R w||^2 = 1/2 w'(Q - D)w - q'w + 1, up to rounding.
 
-    Rounding lowers it: ``error`` is taken off the diagonal, and the constant is lowered for errors
-    of q, whose bound is ``wrong``. None if the quadratic has negative values.
+    R is (m + 1, m), and t is (m + 1,). Against rounding the quadratic is lowered: ``error`` is
+    subtracted from the diagonal of Q (m, m), and the constant 1 decreases for errors of q (m,),
+    whose bound is ``error_of_q``. D (m,) is the diagonal. The result is None if the quadratic has
+    negative values.
     """
     try:
         R = la.cholesky(Q - np.diag(D + error))
@@ -136,10 +147,11 @@ def _data(Q: Array, q: Array, D: Array, error: float, wrong: float) -> tuple[Arr
     size = q.size
     target = la.solve_triangular(R, q, trans="T")
     length = float(np.linalg.norm(target))
-    wrong += float(np.linalg.norm(R.T @ target - q))
-    wrong += growth(size) * float(np.linalg.norm(R)) * length
-    # wrong |w| <= lost / 4 |w|^2 + wrong^2 / lost.
-    factor = 1.0 - growth(size) - 0.5 * length**2 * (1.0 + growth(size)) - wrong**2 / error
-    if not factor > 0.0:
+    error_of_q += float(np.linalg.norm(R.T @ target - q))
+    error_of_q += growth(size) * float(np.linalg.norm(R)) * length
+    # The error of q'w is at most error_of_q |w| <= error / 4 |w|^2 + error_of_q^2 / error. The
+    # first term is covered by the diagonal, the second one lowers the constant.
+    constant = 1.0 - growth(size) - 0.5 * length**2 * (1.0 + growth(size)) - error_of_q**2 / error
+    if not constant > 0.0:
         return None
-    return np.vstack([R, np.zeros(size)]), np.append(target, math.sqrt(2.0 * factor))
+    return np.vstack([R, np.zeros(size)]), np.append(target, math.sqrt(2.0 * constant))

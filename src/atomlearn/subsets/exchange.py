@@ -69,6 +69,7 @@ class Exchange:
     """
 
     def __init__(self, relaxation: Relaxation, k: int, barred: Columns | None = None) -> None:
+        """Start without fitted subsets; ``barred`` are units that moves may not add."""
         self.relaxation = relaxation
         self.k = k
         self.price = relaxation.price
@@ -96,7 +97,7 @@ class Exchange:
         return self.best is not None and self.best.units.tobytes() in self._settled
 
     def offer(self, units: Columns) -> Subset:
-        """Return the fitted subset of these units, from the cache if possible; update ``best``."""
+        """Return the fitted subset of ``units``, from the cache if possible; update ``best``."""
         units = np.sort(units)
         key = units.tobytes()
         subset = self.known.get(key)
@@ -137,11 +138,13 @@ class Exchange:
     def _moves(self, subset: Subset) -> list[Columns]:
         """Return the units of the neighboring subsets with the largest positive estimated gains.
 
-        A gain is the decrease of the objective in the quadratic model at the fit of ``subset``.
-        Swaps are tried only if no added column has a positive gain.
+        There is one array of units for each neighbor, at most TRIED. A gain is the decrease of the
+        objective in the quadratic model at the fit of ``subset``. Swaps are tried only if no added
+        column has a positive gain.
         """
         relaxation = self.relaxation
         units = subset.units
+        # Each move is a gain with the units after the move.
         moves = list[tuple[float, Columns]]()
         model = self.model(subset)[0]
         if units.size < min(self.k, relaxation.units.count):
@@ -149,6 +152,7 @@ class Exchange:
             gains[self._barred] = -math.inf
             moves.append((float(gains.max()), np.append(units, gains.argmax())))
         if not moves or not moves[0][0] > 0.0:
+            # For each unit of the subset, the best unit that replaces it.
             for unit, gains in zip(units.tolist(), model.exchanged(), strict=True):
                 gains[self._barred] = -math.inf
                 gains[unit] += self.price  # the entry of ``unit`` itself is its removal
@@ -161,9 +165,10 @@ class Exchange:
         return [units for gain, units in moves if gain > 0.0]
 
     def model(self, subset: Subset) -> tuple[QuadraticModel, Array]:
-        """Return the quadratic model of f at the fit of a subset of columns, and the dual point.
+        """Return the quadratic model of the objective at the fit of ``subset``, and the dual point.
 
-        The dual point (n_samples,) is the negative gradient of f at the predictions of the fit.
+        The dual point (n_samples,) is the negative gradient of the loss f at the predictions of the
+        fit. If f is quadratic, all models share the products of columns.
         """
         relaxation = self.relaxation
         problem = relaxation.problem

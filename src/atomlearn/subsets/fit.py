@@ -56,9 +56,9 @@ class FittedPoint:
 def ridge_fit(problem: Problem, accuracy: float, gram: Array | None = None) -> FittedPoint:
     """Minimize f(A w + b) + level / 2 ||w||^2 over w and b by a damped Newton method.
 
-    A is the block of m columns of the problem, f the weighted mean loss and level the weight of
-    the ridge. The iteration ends when the duality gap is at most ``accuracy`` times the objective,
-    when rounding prevents a further decrease, or at the deadline.
+    A is the block of m columns of the problem, f the weighted mean loss and level the weight of the
+    ridge. The iteration ends when the duality gap is at most ``accuracy`` times the objective, when
+    rounding prevents a further decrease, or at the deadline. The last iterate is returned.
 
     Parameters
     ----------
@@ -72,6 +72,7 @@ def ridge_fit(problem: Problem, accuracy: float, gram: Array | None = None) -> F
     block = block_of(problem)
     level = problem.regularizer.amount
     iterate = _certified(problem, np.zeros(block.shape[1]), 0.0)
+    # Damping needs a Hessian that changes and a bound on the second derivatives.
     bounded = gram is None and math.isfinite(problem.loss.curvature_bounds[1])
     damping = _first_damping(problem, iterate.prediction) if bounded else 0.0
     for _ in range(STEPS):
@@ -100,27 +101,33 @@ def ridge_fit(problem: Problem, accuracy: float, gram: Array | None = None) -> F
 
 
 def _certified(problem: Problem, weights: Array, intercept: float) -> FittedPoint:
-    """Return the iterate at these weights, with the best intercept and its duality gap."""
+    """Return the iterate at ``weights`` (m,), with the best intercept and its duality gap.
+
+    The search for the best intercept starts at ``intercept``.
+    """
     linear = block_of(problem).predict(weights)
     intercept = optimal_intercept(problem, linear, intercept)
     prediction = linear + intercept
-    price = prove(problem, None, weights, prediction)
-    slope = price.scores.full() - problem.regularizer.amount * weights
-    return FittedPoint(weights, intercept, prediction, slope, price.certificate)
+    proof = prove(problem, None, weights, prediction)
+    slope = proof.scores.full() - problem.regularizer.amount * weights
+    return FittedPoint(weights, intercept, prediction, slope, proof.certificate)
 
 
 def _line_search(
     problem: Problem, point: FittedPoint, step: Array
 ) -> tuple[FittedPoint | None, float]:
-    """Do a backtracking line search along ``step``; return the new iterate and the step length.
+    """Do a backtracking line search from ``point`` along ``step`` (m,).
 
-    The iterate is None if no trial point satisfies the Armijo condition.
+    Return the new iterate and the length of the step. The iterate is None if no trial point
+    satisfies the Armijo condition: the objective decreases by at least 1e-4 times the decrease
+    that the slope promises.
     """
     promised = float(step @ point.slope)
     length = 1.0
     if not math.isfinite(promised):
         return None, 0.0
     if promised <= FINE * point.objective:
+        # Such a small decrease is hidden by rounding, so the duality gap decides.
         candidate = _certified(problem, point.weights + step, point.intercept)
         better = candidate.certificate.gap < 0.9 * point.certificate.gap
         return (candidate if better else None), 1.0
@@ -153,19 +160,24 @@ def inverse_with_ridge(H: Array, level: float) -> Array:
 
 
 def _first_damping(problem: Problem, prediction: Array) -> float:
-    """Return the initial damping: 1 if the second derivative of a sample is 0, else 0.
+    """Return the initial damping: 1 if a sample has the second derivative 0, else 0.
 
-    The quadratic model of such a sample is linear and may mislead a Newton step.
+    The quadratic model of such a sample is linear and may mislead a Newton step. The derivatives
+    are those of the loss at ``prediction`` (n_samples,); samples of weight 0 do not matter.
     """
     curvature = problem.loss.curvature(problem.y, prediction, problem.weight)
     return float(np.any(curvature[problem.weight > 0.0] <= 0.0))
 
 
 def _hessian(problem: Problem, block: Block, prediction: Array) -> Array:
-    """Return the Hessian of f in w (m, m), with intercept and unpenalized columns minimized out."""
+    """Return the Hessian of f in w (m, m), with intercept and unpenalized columns minimized out.
+
+    ``block`` has the m columns, and ``prediction`` (n_samples,) is the point.
+    """
     loss = problem.loss
     free = free_columns(problem.loss)
     plain = loss if free is None else free.inner
+    # If a loss couples predictions, its Hessian is not a weighted Gram matrix.
     if plain.coupled != 1 or (free is not None and not free.separable):
         return hessian(problem, block, prediction)
     if free is not None:
@@ -174,7 +186,10 @@ def _hessian(problem: Problem, block: Block, prediction: Array) -> Array:
 
 
 def _largest(problem: Problem, block: Block) -> Array:
-    """Return the Hessian (m, m) with each second derivative at its upper bound over all points."""
+    """Return an upper bound on all Hessians of f over the columns of ``block``, (m, m).
+
+    It is the Hessian with each second derivative at its upper bound over all points.
+    """
     largest = problem.loss.curvature_bounds[1] * problem.weight
     free = free_columns(problem.loss)
     if free is not None and not free.separable:
@@ -185,8 +200,8 @@ def _largest(problem: Problem, block: Block) -> Array:
 def _products(problem: Problem, block: Block, curvature: Array) -> Array:
     """Return A'CA (m, m), with the intercept or unpenalized columns projected out of A.
 
-    C is the diagonal matrix of ``curvature`` (n_samples,); the projection is orthogonal in its
-    inner product.
+    A has the columns of ``block``, and C is the diagonal matrix of ``curvature`` (n_samples,). The
+    projection is orthogonal in the inner product of C.
     """
     free = free_columns(problem.loss)
     A = np.array(block.dense(), dtype=np.float64, order="F")

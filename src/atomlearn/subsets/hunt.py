@@ -41,8 +41,8 @@ from atomlearn.subsets.relaxation import (
     Relaxation,
     RelaxedPoint,
     dual_value,
-    longest,
-    rounded_scores,
+    largest_norm,
+    rounding_of_scores,
 )
 from atomlearn.subsets.result import SubsetRecord, SubsetResult, SubsetStatus
 from atomlearn.subsets.search import Search
@@ -107,8 +107,9 @@ class Hunt:
     """
 
     def __init__(self, problem: Problem, wanted: Wanted, price: float = 0.0) -> None:
+        """Center the targets, set the limits on memory, and solve the root relaxation."""
         self.began = time.monotonic()
-        self.counted = Counted.of(problem.design)
+        self.counted = Counted.of(problem.design)  # counts the passes over X
         problem = with_deadline(replace(problem, design=self.counted), wanted.deadline)
         self.problem = center_targets(problem)
         self.wanted = wanted
@@ -117,35 +118,38 @@ class Hunt:
         self.units = Choices(problem)
         self.k = self.units.norm.k
         (n_samples, self.n_features) = problem.design.shape
-        #: Largest number of columns in a copy of columns of X (``_room``), and in use by a
-        #: relaxation (``_most``).
-        self._room = max(int(COPIED * self.n_features), LIMITS.piece_entries // n_samples)
-        self._most = max(self._room, LIMITS.most_dense // n_samples)
+        # Limits on memory: the largest numbers of columns of X in one copy, and in one relaxation.
+        self._most_copied = max(int(COPIED * self.n_features), LIMITS.piece_entries // n_samples)
+        self._most_in_use = max(self._most_copied, LIMITS.most_dense // n_samples)
         self.history: list[SubsetRecord] = []
         self.interrupted = False
         self._relax(problem)
 
     # --- over all columns -------------------------------------------------------------------
 
-    def _relax(self, given: Problem) -> None:
-        """Solve the root relaxation over all columns; set its point, scores and lower bound.
+    def _relax(self, uncentered: Problem) -> None:
+        """Solve the root relaxation over all columns; set its point, ratings and lower bound.
 
-        ``given`` is the problem before its targets were centered.
+        The root relaxation is the convex problem with the squared k-support norm in place of "at
+        most k units". ``uncentered`` is the problem before its targets were centered.
         """
         problem = self.problem
         gap = GAP
         if self._adds_price:
-            given = with_norm(given, self.units.norm.replaced(k=1))
+            # This solution is only a warm start, see ``LOOSE_GAP``. With k = 1, the l1 norm, it has
+            # few columns.
+            uncentered = with_norm(uncentered, self.units.norm.replaced(k=1))
             gap = LOOSE_GAP
         deadline = self._half_deadline.sooner(Deadline(work=Work(ROOT_WORK)))
         # With a weak ridge the relaxation may use most columns. It stops before that, because the
         # columns in use are copied.
-        callback = Callback(lambda progress: 3 * progress.n_columns > self._most)
-        result = Settings(tol=gap, deadline=deadline, stop=callback).run(given)
+        callback = Callback(lambda progress: 3 * progress.n_columns > self._most_in_use)
+        result = Settings(tol=gap, deadline=deadline, stop=callback).run(uncentered)
         self.interrupted = result.status is Status.INTERRUPTED
         state = result.state
-        result.state = None
-        self._whole = result
+        result.state = None  # its memory is not needed after this method
+        self._root_result = result
+        # The primal point: the columns with a nonzero weight, in increasing order.
         support = np.flatnonzero(state.weights)
         support = support[np.argsort(state.columns[support])]
         columns = state.columns[support]
@@ -157,15 +161,19 @@ class Hunt:
         intercept = optimal_intercept(problem, linear, state.intercept)
         prediction = linear + intercept
         self.root = RelaxedPoint(columns, weights, intercept)
+        # The dual point v is the negative gradient of the loss at this point; it gives the ratings
+        # of all units, and with them the lower bound.
         dual = negative_gradient(problem, prediction)
-        self._rate(self.units.norm.ratings(problem.design.scores(dual)))
+        self._store_ratings(self.units.norm.ratings(problem.design.scores(dual)))
         # The rounding of scores is bounded for the columns whose scores the dual value uses.
         candidates = np.union1d(columns, self.units.columns(self._first))
-        self.off = rounded_scores(dual, longest(problem, self.units, candidates))
+        largest = largest_norm(problem, self.units, candidates)
+        self.error_of_score = rounding_of_scores(dual, largest)
+        # The k largest ratings are among these units, so the others are not needed for the bound.
         free = np.zeros(self._first.size, dtype=np.int8)
         norm = BranchNorm(self.k, free, None, self.price, self.level)
         squares = np.square(self._ratings.at(self._first))
-        self.dual = dual_value(problem, norm, prediction, dual, squares, self.off)
+        self.dual = dual_value(problem, norm, prediction, dual, squares, self.error_of_score)
         self.lower = max(self.dual, 0.0)
 
     @property
@@ -176,12 +184,21 @@ class Hunt:
 
     @property
     def _adds_price(self) -> bool:
-        """Whether ``run`` solves the relaxation with the price, from the one without as a start."""
+        """Whether ``run`` also solves the relaxation with the l0 price of each unit.
+
+        The relaxation without the price is its warm start. It needs columns that can be listed.
+        """
         return self.price > 0.0 and self.problem.design.listable
 
     def _improve_root_bound(self, cutoff: float) -> None:
-        """Improve the root bound by the relaxation with the price, until it reaches ``cutoff``."""
+        """Improve the root bound by the relaxation with the price.
+
+        The relaxation ends early if its bound reaches ``cutoff``, an objective: then no better
+        subset is possible. It sets ``root``, ``lower``, ``dual``, ``error_of_score`` and the
+        ratings, unless the deadline passes first.
+        """
         relaxation = self._relaxation(with_deadline(self.problem, self._half_deadline))
+        # All units are free, except those of unpenalized columns, which do not count toward k.
         fixed = np.zeros(self.units.count, dtype=np.int8)
         if self.problem.free is not None:
             fixed[self.units.of(self.problem.free)] = OUT
@@ -192,17 +209,18 @@ class Hunt:
         self.root = bound.point
         self.lower = bound.lower
         self.dual = bound.dual
-        self.off = bound.off
-        self._rate(ArrayScores(np.sqrt(bound.squares)))
+        self.error_of_score = bound.error_of_score
+        self._store_ratings(ArrayScores(np.sqrt(bound.squares)))
 
-    def _rate(self, ratings: Scores) -> None:
-        """Store the ratings of all units, and the numbers of the best penalized ones.
+    def _store_ratings(self, ratings: Scores) -> None:
+        """Store ``ratings``, those of all units, and the numbers of the best penalized units.
 
-        The rating of a column is its absolute score |x_j'v|, that of a group the norm of its
-        scores.
+        The rating of a column x_j is its absolute score |x_j'v|, with v the dual point. The rating
+        of a group is the norm of the scores of its columns.
         """
-        # Scores of unpenalized columns are zero up to rounding.
-        limit = max(min(FIRST, self._room // self.units.largest), 2 * self.k)
+        # Scores of unpenalized columns are zero up to rounding, but they may be among the best, so
+        # ``n_free`` more units are requested.
+        limit = max(min(FIRST, self._most_copied // self.units.largest), 2 * self.k)
         first, _ = ratings.top(limit + self.units.n_free)
         self._first = self._penalized(first)
         self._ratings = ratings
@@ -213,13 +231,13 @@ class Hunt:
         return units if free is None else units[~np.isin(units, self.units.of(free))]
 
     def _part(self, units: Columns) -> PartialRelaxation:
-        """Return the relaxation restricted to some units.
+        """Return the relaxation restricted to ``units``, with their own copy of columns of X.
 
-        Their columns are copied if they are few; else it is over all columns, and other units are
-        fixed out.
+        If these columns are too many to be copied, the relaxation is over all columns, and the
+        other units are fixed out.
         """
         columns = np.sort(self.units.columns(units))
-        if columns.size > self._room:
+        if columns.size > self._most_copied:
             everything = np.arange(self.units.count)
             return PartialRelaxation(
                 self._relaxation(self.problem), np.arange(self.n_features), everything, units
@@ -228,9 +246,12 @@ class Hunt:
         return PartialRelaxation(self._relaxation(problem), columns, units, units)
 
     def _relaxation(self, problem: Problem) -> Relaxation:
-        """Return the relaxation solver of a problem over all or some columns."""
+        """Return the relaxation solver of a problem over all or some columns.
+
+        Unpenalized columns are part of its loss, so its ``free`` is None.
+        """
         accuracy = min(ACCURACY, 0.1 * self.wanted.tol)
-        return Relaxation(replace(problem, free=None), self.price, accuracy, self._most)
+        return Relaxation(replace(problem, free=None), self.price, accuracy, self._most_in_use)
 
     # --- the search -------------------------------------------------------------------------
 
@@ -238,37 +259,44 @@ class Hunt:
         """Run the whole algorithm and return its result.
 
         The local search starts at the root relaxation, at the empty set and at ``starts``, which
-        are sets of unit numbers. Screening by the root bound then leaves the units over which
-        branch and bound runs.
+        are sets of unit numbers. Safe screening then uses the root bound to eliminate units that
+        are in no best subset. Branch and bound runs over the other units.
         """
-        # ``first`` has the best subset so far, in the unit numbers of the part ``neighborhood``.
-        first, neighborhood = self._first_set(starts)
-        if self._adds_price and first.best is not None:
+        # Step 1, local search: a good subset. Its units are numbered within ``neighborhood``, a
+        # part of the problem.
+        local_search, neighborhood = self._first_set(starts)
+        if self._adds_price and local_search.best is not None:
             try:
-                self._improve_root_bound(first.cutoff)
-                first, neighborhood = self._first_set([neighborhood.numbers[first.best.units]])
+                self._improve_root_bound(local_search.cutoff)
+                found = neighborhood.numbers[local_search.best.units]
+                local_search, neighborhood = self._first_set([found])
             except KeyboardInterrupt:
                 self.interrupted = True
-        assert first.best is not None
-        best = neighborhood.numbers[first.best.units]
-        limit = first.upper if self.wanted.within is None else first.cutoff
-        open_nodes = self._unscreened(limit, best)
-        if open_nodes is not None and self.units.columns(open_nodes).size > self._room:
+        assert local_search.best is not None
+        best = neighborhood.numbers[local_search.best.units]
+        # Step 2, safe screening: the units that may be in a better subset.
+        limit = local_search.upper if self.wanted.within is None else local_search.cutoff
+        open_units = self._unscreened(limit, best)
+        if open_units is not None and self.units.columns(open_units).size > self._most_copied:
             # A tighter root bound may screen out more units.
             try:
-                self._improve_root_bound(first.cutoff)
+                self._improve_root_bound(local_search.cutoff)
             except KeyboardInterrupt:
                 self.interrupted = True
-            open_nodes = self._unscreened(limit, best)
-        if open_nodes is None:
+            open_units = self._unscreened(limit, best)
+        if open_units is None:
             # There are too many columns to list after screening, so branch and bound is skipped,
             # and only the root bound holds for all subsets.
-            return self._result(first, neighborhood, None, self.lower)
-        part = self._part(open_nodes)
-        if self.lower < first.cutoff and first.upper > SMALL * loss_at_zero(self.problem):
+            return self._result(local_search, neighborhood, None, self.lower)
+        # Step 3: a stronger ridge tightens the bounds. It is not worth its cost if the gap is
+        # proved already, and not safe if the objective is tiny.
+        part = self._part(open_units)
+        least = SMALL * loss_at_zero(self.problem)
+        if self.lower < local_search.cutoff and local_search.upper > least:
             part = part.strengthened(
                 FINE * self.wanted.tol if self.wanted.within is None else NEAR_FINE
             )
+        # Step 4: branch and bound over the open units.
         search = self._search(part)
         search.floor = self.lower
         bound = None
@@ -276,15 +304,15 @@ class Hunt:
             search.offer(part.places(best))
             search.improve()
             bound = search.begin(part.point(self.root), part.fixed)
-            self._note(search)
+            self._add_record(search)
             for _ in search.run(max_threads(), lambda: self._stops(search)):
-                self._note(search)
+                self._add_record(search)
         except KeyboardInterrupt:
             self.interrupted = True
         return self._result(search, part, bound)
 
     def _search(self, part: PartialRelaxation) -> Search:
-        """Return the branch and bound over a part, before its root is bounded."""
+        """Return the branch and bound over the units of ``part``, before its root is bounded."""
         barred = np.flatnonzero(part.fixed == OUT)
         gap = AIM * self.wanted.tol
         return Search(part.relaxation, self.k, gap, self.wanted.within, barred)
@@ -292,8 +320,9 @@ class Hunt:
     def _first_set(self, starts: Sequence[Columns]) -> tuple[Search, PartialRelaxation]:
         """Run the local search among the most promising units.
 
-        These are the units of the root relaxation, those with the best ratings, and ``starts``.
-        Returns the search, which has the best subset found, and the part with these units.
+        These are the units of the root relaxation, the units with the best ratings, and the units
+        of ``starts``. Return the search, whose ``best`` is the best subset found, and the part of
+        the problem with these units.
         """
         units = np.concatenate([self.units.of(self.root.columns), self._first, *starts])
         units = self._penalized(np.unique(units).astype(np.int64))
@@ -313,8 +342,8 @@ class Hunt:
     def _unscreened(self, limit: float, best: Columns) -> Columns | None:
         """Return the units that safe screening by the root bound does not eliminate.
 
-        A subset with an objective below ``limit`` has only these units; those of the known subset
-        ``best`` are included. The result is None if they are too many to list.
+        A subset with an objective below ``limit`` has only these units. The units ``best`` of the
+        best known subset are always included. The result is None if the units are too many to list.
 
         Let r_(k)^2 be the k-th largest squared rating. Subsets with unit j have objectives of at
         least dual + (r_(k)^2 - r_j^2) / (2 level), see ``Search.fix``. So unit j is eliminated if
@@ -323,10 +352,12 @@ class Hunt:
         slack = 2.0 * self.level * (limit - self.dual)
         squares = np.square(self._ratings.at(self._first[: self.k]))
         kth_square = float(squares[self.k - 1]) if squares.size == self.k else 0.0
-        # With a price, only units above the toll, 2 price level, lower the bound. If fewer than k
-        # do, the toll takes the place of the k-th square.
+        # With a price, only units with a squared rating above 2 price level lower the bound. If
+        # fewer than k do, this number takes the place of the k-th square.
         kth_square = max(kth_square, 2.0 * self.price * self.level)
-        rounding = 1e-9 * kth_square + 4.0 * self.off * (math.sqrt(kth_square) + self.off)
+        error = self.error_of_score
+        rounding = 1e-9 * kth_square + 4.0 * error * (math.sqrt(kth_square) + error)
+        # A unit remains if its squared rating is at least this.
         least_square = kth_square - slack * (1.0 + 1e-9) - rounding
         if least_square > 0.0:
             units = self._ratings.above(math.sqrt(least_square))[0]
@@ -337,7 +368,10 @@ class Hunt:
         return np.union1d(self._penalized(units), best)
 
     def _stops(self, search: Search) -> bool:
-        """Return whether a limit is reached; end the listing after too many near subsets."""
+        """Return whether a limit ends ``search``: nodes, time, Ctrl-C or a perfect fit.
+
+        If more than ``max_near`` near-optimal subsets are found, their listing ends.
+        """
         settings = self.wanted
         within = search.within
         if within is not None and len(search.within_reach(within)) > settings.max_near:
@@ -346,7 +380,10 @@ class Hunt:
         return at_limit or self.interrupted or search.is_perfect
 
     def _end_reason(self, search: Search, listed: bool) -> SubsetStatus:
-        """Return the reason for the end of the search if the requested gap is not proved."""
+        """Return the reason for the end of ``search`` if the requested gap is not proved.
+
+        ``listed`` is False if there were too many columns for branch and bound.
+        """
         if search.is_perfect:
             return SubsetStatus.PERFECT_FIT
         if self.interrupted:
@@ -359,8 +396,11 @@ class Hunt:
             return SubsetStatus.NODE_LIMIT
         return SubsetStatus.ROUNDING
 
-    def _note(self, search: Search) -> None:
-        """Append a record of the search to the history, and pass it to the observers."""
+    def _add_record(self, search: Search) -> None:
+        """Append a record of ``search`` to the history, and pass it to the observers.
+
+        After Ctrl-C the observers are not called any more.
+        """
         seconds = time.monotonic() - self.began
         record = SubsetRecord(seconds, search.nodes, search.upper, search.lower)
         self.history.append(record)
@@ -376,17 +416,19 @@ class Hunt:
         bound: Bound | None,
         lower: float | None = None,
     ) -> SubsetResult:
-        """Return the result of a search over a part, with column numbers of the whole X.
+        """Return the result of ``search``, with column numbers of the whole X.
 
-        ``bound`` is the root bound of the search, for screening. ``lower`` is the lower bound if
-        branch and bound was skipped, else None.
+        ``part`` is the part of the problem that was searched, and translates its numbers. ``bound``
+        is the root bound of the search, for screening; None if there is none. ``lower`` is the
+        lower bound if branch and bound was skipped, else None.
         """
         assert search.best is not None
         best = part.fitted(search.best)
         listed = lower is None
         if lower is None:
-            self._note(search)
+            self._add_record(search)
             lower = max(search.lower, self.lower)
+        # Rounding may lift a lower bound above the objective.
         lower = min(lower, best.objective)
         open_units, proved_in = self._proved(search, part, bound) if listed else (None, NONE)
         choices = self.units.count - self.units.n_free
@@ -413,16 +455,19 @@ class Hunt:
     def _proved(
         self, search: Search, part: PartialRelaxation, bound: Bound | None
     ) -> tuple[Columns, Columns]:
-        """Return the units that may be in a best subset, and those that are in every best one.
+        """Return the units that may be in a best subset, and the units that are in every one.
 
-        With ``within`` it is the same of the near-best subsets.
+        The units are numbered in the whole problem. ``part`` is the part that ``search``
+        searched, and ``bound`` its root bound, None if there is none.
         """
         fixed = part.fixed.copy()
         best = search.best
         limit = search.upper if self.wanted.within is not None else search.limit
+        # Three proofs: screening by the root bound; a best subset proved unique; and only k units
+        # left, which must all be in, because without a price each subset has k units.
         if bound is not None:
             search.fix(fixed, self.k, bound, limit)
-        if search.is_alone and best is not None:
+        if search.is_unique and best is not None:
             fixed[:] = OUT
             fixed[best.units] = IN
         possible = fixed != OUT
@@ -431,16 +476,17 @@ class Hunt:
         return part.numbers[possible], part.numbers[fixed == IN]
 
     def _fitted(self, best: Subset, part: PartialRelaxation, lower: float, nodes: int) -> Result:
-        """Return the ridge fit of a subset as a ``Result`` over all columns.
+        """Return the ridge fit of the subset ``best`` as a ``Result`` over all columns.
 
-        Its gap is the difference between its objective and the lower bound on all subsets.
+        Its gap is the difference between its objective and ``lower``, the lower bound on all
+        subsets. ``part`` translates column numbers, and ``nodes`` is the number of bounded nodes.
         """
         problem = self.problem
         point = best.point
         gap = max(best.objective - lower, 0.0)
         intercept = point.intercept
         fitted = replace(
-            self._whole,
+            self._root_result,
             columns=part.columns[point.columns],
             weights=point.weights,
             intercept=intercept + problem.origin,

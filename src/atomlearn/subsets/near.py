@@ -1,9 +1,10 @@
 """All near-optimal models of a best-subset search, and proved ranges of their coefficients.
 
-A near-optimal model is a choice of at most k columns and of any coefficients on them whose
-objective F is at most a limit (the Rashomon set). For one subset they form a convex set. On it, a
-linear function g'w is at least (D(t) - limit) / t for every t > 0 and every lower bound D(t) on the
-minimum of F(w) + t g'w, which any dual point gives. Points inside the set show how tight this is.
+A near-optimal model has at most k columns, any coefficients w on them, and an objective F(w) of at
+most a limit (the Rashomon set). For one subset of columns these models form a convex set. On it, a
+linear function g'w is at least (D(t) - limit) / t for every t > 0. Here D(t) is any lower bound on
+the minimum of F(w) + t g'w; each dual point gives one. Points inside the set show how tight the
+bounds are.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ HALVINGS = 10
 
 @dataclass(frozen=True, slots=True)
 class NearSubset:
-    """A set of columns (of groups) with the objective of its ridge fit."""
+    """A near-optimal subset: its columns (or groups), and the objective of its ridge fit."""
 
     columns: Columns
     objective: float
@@ -70,22 +71,25 @@ class Ranges:
 
     @classmethod
     def nothing(cls, size: int) -> Ranges:
-        """Return the ranges over no model at all."""
+        """Return the ranges of ``size`` numbers over no model: from inf to -inf.
+
+        ``join`` extends them by the ranges over models.
+        """
         high = np.full(size, math.inf)
         return cls(high, -high, high.copy(), -high)
 
     def at(self, positions: Any) -> Ranges:
-        """Return the ranges at some positions."""
+        """Return the ranges at ``positions``, any index of NumPy."""
         ends = self.lower, self.upper, self.least, self.most
         return Ranges(*(end[positions] for end in ends))
 
     def divided(self, scales: Array) -> Ranges:
-        """Return the ranges of the numbers divided by positive scales."""
+        """Return the ranges of the numbers divided by positive ``scales`` (m,)."""
         ends = self.lower, self.upper, self.least, self.most
         return Ranges(*(end / scales for end in ends))
 
     def join(self, other: Ranges, positions: Any = slice(None)) -> None:
-        """Extend the ranges at positions ``positions`` by those over other models, in place."""
+        """Extend the ranges at ``positions`` by the ranges ``other`` over more models, in place."""
         self.lower[positions] = np.minimum(self.lower[positions], other.lower)
         self.upper[positions] = np.maximum(self.upper[positions], other.upper)
         self.least[positions] = np.minimum(self.least[positions], other.least)
@@ -96,9 +100,10 @@ class Ranges:
 class NearModels:
     """The models of at most k columns with an objective of at most ``limit`` (the Rashomon set).
 
-    The statements on columns hold for all of them: a column of ``in_all`` has a nonzero coefficient
-    in each of them, a column that is in none of ``in_all``, ``in_some`` and ``undecided`` is in no
-    model. The ranges are over the models of the listed subsets: over all models if ``complete``.
+    The statements on columns hold for all these models, listed or not. A column of ``in_all`` has a
+    nonzero coefficient in each of them. A column that is in none of ``in_all``, ``in_some`` and
+    ``undecided`` is in no model. The ranges are over the models of the listed subsets, which are
+    all models if ``complete``.
 
     Attributes
     ----------
@@ -113,8 +118,8 @@ class NearModels:
     in_some : (m,) int64
         Columns (or groups) of a listed subset that are not in ``in_all``.
     undecided : (m,) int64 or None
-        Columns (or groups) of no listed subset that are not proved to be in none. Empty if
-        ``complete``. None if they are too many to list.
+        Columns (or groups) that are in no listed subset, but may be in one that is not listed.
+        Empty if ``complete``. None if they are too many to list.
     columns : (m,) int64
         Columns of X that are in a listed subset.
     n_features : int
@@ -148,8 +153,11 @@ class NearModels:
         ranges = Ranges.nothing(self.columns.size)
         missing = np.zeros(self.columns.size, dtype=bool)
         for level_set in self.level_sets:
-            of_each = level_set.ranges(np.eye(level_set.size, level_set.positions.size), self.limit)
-            ranges.join(of_each, level_set.positions)
+            # The unit vectors are the linear functions that return single coefficients.
+            of_subset = level_set.ranges(
+                np.eye(level_set.size, level_set.positions.size), self.limit
+            )
+            ranges.join(of_subset, level_set.positions)
             missing |= ~np.isin(np.arange(self.columns.size), level_set.positions)
         zero = np.zeros(np.count_nonzero(missing))
         ranges.join(Ranges(zero, zero, zero, zero), missing)
@@ -182,6 +190,7 @@ class NearModels:
             )
         if self.around is not None:
             design = self.around(design)
+        # A prediction is a linear function of the coefficients; its range is over all subsets.
         ranges = Ranges.nothing(design.shape[0])
         A = np.asarray(design.gather(self.columns).dense(), dtype=np.float64)
         for level_set in self.level_sets:
@@ -197,8 +206,9 @@ class NearModels:
 class LevelSet:
     """The models on one subset of columns with an objective of at most a limit.
 
-    The intercept and the unpenalized columns are columns of G = [A, Z] here, with Z the matrix of
-    the unpenalized ones, and theta = (w, u) are all coefficients.
+    Here all coefficients are theta = (w, u), and the predictions are G theta with G = [A, Z]. A has
+    the m columns of the subset and w their coefficients. Z has the unpenalized columns, and a
+    column of ones for the intercept; u are their coefficients.
 
     Parameters
     ----------
@@ -210,11 +220,19 @@ class LevelSet:
         Its ridge fit.
     prices : float
         The l0 penalty that is part of its objective.
+
+    Attributes
+    ----------
+    theta : (size,) float64
+        The coefficients of the ridge fit.
+    objective : float
+        The objective of the ridge fit, without the prices.
     """
 
     def __init__(
         self, problem: Problem, block: Array, positions: Columns, subset: Subset, prices: float
     ) -> None:
+        """Separate the unpenalized columns from the loss, and compute theta at the fit."""
         free = free_columns(problem.loss)
         self.positions = positions
         self.prices = prices
@@ -222,6 +240,7 @@ class LevelSet:
         #: The loss as a function of A w, minimized over the intercept and the free coefficients.
         self.profiled = problem
         n = problem.y.size
+        # In ``self.problem`` they are not minimized out: its loss is a function of G theta.
         if free is None:
             self.problem = problem
             self._Z = np.ones((n, int(problem.fit_intercept)))
@@ -242,15 +261,20 @@ class LevelSet:
     def functions_of_rows(self, A: Array, rows: Design) -> Array:
         """Return the predictions of new rows as linear functions of theta, (n_rows, size).
 
-        ``A`` (n_rows, m) are the columns of the subset.
+        ``rows`` has all columns of the new rows, and ``A`` (n_rows, m) those of the subset.
         """
+        # Z has the unpenalized columns, then a column of ones if there is an intercept.
         columns = self.problem.free
         free = A[:, :0] if columns is None else np.asarray(rows.gather(columns).dense())
         ones = np.ones((A.shape[0], self._Z.shape[1] - free.shape[1]))
         return np.hstack([A, free, ones])
 
     def _fit(self, subset: Subset) -> None:
-        """Set theta at the ridge fit, its objective without prices, and a lower bound on it."""
+        """Set ``theta``, ``objective`` and its lower bound ``_bound``, at the fit of ``subset``.
+
+        The fit of the search has only the weights of the subset, so that the intercept and the
+        coefficients of unpenalized columns are computed here.
+        """
         point = subset.point
         A = self._block[:, self.positions]
         linear = A @ point.weights
@@ -258,15 +282,14 @@ class LevelSet:
         if free is None:
             u = np.full(self._Z.shape[1], optimal_intercept(self.profiled, linear, point.intercept))
         else:
-            g, b = free.free_part(self.problem.y, linear, self.problem.weight)
-            u = np.append(g, [b] * free.intercept)
+            coefficients, b = free.free_part(self.problem.y, linear, self.problem.weight)
+            u = np.append(coefficients, [b] * free.intercept)
         self.theta = np.append(point.weights, u)
         self._bound = subset.lower - self.prices
-        here = self._objective(A, self.theta)
-        self.objective = max(here, self._bound)
+        self.objective = max(self._objective(A, self.theta), self._bound)
 
     def _objective(self, A: Array, theta: Array) -> float:
-        """Return the objective without prices at theta."""
+        """Return f(A w + Z u) + level / 2 ||w||^2 at theta = (w, u): no prices are added."""
         m = A.shape[1]
         w = theta[:m]
         return loss_value(self.problem, A @ w + self._Z @ theta[m:]) + 0.5 * self.level * float(
@@ -274,27 +297,38 @@ class LevelSet:
         )
 
     def _dual(self, prediction: Array) -> Array:
-        """Return the negative gradient of the loss at some predictions."""
+        """Return the negative gradient of the loss f at ``prediction``, (n_samples,)."""
         return -loss_gradient(self.problem, prediction)
 
     def _hessian(self, G: Array, prediction: Array) -> Array:
-        """Return the Hessian of the loss in theta, without the ridge."""
+        """Return the Hessian G'(C - K K')G of the loss at ``prediction``, without the ridge.
+
+        C is the diagonal matrix of c; the loss has the Hessian C - K K' in the predictions, and K
+        has no columns if the samples do not interact.
+        """
         c, K = self.problem.loss.coupling(self.problem.y, prediction, self.problem.weight)
         pulled = K.T @ G
         return np.asarray(G.T @ (c[:, None] * G) - pulled.T @ pulled)
 
     def _inverse(self, G: Array, prediction: Array) -> Array:
-        """Return the inverse of the Hessian of the objective at some predictions."""
+        """Return the inverse of the Hessian of the objective at ``prediction``, (size, size).
+
+        G has the columns of all coefficients. The ridge is added to the entries of w only,
+        and a tiny multiple of I to all entries, so that the inverse exists.
+        """
         H = self._hessian(G, prediction)
-        w = np.arange(self.positions.size)
-        H[w, w] += self.level
+        penalized = np.arange(self.positions.size)
+        H[penalized, penalized] += self.level
         tiny = 1e-3 * EPS * max(float(np.diag(H).max(initial=0.0)), 1e-300)
         return inverse_with_ridge(H, tiny)
 
     def ranges(self, functions: Array, limit: float, origin: float = 0.0) -> Ranges:
-        """Return the ranges of linear functions of theta, plus ``origin``.
+        """Return the ranges of linear functions of theta over the models, plus ``origin``.
 
-        ``functions`` (size, N) has one function in each column.
+        ``functions`` (size, N) has one function g in each column. ``limit`` bounds the objective
+        with the prices. For a quadratic loss the models are an ellipsoid around the fit: g'theta
+        ranges over g'theta_fit +- sqrt(2 (limit - objective) g'H^-1 g), with H the Hessian of the
+        objective. For other losses ``_End`` computes each end of a range.
         """
         limit = limit - self.prices
         if functions.shape[1] == 0:
@@ -307,112 +341,157 @@ class LevelSet:
         variance = np.maximum((functions * (inverse @ functions)).sum(axis=0), 0.0)
         slack = max(limit - self.objective, 0.0)
         if self._quadratic:
-            # The distance of the fit from the minimum is at most its gap, in the metric of the
-            # Hessian.
+            # The proved range is wider than the formula. It is measured from the lower bound, not
+            # from the objective of the fit. It is also extended by the distance of the fit from the
+            # minimum (at most sqrt(2 gap) in the metric of H), and by rounding: ``worst`` bounds
+            # the condition number of H.
             worst = 1.0 + float(np.trace(self._hessian(A, prediction))) / self.level
             above = max(limit - self._bound, 0.0) * (1.0 + 1e-9)
             gap = max(self.objective - self._bound, 0.0)
             radius = np.sqrt(variance) * (1.0 + min(100.0 * EPS * worst, 0.5))
             outer = radius * (math.sqrt(2.0 * above) + math.sqrt(2.0 * gap))
             outer += growth(G.shape[0]) * (np.abs(functions).T @ np.abs(self.theta))
+            # The attained range is that of the formula.
             inner = np.sqrt(2.0 * slack * variance)
             ends = (center - outer, center + outer, center - inner, center + inner)
             return Ranges(*(end + origin for end in ends))
-        at = [_End(self, G, inverse, g, limit) for g in functions.T]
-        below = np.array([end.extreme(slack) for end in at]).T
-        at = [_End(self, G, inverse, -g, limit) for g in functions.T]
-        over = -np.array([end.extreme(slack) for end in at]).T
-        return Ranges(below[0] + origin, over[0] + origin, below[1] + origin, over[1] + origin)
+        # The largest value of g'theta is minus the least value of -g'theta. Each end is a pair:
+        # the proved value and the attained one.
+        searches = [_End(self, G, inverse, g, limit) for g in functions.T]
+        lower, least = np.array([search.extreme(slack) for search in searches]).T
+        searches = [_End(self, G, inverse, -g, limit) for g in functions.T]
+        upper, most = -np.array([search.extreme(slack) for search in searches]).T
+        return Ranges(lower + origin, upper + origin, least + origin, most + origin)
 
 
 class _End:
-    """The least value of a linear function g'theta over a level set of a loss with a ridge.
+    """The least value of a linear function g'theta over a level set F(theta) <= limit.
 
-    Newton steps for the minimum of F(theta) + t g'theta, whose t is adapted until F at the minimum
-    is the limit, give a dual point and a model for each t.
+    F is the loss with the ridge. Newton steps minimize F(theta) + t g'theta, and t is adapted until
+    F at the minimum is the limit. Each step gives a dual point, for a proved bound, and a model,
+    for an attained value.
+
+    Parameters
+    ----------
+    level_set : LevelSet
+        The models on one subset of columns.
+    G : (n_samples, size) float64
+        The columns of the subset, the unpenalized columns and the ones.
+    inverse : (size, size) float64
+        The inverse Hessian of F at the ridge fit.
+    g : (size,) float64
+        The linear function.
+    limit : float
+        Largest value of F.
     """
 
-    def __init__(self, among: LevelSet, G: Array, inverse: Array, g: Array, limit: float) -> None:
-        self.among = among
+    def __init__(
+        self, level_set: LevelSet, G: Array, inverse: Array, g: Array, limit: float
+    ) -> None:
+        self.level_set = level_set
         self.G = G
         self.inverse = inverse
         self.g = g
         self.limit = limit
 
     def extreme(self, slack: float) -> tuple[float, float]:
-        """Return a proved lower bound on g'theta, and a value that a model of the set attains."""
-        center = float(self.g @ self.among.theta)
+        """Return a proved lower bound on g'theta, and a value that a model of the set attains.
+
+        ``slack`` is the limit minus the objective of the ridge fit, at least 0.
+        """
+        center = float(self.g @ self.level_set.theta)
         if not self.g.any():
             return 0.0, 0.0
         low, high = self._bound_by_ball(center), center
-        for lower, inner in self._steps(slack, center):
-            low = max(low, lower)
-            high = min(high, inner)
+        for proved, attained in self._steps(slack, center):
+            low = max(low, proved)
+            high = min(high, attained)
             if high - low <= OPEN * (center - low):
                 break
         return low - growth(self.g.size) * abs(center), high
 
     def _bound_by_ball(self, center: float) -> float:
-        """Return the bound by strong convexity; -inf if coefficients are unpenalized."""
-        level_set = self.among
+        """Return the lower bound on g'theta by strong convexity; ``center`` is g'theta at the fit.
+
+        The ridge makes the level set part of a ball around its minimum with the radius
+        sqrt(2 (limit - bound) / level). The result is -inf if g has an unpenalized coefficient.
+        """
+        level_set = self.level_set
         m = level_set.positions.size
         if self.g[m:].any():
             return -math.inf
+        # The fit is within ``distance`` of the minimum.
         radius = math.sqrt(2.0 * max(self.limit - level_set._bound, 0.0) / level_set.level)
-        gap = math.sqrt(2.0 * max(level_set.objective - level_set._bound, 0.0) / level_set.level)
-        return center - (radius + gap) * float(np.linalg.norm(self.g)) * (1.0 + 1e-9)
+        gap = max(level_set.objective - level_set._bound, 0.0)
+        distance = math.sqrt(2.0 * gap / level_set.level)
+        return center - (radius + distance) * float(np.linalg.norm(self.g)) * (1.0 + 1e-9)
 
     def _steps(self, slack: float, center: float) -> Iterator[tuple[float, float]]:
-        """Return the best proved bound and an attained value, by Newton steps."""
-        level_set = self.among
+        """Yield a proved lower bound on g'theta and an attained value, after each Newton step.
+
+        ``slack`` is the limit minus the objective of the fit, ``center`` is g'theta at the fit.
+        """
+        level_set = self.level_set
         A = self.G[:, : level_set.positions.size]
         theta = level_set.theta
         inverse = self.inverse
         objective = level_set.objective
+        # The first t is the one for a quadratic F: its minimum is at the limit then.
         t = math.sqrt(
             2.0 * max(slack, EPS * abs(self.limit)) / max(self._variance(inverse), 1e-300)
         )
         for step in range(STEPS):
+            # A Newton step for F + t g'theta, shortened until the value does not increase. At the
+            # fit the gradient of F is 0.
             slope = self._slope(theta, t) if step else t * self.g
-            move = inverse @ slope
-            before = level_set._objective(A, theta) + t * float(self.g @ theta)
+            direction = inverse @ slope
+            start_value = level_set._objective(A, theta) + t * float(self.g @ theta)
             for length in 0.5 ** np.arange(HALVINGS):
-                value = level_set._objective(A, theta - length * move)
-                if value + t * float(self.g @ (theta - length * move)) <= before:
-                    theta = theta - length * move
+                value = level_set._objective(A, theta - length * direction)
+                if value + t * float(self.g @ (theta - length * direction)) <= start_value:
+                    theta = theta - length * direction
                     break
             value = level_set._objective(A, theta)
             prediction = self.G @ theta
-            lower = self._bound(prediction, t)
-            here = float(self.g @ theta)
+            proved = self._bound(prediction, t)
+            reached = float(self.g @ theta)
+            # If theta is outside the level set, by convexity this share of the way from the fit to
+            # theta is inside.
             share = 1.0
             if value > self.limit:
                 share = slack / max(value - objective, 1e-300)
-            yield lower, center + min(share, 1.0) * (here - center)
+            yield proved, center + min(share, 1.0) * (reached - center)
             inverse = level_set._inverse(self.G, prediction)
-            if float(slope @ move) > 0.01 * slack and step % 8 != 7:
+            # t changes only after the steps for this t have nearly converged, or after eight steps.
+            if float(slope @ direction) > 0.01 * slack and step % 8 != 7:
                 continue
+            # The rise of F grows about as t^2, and it should become ``slack``.
             rise = value - objective
             t *= math.sqrt(min(max(slack / rise, 0.25), 4.0)) if rise > 0.0 else 2.0
 
     def _variance(self, inverse: Array) -> float:
-        """Return g' (H^-1) g, H the Hessian of the objective."""
+        """Return g'H^-1 g, with ``inverse`` = H^-1 and H the Hessian of F."""
         return float(self.g @ inverse @ self.g)
 
     def _slope(self, theta: Array, t: float) -> Array:
-        """Return the gradient of F + t g'theta."""
-        level_set = self.among
+        """Return the gradient of F(theta) + t g'theta in theta, (size,)."""
+        level_set = self.level_set
         slope = t * self.g - self.G.T @ level_set._dual(self.G @ theta)
         m = level_set.positions.size
         slope[:m] += level_set.level * theta[:m]
         return slope
 
     def _bound(self, prediction: Array, t: float) -> float:
-        """Return the lower bound (D(t) - limit) / t of the dual point at some predictions."""
-        level_set = self.among
+        """Return the lower bound (D(t) - limit) / t on g'theta, with v the dual point.
+
+        D(t) = -f*(-v) - ||A'v - t g_w||^2 / (2 level), where f* is the conjugate of the loss and
+        g_w the entries of g for w. v is near the negative gradient at ``prediction``. D(t) is
+        lowered by bounds on rounding errors.
+        """
+        level_set = self.level_set
         problem = level_set.problem
         m = level_set.positions.size
-        v, prediction, open_slope = self._feasible_dual(prediction, t)
+        v, prediction, residual = self._feasible_dual(prediction, t)
         conjugate, rounding = dual_part(problem, prediction, v)
         scores = self.G[:, :m].T @ v - t * self.g[:m]
         error = 2.0 * growth(v.size) * float(np.linalg.norm(v))
@@ -422,18 +501,18 @@ class _End:
             - rounding
             - float(scores @ scores) * (1.0 + growth(m)) / (2.0 * level_set.level)
         )
-        # The residual of the condition on v is rounding error.
-        dual -= 2.0 * float(np.abs(open_slope) @ (np.abs(level_set.theta[m:]) + 1.0))
+        # v satisfies the condition of the unpenalized columns only up to rounding.
+        dual -= 2.0 * float(np.abs(residual) @ (np.abs(level_set.theta[m:]) + 1.0))
         bound = (dual - self.limit) / t
         return bound if math.isfinite(bound) else -math.inf
 
     def _feasible_dual(self, prediction: Array, t: float) -> tuple[Array, Array, Array]:
-        """Return a dual point v with Z'v = t g (Z: the free columns), predictions, and a residual.
+        """Return a dual point v with Z'v = t g_u, the predictions, and the residual Z'v - t g_u.
 
-        v is the negative gradient of the loss near the predictions. The residual Z'v - t g is
-        infinite if it exceeds rounding.
+        Z has the unpenalized columns, and g_u are the entries of g for them. v is near the negative
+        gradient of the loss at ``prediction``. The residual is infinite if it exceeds rounding.
         """
-        level_set = self.among
+        level_set = self.level_set
         problem = level_set.problem
         Z = level_set._Z
         v = level_set._dual(prediction)
@@ -446,8 +525,9 @@ class _End:
             linear = prediction + optimal_intercept(level_set.profiled, prediction)
             v = negative_gradient(level_set.profiled, linear)
         allowed = 8.0 * growth(v.size) * np.linalg.norm(Z, axis=0) * float(np.linalg.norm(v))
-        # The entries of v change in proportion to the curvatures of their rows, which keeps them
-        # inside the domain of the conjugate.
+        # v is corrected by the least change that solves Z'v = t g_u. The first metric is that of
+        # the curvatures c of the rows, which keeps v inside the domain of the conjugate. The second
+        # one is that of the weights. Each correction is repeated once, against rounding.
         c, _ = problem.loss.coupling(problem.y, prediction, problem.weight)
         for metric in (c, problem.weight):
             for _ in range(2):

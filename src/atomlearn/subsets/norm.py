@@ -31,7 +31,7 @@ OUT = -1
 
 
 class Choices:
-    """The units from which subsets of a problem are chosen: its columns, or groups of them.
+    """The units from which subsets of a problem are chosen: its columns, or groups of columns.
 
     Attributes
     ----------
@@ -44,6 +44,7 @@ class Choices:
     """
 
     def __init__(self, problem: Problem) -> None:
+        """Count the units: columns, or groups if the k-support norm of the problem has groups."""
         norm = problem.regularizer.norm
         n_features = problem.design.shape[1]
         assert isinstance(norm, KSupport)
@@ -58,29 +59,30 @@ class Choices:
         self.n_free = 0 if problem.free is None else np.unique(self.of(problem.free)).size
 
     def of(self, columns: Columns) -> Columns:
-        """Return the unit of each column."""
+        """Return the number of the unit of each column, (m,) for m columns."""
         return columns if self.partition is None else self.partition.labels[columns]
 
     def columns(self, units: Columns) -> Columns:
-        """Return the columns of units."""
+        """Return the numbers of all columns of these units."""
         return units if self.partition is None else self.partition.members(units)
 
 
 class BranchNorm(RatedNorm):
     """sqrt(||w_in||_2^2 + gauge_k(w_free)^2), gauge_k the k-support norm; w_out must be 0.
 
-    Its atoms are the unit vectors over all columns that are in and at most k free ones. Its square
-    is the largest convex function below ||w||_2^2 of the vectors that are 0 on the columns that are
-    out and have at most k other nonzero free entries: the relaxation of a branch in a search for
-    best subsets.
+    The entries w_in, w_out and w_free are those of the columns that a branch of the search fixes
+    in, fixes out, and leaves free. The atoms (the extreme points of the unit ball) are vectors of
+    length 1 over the columns that are in and at most k free columns. Consider ||w||_2^2 over the
+    vectors with w_out = 0 and at most k nonzero entries in w_free. The square of this norm is the
+    largest convex function below it: the relaxation of the branch.
 
-    With a ``price`` for each free column, level / 2 times its square is the largest convex function
-    below level / 2 ||w||_2^2 + price * (number of entries of w_free), so that
+    With a ``price`` for each free column, level / 2 times the square is the largest convex function
+    below level / 2 ||w||_2^2 + price * (number of nonzero entries of w_free), so that
 
         gauge_k(w)^2 = min sum_j (w_j^2 / d_j + (2 price / level) d_j)  over 0 <= d <= 1, sum d <= k
 
-    and the square of the polar, over 2 level, is its conjugate: the price is subtracted from the k
-    largest z_j^2 / (2 level). It is no norm then.
+    Here d_j is the share of column j. The conjugate is the squared polar over 2 level: the price is
+    subtracted from each of the k largest z_j^2 / (2 level). With a price this is no norm.
 
     Parameters
     ----------
@@ -119,16 +121,19 @@ class BranchNorm(RatedNorm):
 
     @property
     def least(self) -> float:
-        """The |w_j| from which on the relaxation charges the full price: sqrt(2 price / level)."""
+        """The |w_j| from which on the relaxation has the full price: sqrt(2 price / level)."""
         return math.sqrt(2.0 * self.price / self.level)
 
     @property
-    def toll(self) -> float:
+    def price_square(self) -> float:
         """The price in units of squared scores, 2 price level, which is subtracted from them."""
         return 2.0 * self.price * self.level
 
     def value(self, w: Array) -> float:
-        """Return the gauge, in O(n) expected operations."""
+        """Return the gauge of the weights w (n,), inf if a unit fixed out has a weight.
+
+        It takes O(n) expected operations.
+        """
         w = to_float64(w)
         sizes = w if self.groups is None else self.partition(w.size).norms(w)
         if np.any(sizes[self.fixed == OUT]):
@@ -138,16 +143,19 @@ class BranchNorm(RatedNorm):
         return math.hypot(float(np.linalg.norm(fixed_sizes)), self._free_gauge(free))
 
     def _free_gauge(self, free: Array) -> float:
-        """Return gauge_k of the weights, or group sizes, of the free units."""
+        """Return gauge_k of ``free``, the weights of the free units (or the norms of groups)."""
         if not np.any(free):
             return 0.0
         if self.k == 0:
             return math.inf
+        # The division by a power of two is exact and prevents overflow of squares.
         scale = power_of_two(free)
         least = self.least
         plain = scale * float(_kernels.ksupport_gauge(free / scale, min(self.k, free.size)))
         if not least:
             return plain
+        # The shares d_j are |w_j| / least, at most 1, if their sum is at most k. Otherwise sum d =
+        # k, so the prices are constant, and the k-support norm decides on the shares.
         shares = np.minimum(np.abs(free) / least, 1.0)
         if shares.sum() >= self.k:
             return math.hypot(plain, least * math.sqrt(self.k))
@@ -155,24 +163,27 @@ class BranchNorm(RatedNorm):
         return math.sqrt(float(gauges.sum()))
 
     def squares(self, scores: Scores) -> Array:
-        """Return the squared rating of each column, or group."""
+        """Return the squared rating of each column (its score), or group (norm of its scores)."""
         return np.square(self.ratings(scores).full())
 
     def polar(self, scores: Scores) -> float:
-        """Return sqrt(sum of z_j^2) over the columns fixed in, and the k largest free z_j^2."""
+        """Return the polar (dual norm) of the scores z, the root of ``counted``."""
         return math.sqrt(self.counted(self.squares(scores)))
 
     def counted(self, squares: Array) -> float:
         """Return the squared polar for squared ratings (n_units,).
 
-        It is the sum over the units fixed in, plus the k largest of max(square - toll, 0) over the
-        free units.
+        It is the sum of the squares over the units fixed in, plus the k largest values of
+        max(square - price_square, 0) over the free units.
         """
-        free = np.maximum(_largest(squares[self.fixed == 0], self.k) - self.toll, 0.0)
+        free = np.maximum(_largest(squares[self.fixed == 0], self.k) - self.price_square, 0.0)
         return float(squares[self.fixed == IN].sum()) + float(free.sum())
 
     def best_columns(self, scores: Scores, count: int) -> Columns:
-        """Return the columns of all units fixed in, and of the max(k, count) best free units."""
+        """Return the columns of all units fixed in, and of the max(k, count) best free units.
+
+        The best units have the largest squared ratings for ``scores``.
+        """
         squares = self.squares(scores)
         free = np.flatnonzero(self.fixed == 0)
         n_listed = min(max(self.k, count), free.size)
@@ -182,17 +193,20 @@ class BranchNorm(RatedNorm):
         return chosen if groups is None else groups.members(chosen)
 
     def restrict(self, columns: Columns, n_features: int) -> BranchNorm:
-        """Return the norm for vectors on these columns only; groups are cut to these columns."""
+        """Return the norm for vectors on ``columns`` only; groups keep only these columns.
+
+        ``n_features`` is the number of columns of the problem.
+        """
         if self.groups is None:
             return self.replaced(fixed=self.fixed[columns])
-        partition, kept = self.partition(n_features).restrict(columns)
-        return self.replaced(fixed=self.fixed[kept], groups=partition)
+        partition, kept_units = self.partition(n_features).restrict(columns)
+        return self.replaced(fixed=self.fixed[kept_units], groups=partition)
 
     def bar(self, sizes: Array) -> float:
-        """Return the entry threshold: a free unit enters if rating / level exceeds it.
+        """Return the entry threshold: a free unit enters the fit if rating / level exceeds it.
 
-        ``sizes`` (n_units,) are the |w_j| of columns, or the norms of groups. Units of at least
-        this size have the share d_j = 1. The threshold is 0 if at most k free units are nonzero
+        ``sizes`` (n_units,) are the |w_j| of columns, or the norms of groups. A unit of at least
+        the threshold has the share d_j = 1. The threshold is 0 if at most k free units are nonzero
         and there is no price.
         """
         free = sizes[self.fixed == 0]
@@ -200,7 +214,10 @@ class BranchNorm(RatedNorm):
         return max(fair_share(free, self.k) if free.size > self.k > 0 else 0.0, self.least)
 
     def _point(self, v: Array, amount: float, form: Form) -> ProxPoint:
-        """Return the proximal map of ``form`` at v."""
+        """Return the proximal map of (amount / 2) gauge^2 at v (n,); ``form`` must be "squared".
+
+        With groups, each group is scaled as the map of the group norms says.
+        """
         if form != "squared":
             raise ValueError(f"BranchNorm is used in the squared form, got form={form!r}")
         if self.groups is None:
@@ -208,48 +225,62 @@ class BranchNorm(RatedNorm):
         return lifted_point(v, self.partition(v.size), lambda sizes: self._shrunk(sizes, amount))
 
     def _shrunk(self, v: Array, amount: float) -> ProxPoint:
-        """Return the proximal map of (amount / 2) gauge^2 over columns, or over sizes of groups."""
+        """Return the proximal map of (amount / 2) gauge^2 at v, with one entry for each unit.
+
+        Units fixed in are divided by 1 + amount, units fixed out become 0, and the free units have
+        a proximal map of their own.
+        """
         is_fixed = self.fixed == IN
         free = np.flatnonzero(self.fixed == 0)
         point = np.where(is_fixed, v / (1.0 + amount), 0.0)
         gauge = float(np.linalg.norm(point))
+        # Without free units the Jacobian is diagonal.
         if not self.k or not free.size:
             diagonal = np.where(is_fixed, 1.0 / (1.0 + amount), 0.0)
             return ProxPoint(point, gauge, lambda: ProxJacobian(diagonal))
+        # The squared gauge is a sum over units fixed in and free units, so the maps are separate.
         inner = self._prox_of_free_units(v[free], amount)
         point[free] = inner.point
 
         def jacobian() -> ProxJacobian:
-            of_free = inner.jacobian()
+            """Return the Jacobian at v: that of the free units, in the entries of all units."""
+            jacobian_of_free = inner.jacobian()
             diagonal = np.where(is_fixed, 1.0 / (1.0 + amount), 0.0)
-            diagonal[free] = of_free.diagonal
-            factors_of_free = of_free.dense_factors()
+            diagonal[free] = jacobian_of_free.diagonal
+            factors_of_free = jacobian_of_free.dense_factors()
             factors = np.zeros((v.size, factors_of_free.shape[1]))
             factors[free] = factors_of_free
-            return ProxJacobian(diagonal, factors, of_free.coefficients)
+            return ProxJacobian(diagonal, factors, jacobian_of_free.coefficients)
 
         return ProxPoint(point, math.hypot(gauge, inner.gauge), jacobian)
 
     def _prox_of_free_units(self, v: Array, amount: float) -> ProxPoint:
-        """Return the proximal map of (amount / 2) gauge_k^2 for the free units."""
+        """Return the proximal map of (amount / 2) gauge_k^2 at v, the entries of the free units.
+
+        The first attempt ignores the limit sum d <= k. Large entries have the share d_j = 1 and are
+        divided by 1 + amount, middle entries are soft-thresholded by least * amount with
+        d_j = |w_j| / least, and small entries become 0. If the shares exceed k, the map is that of
+        the k-support norm, because the prices are constant then.
+        """
+        # ``least`` is the weight from which on a unit has the full price, see the property.
         least = self.least
         sizes = np.abs(v)
-        bought = sizes >= least * (1.0 + amount)
-        is_shrunk = ~bought & (sizes > least * amount)
+        is_full = sizes >= least * (1.0 + amount)
+        is_shrunk = ~is_full & (sizes > least * amount)
         point = np.where(is_shrunk, v - np.sign(v) * least * amount, 0.0)
-        point[bought] = v[bought] / (1.0 + amount)
-        shares = np.count_nonzero(bought) + float(np.abs(point[is_shrunk]).sum()) / max(
+        point[is_full] = v[is_full] / (1.0 + amount)
+        shares = np.count_nonzero(is_full) + float(np.abs(point[is_shrunk]).sum()) / max(
             least, 1e-300
         )
         if least and shares < self.k:
-            diagonal = np.where(bought, 1.0 / (1.0 + amount), is_shrunk.astype(np.float64))
+            diagonal = np.where(is_full, 1.0 / (1.0 + amount), is_shrunk.astype(np.float64))
             return ProxPoint(point, self._free_gauge(point), lambda: ProxJacobian(diagonal))
         inner = ksupport_point(v, self.k, amount, "squared")
         return replace(inner, gauge=math.hypot(inner.gauge, least * math.sqrt(self.k)))
 
 
 def _largest(values: Array, count: int) -> Array:
-    """Return the ``count`` largest values, or all of them, in any order."""
+    """Return the ``count`` largest values in any order; all values if there are fewer."""
     if not 0 < count < values.size:
         return values if count else values[:0]
     return np.partition(values, values.size - count)[values.size - count :]

@@ -18,12 +18,20 @@ from atomlearn.subsets.search import Search
 
 @dataclass(slots=True)
 class PartialRelaxation:
-    """A relaxation restricted to some units of the problem.
+    """A relaxation restricted to some units (columns, or groups of columns) of the problem.
 
-    ``columns`` and ``numbers`` are the numbers of its columns and units in the whole problem, in
-    increasing order; ``searched`` are the units, numbered in the whole problem, that a subset may
-    contain. If the ridge was strengthened, ``original`` is the relaxation before that, and
-    ``factors`` are those of the weights.
+    Attributes
+    ----------
+    relaxation : Relaxation
+        The solver over these units only. It numbers its columns and units from 0.
+    columns, numbers : (m,) int64
+        The numbers of its columns, and of its units, in the whole problem, in increasing order.
+    searched : (m,) int64
+        The units, numbered in the whole problem, that a subset may contain.
+    original : Relaxation or None
+        If the ridge was strengthened, the relaxation before that.
+    factors : (m,) float64 or None
+        The weights of the strengthened relaxation, divided by those of the original one.
     """
 
     relaxation: Relaxation
@@ -35,31 +43,33 @@ class PartialRelaxation:
 
     @property
     def plain(self) -> Relaxation:
-        """The relaxation in the units of the problem."""
+        """The relaxation before the ridge was strengthened, with the weights of the problem."""
         return self.original or self.relaxation
 
     def strengthened(self, max_share: float) -> PartialRelaxation:
-        """Return the part with a stronger ridge, see ``diagonal``, or itself.
+        """Return this part with a stronger ridge, or itself if that is not possible.
 
-        ``max_share`` is the largest share of the ridge that rounding may take.
+        Then its bounds are tighter, see the module ``diagonal``. ``max_share`` is the largest share
+        of the ridge that rounding may take.
         """
+        # A part with units that are fixed out is over all columns: too many.
         if self.searched.size < self.numbers.size:
             return self
-        r = self.relaxation
-        problem = strengthened(r, np.arange(self.columns.size), max_share)
-        if problem is None:
+        plain = self.relaxation
+        result = strengthened(plain, np.arange(self.columns.size), max_share)
+        if result is None:
             return self
-        other = Relaxation(problem[0], r.price, r.accuracy, r.room)
-        return replace(self, relaxation=other, original=r, factors=problem[1])
+        other = Relaxation(result[0], plain.price, plain.accuracy, plain.most_columns)
+        return replace(self, relaxation=other, original=plain, factors=result[1])
 
     def fitted(self, subset: Subset) -> Subset:
-        """Return a subset of the search with its fit in the units of the problem."""
+        """Return ``subset``, re-fitted with the weights of the problem if they were scaled."""
         if self.original is None:
             return subset
         return Subset(subset.units, *self.original.fit(subset.units))
 
     def places(self, units: Columns) -> Columns:
-        """Return the positions in the part of units, numbered in the whole problem."""
+        """Return the numbers in this part of ``units``, which are numbered in the whole problem."""
         return np.searchsorted(self.numbers, units)
 
     @property
@@ -70,13 +80,13 @@ class PartialRelaxation:
         return fixed
 
     def point(self, point: RelaxedPoint) -> RelaxedPoint:
-        """Return a point restricted to the columns of the part."""
+        """Return a point of the whole problem, restricted to the columns of this part."""
         is_inside = np.isin(point.columns, self.columns)
-        places = np.searchsorted(self.columns, point.columns[is_inside])
+        positions = np.searchsorted(self.columns, point.columns[is_inside])
         weights = point.weights[is_inside]
         if self.factors is not None:
-            weights = weights * self.factors[places]
-        return replace(point, columns=places, weights=weights)
+            weights = weights * self.factors[positions]
+        return replace(point, columns=positions, weights=weights)
 
 
 def near_models(
@@ -87,30 +97,40 @@ def near_models(
     price: float,
     listed: bool,
 ) -> NearModels | None:
-    """Return the models within a share of the best one, None without a share.
+    """Return all near-optimal models that a search found, numbered in the whole problem.
 
     Parameters
     ----------
+    part : PartialRelaxation
+        The part of the problem that was searched.
+    search : Search
+        The finished branch and bound over this part.
     whole : Problem
-        That over all columns.
+        The problem over all columns.
+    within : float or None
+        The models have objectives of at most (1 + within) times the smallest one. If it is None,
+        the result is None.
     price : float
-        What each unit of a subset adds to the objective.
+        The l0 penalty that each unit of a subset adds to the objective.
     listed : bool
-        Whether the search listed all subsets within reach of its bounds.
+        Whether branch and bound ran; without it no statement on unlisted subsets is possible.
     """
     if within is None:
         return None
+    # The listed subsets, their columns and their units, numbered in the part.
     models = [part.fitted(subset) for subset in search.within_reach(within)]
     relaxation = part.plain
     complete = listed and search.within is not None and search.is_complete(within)
     columns = np.unique(np.concatenate([subset.point.columns for subset in models]))
     units = np.unique(np.concatenate([subset.units for subset in models]))
+    # The statements on all near-optimal subsets, listed or not.
     undecided = None
     in_all: Columns = np.zeros(0, dtype=np.int64)
     if listed:
         in_some, every = search.reach()
         in_all = np.flatnonzero(every)
         undecided = part.numbers[np.setdiff1d(np.flatnonzero(in_some), units)]
+    # The models of each subset, over one copy of all their columns.
     A = relaxation.dense(columns)
     problem = replace(relaxation.problem, free=whole.free)
     sets = [

@@ -1,8 +1,9 @@
 """Second-order model of the objective around a ridge fit, for adding or swapping single columns.
 
-At the ridge fit of the columns S, let C be the diagonal matrix of second derivatives of the mean
-loss f, z = X'v with v = -grad f the scores of all columns, level the weight of the ridge, X_S the
-columns S of X, and K = X_S'C X_S + level I. Adding a column x_j lowers the model by
+Consider the ridge fit of the columns S. There C is the diagonal matrix of second derivatives of the
+mean loss f, v = -grad f, and z = X'v are the scores of all columns. X_S has the columns S of X,
+level is the weight of the ridge, and K = X_S'C X_S + level I. Adding a column x_j lowers the model
+by
 
     z_j^2 / (2 q_j),    q_j = x_j'C x_j + level - c_j'K^-1 c_j,    c_j = X_S'C x_j.
 
@@ -27,12 +28,14 @@ KEPT = 0.05
 class Products:
     """The diagonal and a cache of rows of X'CX, for one diagonal matrix C.
 
-    ``curvature`` (n_samples,) is the diagonal of C. X is projected onto the complement of the
-    intercept, or of the unpenalized columns, in the inner product of C. ``squares`` (n_columns,)
-    is the diagonal with this projection, and ``plain`` the one without.
+    ``curvature`` (n_samples,) is the diagonal of C, and ``relaxation`` has the data X. X is
+    projected onto the complement of the intercept, or of the unpenalized columns, in the inner
+    product of C. ``squares`` (n_columns,) is the diagonal of X'CX with this projection, and
+    ``plain`` is the diagonal without it.
     """
 
     def __init__(self, relaxation: Relaxation, curvature: Array) -> None:
+        """Compute the diagonal of X'CX, before and after the projection of X."""
         self._relaxation = relaxation
         self._curvature = curvature
         self._rows: dict[int, Array] = {}
@@ -42,11 +45,13 @@ class Products:
         self._basis = basis if free is None else free.basis
         self.plain = problem.design.squared_norms(curvature)
         squares = np.array(self.plain)
+        # The projection subtracts the squared products with an orthonormal basis, in the inner
+        # product of C, from the diagonal.
         if self._basis.shape[1]:
             weighted = curvature[:, None] * self._basis
             values, vectors = np.linalg.eigh(self._basis.T @ weighted)
-            kept = values > 1e-13 * values[-1]
-            for direction in (weighted @ (vectors[:, kept] / np.sqrt(values[kept]))).T:
+            is_kept = values > 1e-13 * values[-1]
+            for direction in (weighted @ (vectors[:, is_kept] / np.sqrt(values[is_kept]))).T:
                 squares -= problem.design.scores(np.ascontiguousarray(direction)).full() ** 2
         self.squares = np.maximum(squares, 0.0)
 
@@ -62,7 +67,10 @@ class Products:
         return np.array(list(rows.values())).reshape(columns.size, self.squares.size)
 
     def _row(self, column: int) -> Array:
-        """Return the row X'C x of a column x, (n_columns,), and drop it from the cache."""
+        """Return the row X'C x of a column x, (n_columns,), and drop it from the cache.
+
+        ``of`` puts it back at the end, so that the cache is in the order of last use.
+        """
         row = self._rows.pop(column, None)
         if row is None:
             design = self._relaxation.problem.design
@@ -91,33 +99,35 @@ class QuadraticModel:
     def __init__(
         self, products: Products, point: RelaxedPoint, scores: Array, level: float
     ) -> None:
+        """Compute K^-1 and the denominators q_j of all columns, with the symbols of the module."""
         self._products = products
         self._point = point
         self._scores = scores
         self._level = level
         self._across = products.of(point.columns)
         columns = self._across[:, point.columns]
-        # With the symbols of the module: _inverse is K^-1, column j of _solved is K^-1 c_j, and
-        # _left has the denominators q_j.
+        # Column j of _across is c_j and of _solved K^-1 c_j, _inverse is K^-1, and _left has the
+        # denominators q_j. _worst bounds the condition number of K, for bounds on rounding.
         self._inverse = inverse_with_ridge(0.5 * (columns + columns.T), level)
         self._solved = self._inverse @ self._across
         self._left = products.squares + level - (self._across * self._solved).sum(axis=0)
         self._worst = 1.0 + float(np.trace(columns)) / level + point.columns.size
 
     def added(self) -> Array:
-        """Return the decrease of the model for each added column, (n_columns,); -inf in S."""
+        """Return the decrease z_j^2 / (2 q_j) for each added column, (n_columns,); -inf in S."""
         gains = np.square(self._scores) / (2.0 * np.maximum(self._left, self._level))
         gains[self._point.columns] = -math.inf
         return np.asarray(gains)
 
     def most_added(self, gap: float, dual: Array) -> Array:
-        """Return an upper bound on ``added`` for quadratic f, rounding included, (n_columns,).
+        """Return an upper bound on the exact decrease by each added column, (n_columns,).
 
-        ``gap`` is the duality gap of the fit, and ``dual`` (n_samples,) the vector v of the scores.
+        It holds for a quadratic f, and includes rounding and the error of the fit. ``gap`` is the
+        duality gap of the fit, and ``dual`` (n_samples,) the vector v of the scores.
         """
         lengths = np.sqrt(self._products.plain)
         # The fit is not exact: with g the gradient over S, the exact score of column j differs by
-        # c_j'K^-1 g, and g'K^-1 g <= 2 gap.
+        # c_j'K^-1 g, and g'K^-1 g <= 2 gap. ``errors`` bounds the rounding of scores.
         errors = lengths * (2.0 * growth(dual.size) * float(np.linalg.norm(dual)))
         scores = np.abs(self._scores) + errors + lengths * math.sqrt(2.0 * gap)
         residual_squares = self._left - 100.0 * EPS * self._worst * self._products.plain
@@ -130,16 +140,19 @@ class QuadraticModel:
         """Yield, for each column i of S, the decreases (n_columns,) if j replaces i, over all j.
 
         The entry of column i is the decrease (at most 0) if i is removed and no column is added;
-        the entries of the other columns of S are -inf. Scores and denominators without i are
-        rank-one updates by row i of K^-1 X_S'CX.
+        the entries of the other columns of S are -inf.
+
+        Let r be row i of K^-1 X_S'CX, w_i the weight of column i, and h = (K^-1)_ii. Without i the
+        scores are z + (w_i / h) r, and the denominators are q + r^2 / h. The removal of i raises
+        the objective by w_i^2 / (2 h).
         """
         for position, column in enumerate(self._point.columns.tolist()):
             diagonal_entry = self._inverse[position, position]
             row = self._solved[position]
-            leaves = self._point.weights[position] / diagonal_entry
+            multiple = self._point.weights[position] / diagonal_entry
             residual_squares = self._left + row * row / diagonal_entry
-            gains = np.square(self._scores + leaves * row)
+            gains = np.square(self._scores + multiple * row)
             gains /= 2.0 * np.maximum(residual_squares, self._level)
             gains[self._point.columns] = -math.inf
             gains[column] = 0.0
-            yield gains - 0.5 * leaves * self._point.weights[position]
+            yield gains - 0.5 * multiple * self._point.weights[position]

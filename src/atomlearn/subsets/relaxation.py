@@ -39,13 +39,11 @@ from atomlearn.core import (
 from atomlearn.subsets.fit import ridge_fit
 from atomlearn.subsets.norm import IN, OUT, BranchNorm, Choices
 
-#: Maximum number of Newton steps of one kernel call; the next round of column generation continues
-#: them.
+#: Maximum number of Newton steps of one kernel call; the next round continues them.
 STEPS = 10
 #: Number of columns beyond which the deadline is checked after each step.
 MANY = 2000
-#: Child nodes start with the columns whose squared score is at least this share of the entry
-#: threshold (``BranchNorm.bar``).
+#: Child nodes start with columns whose squared score is at least this share of the entry threshold.
 NEAR = 0.7
 #: Maximum number of quadratic models of the loss between two passes, and of halvings of one step.
 WORKING = 3
@@ -71,29 +69,28 @@ class RelaxedPoint:
 class Bound:
     """Lower bounds of a node from one dual point v of its relaxation, with the primal point."""
 
-    #: Lower bound on the optimum of the relaxation: at least the prices of the units that are fixed
-    #: in.
+    #: Lower bound on the optimum of the relaxation: at least the prices of the units fixed in.
     lower: float
-    #: Dual objective at v. Fixing a unit adds a difference of squared scores to it. It may be
-    #: negative.
+    #: Dual objective at v, of any sign. Fixing a unit adds a difference of squared scores to it.
     dual: float
     point: RelaxedPoint
     #: Squared scores (x_j'v)^2 of columns, or squared ratings of groups, (n_units,).
     squares: Array
     #: Bound on the rounding error of a score.
-    off: float
+    error_of_score: float
     #: Columns with a nonzero weight or with a score near the entry threshold, for a warm start.
     near: Columns
 
 
-#: A node to be bounded: its norm, warm start, first columns, and the bound at which it is pruned.
-Asked = tuple[BranchNorm, RelaxedPoint, Columns, float]
+#: A node to be bounded: norm, warm start, first columns, and the objective at which it is pruned.
+NodeTask = tuple[BranchNorm, RelaxedPoint, Columns, float]
 
 
 class Relaxation:
-    """Solver of the convex relaxations of all nodes, which share gathered columns and their Gram.
+    """Solver of the convex relaxations of all nodes, and of the ridge fits of subsets.
 
-    A unit is a column, or a group of columns if the norm has groups.
+    They share a cache of gathered columns and their Gram matrix. A unit is a column, or a group of
+    columns if the norm has groups. Below f is the mean loss as a function of the predictions.
 
     Parameters
     ----------
@@ -103,7 +100,7 @@ class Relaxation:
         Added to the objective for each selected unit (an l0 penalty).
     accuracy : float
         Relative gap of the ridge fit of a subset.
-    room : int
+    most_columns : int
         Largest number of columns that are gathered for one node, and cached for the next ones.
     """
 
@@ -112,173 +109,196 @@ class Relaxation:
         problem: Problem,
         price: float = 0.0,
         accuracy: float = ACCURACY,
-        room: float = math.inf,
+        most_columns: float = math.inf,
     ) -> None:
+        """Start with an empty cache, and compute the derivatives of f at w = 0."""
         self.problem = problem
         self.level = problem.regularizer.amount
         self.price = price
         self.accuracy = accuracy
-        self.room = room
+        self.most_columns = most_columns
         self.units = Choices(problem)
         free = free_columns(problem.loss)
         #: Whether f is quadratic, so that its Hessian is the same at all points.
         plain = problem.loss if free is None else free.inner
         self.quadratic = is_quadratic(plain) and (free is None or free.separable)
         self._lock = threading.Lock()
-        self._forget()
-        self._longest = longest(problem, self.units)
+        self._clear_cache()
+        self._largest_norm = largest_norm(problem, self.units)
         zero = np.zeros(problem.y.size)
         zero = zero + optimal_intercept(problem, zero)
         self._slope = negative_gradient(problem, zero)
         #: Second derivatives of f at w = 0, (n_samples,), from which the Hessian H is computed.
         self._curvature = problem.weight
         #: Objective that counts as 0 for losses whose curvature is unbounded, such as exponentials.
-        fades = not math.isfinite(plain.curvature_bounds[1])
-        self._fades = 1e-3 * EPS * loss_at_zero(problem) if fades else 0.0
+        unbounded = not math.isfinite(plain.curvature_bounds[1])
+        self._zero_level = 1e-3 * EPS * loss_at_zero(problem) if unbounded else 0.0
         #: Whether H serves as a quadratic model of f: its curvature is bounded, without groups.
-        self._modelling = self.units.partition is None and math.isfinite(plain.curvature_bounds[1])
+        self._has_model = self.units.partition is None and math.isfinite(plain.curvature_bounds[1])
         if not self.quadratic:
             self._curvature = problem.loss.curvature(problem.y, zero, problem.weight)
 
-    def _forget(self) -> None:
-        """Drop all cached columns."""
-        self._place = np.full(self.problem.design.shape[1], -1, dtype=np.int64)
+    def _clear_cache(self) -> None:
+        """Drop all cached columns: their positions, their values, and their linear terms."""
+        self._position_of = np.full(self.problem.design.shape[1], -1, dtype=np.int64)
         self._block = CachedBlock(self.problem.design.gather(np.zeros(0, dtype=np.int64)))
-        self._pull = np.zeros(0)
+        self._linear_term = np.zeros(0)
 
     def sizes(self, point: RelaxedPoint) -> Array:
-        """Return the Euclidean norm of the weights of each unit, (n_units,)."""
+        """Return the Euclidean norm of the weights of each unit at ``point``, (n_units,)."""
         units = self.units.of(point.columns)
         return np.sqrt(np.bincount(units, point.weights**2, minlength=self.units.count))
 
     def fit(self, units: Columns) -> tuple[RelaxedPoint, float, float, bool]:
-        """Return the ridge fit of a set of units, its objective, a lower bound, and a flag.
+        """Return the ridge fit of ``units``, its objective, a lower bound, and whether it is 0.
 
-        Objective and bound include the prices of the units. The flag is True if the objective is
-        0 up to rounding.
+        The lower bound is the objective minus the duality gap; both include the prices of the
+        units. The last result is True if the objective is 0 up to rounding.
         """
+        # A norm with these units fixed in and no others is ||w||_2 over their columns.
         fixed = np.full(self.units.count, OUT, dtype=np.int8)
         fixed[units] = IN
         columns = np.sort(self.units.columns(units))
         norm = self.norm(0, fixed).restrict(columns, self.problem.design.shape[1])
         gram = None
         if self.quadratic:
-            H, _, places = self.model(columns)
-            gram = H[np.ix_(places, places)]
-        places = self._gathered(columns)
-        block = self._block.inner.gather(places)
+            H, _, positions = self.model(columns)
+            gram = H[np.ix_(positions, positions)]
+        positions = self._gathered(columns)
+        block = self._block.inner.gather(positions)
         # Trial steps may overflow for losses that grow fast.
         with np.errstate(over="ignore", invalid="ignore"):
             point = ridge_fit(self._problem_with(norm, block), self.accuracy, gram)
         objective = point.objective + self.price * units.size
         lower = max(objective - point.certificate.gap, self.price * units.size)
-        perfect = objective <= self._fades or (
+        perfect = objective <= self._zero_level or (
             objective == point.objective and is_perfect(self.problem, point.certificate)
         )
         return RelaxedPoint(columns, point.weights, point.intercept), objective, lower, perfect
 
     def prediction(self, point: RelaxedPoint) -> Array:
-        """Return the predictions X w + b of a point, (n_samples,)."""
-        places = self._gathered(point.columns)
-        linear = self._block.inner.gather(places).predict(point.weights)
+        """Return the predictions X w + b of a point, (n_samples,), with the best intercept b."""
+        positions = self._gathered(point.columns)
+        linear = self._block.inner.gather(positions).predict(point.weights)
         return linear + optimal_intercept(self.problem, linear, point.intercept)
 
     def dense(self, columns: Columns) -> Array:
-        """Return columns as a dense float64 array, (n_samples, m)."""
-        places = self._gathered(columns)
-        return np.asarray(self._block.inner.gather(places).dense(), dtype=np.float64)
+        """Return these columns of X as a dense float64 array, (n_samples, m)."""
+        positions = self._gathered(columns)
+        return np.asarray(self._block.inner.gather(positions).dense(), dtype=np.float64)
 
     def norm(self, k: int, fixed: NDArray[np.int8]) -> BranchNorm:
-        """Return the norm of the relaxation of a node; see ``BranchNorm`` for the arguments."""
+        """Return the norm of the relaxation of a node.
+
+        ``k`` is the largest number of free units, and ``fixed`` (n_units,) is 1 for units that are
+        in, -1 for units that are out, and 0 for free ones.
+        """
         return BranchNorm(k, fixed, self.units.partition, self.price, self.level)
 
     def bounds(
-        self, branches: Sequence[Asked], pool: ThreadPoolExecutor | None = None
+        self, branches: Sequence[NodeTask], pool: ThreadPoolExecutor | None = None
     ) -> list[Bound | None]:
         """Return the bound of each node from its convex relaxation, None after the deadline.
 
-        A relaxation is solved until its bound prunes the node, or until its duality gap is small.
-        The relaxations run in lockstep and share each pass over the data. The first node is always
-        begun. ``pool`` runs them in several threads.
+        ``branches`` has the norm, the warm start, the first columns and the cutoff of each
+        node. A relaxation is solved until its bound reaches the cutoff, which prunes the
+        node, or until its duality gap is small. The relaxations run in lockstep and share
+        each pass over the data. The first node is always solved, even after the deadline.
+        ``pool`` runs the relaxations in several threads.
         """
-        if self._block.shape[1] > self.room:
-            self._forget()
-        steps = [self._steps(*branch) for branch in branches]
+        if self._block.shape[1] > self.most_columns:
+            self._clear_cache()
+        # Each solver is a generator: it yields a dual point and receives the scores of it.
+        solvers = [self._steps(*branch) for branch in branches]
         bounds: dict[int, Bound | None] = {}
-        answers: dict[int, Scores | None] = dict.fromkeys(range(len(steps)))
+        scores_of: dict[int, Scores | None] = dict.fromkeys(range(len(solvers)))
 
-        def step(number: int) -> Array | None:
-            """Advance the solver of one node to its next request for scores."""
-            if number and answers[number] is None and self.problem.deadline.use_step():
+        def advance(number: int) -> Array | None:
+            """Run the solver of node ``number`` to its next dual point (n_samples,); return it.
+
+            The result is None if the solver ended; then its bound is in ``bounds``.
+            """
+            # A node other than the first is not begun after the deadline.
+            if number and scores_of[number] is None and self.problem.deadline.use_step():
                 bounds[number] = None
                 return None
             try:
                 # Trial steps may overflow if the loss grows exponentially.
                 with np.errstate(over="ignore", invalid="ignore"), self.problem.deadline.kept():
-                    return steps[number].send(answers[number])  # type: ignore[arg-type]
+                    return solvers[number].send(scores_of[number])  # type: ignore[arg-type]
             except StopIteration as end:
                 bounds[number] = end.value
             except TimeIsUp:
                 bounds[number] = None
             return None
 
-        while answers:
-            duals = list((map if pool is None else pool.map)(step, answers))
-            going = {i: v for i, v in zip(answers, duals, strict=True) if v is not None}
-            V = np.array(list(going.values()))
+        # One round advances all solvers that have not ended, then computes their scores at once.
+        while scores_of:
+            duals = list((map if pool is None else pool.map)(advance, scores_of))
+            dual_of = {i: v for i, v in zip(scores_of, duals, strict=True) if v is not None}
+            V = np.array(list(dual_of.values()))
             design = self.problem.design
             scores = design.scores_many(V.T) if len(V) > 1 else map(design.scores, V)
-            answers = dict(zip(going, scores, strict=True))
-        return [bounds[number] for number in range(len(steps))]
+            scores_of = dict(zip(dual_of, scores, strict=True))
+        return [bounds[number] for number in range(len(solvers))]
 
     def _steps(
         self, norm: BranchNorm, start: RelaxedPoint, near: Columns, cutoff: float
     ) -> Generator[Array, Scores, Bound]:
         """Solve the relaxation of a node by column generation, and return its best bound.
 
-        The generator yields a dual point v (n_samples,) in each round, and receives the scores X'v.
+        A round re-fits the weights of the current columns, computes a lower bound from the scores
+        of all columns, and adds the columns whose scores exceed the entry threshold. The generator
+        yields the dual point v (n_samples,) of each round, and receives the scores X'v.
+
+        ``norm`` has the fixed units, ``start`` is the warm start, and ``near`` has the columns of
+        the first round. At the lower bound ``cutoff`` the node is pruned, so the rounds end.
         """
         problem = self._problem_with(norm, self.problem.design)
         fixed = norm.fixed
         fixed_columns = self.units.columns(np.flatnonzero(fixed == IN))
         columns = np.union1d(fixed_columns, near)
         columns = columns[fixed[self.units.of(columns)] != OUT]
-        given = np.zeros(problem.design.shape[1])
-        given[start.columns] = start.weights
-        weights = given[columns]
+        all_weights = np.zeros(problem.design.shape[1])
+        all_weights[start.columns] = start.weights
+        weights = all_weights[columns]
         intercept = start.intercept
-        paid = self.price * np.count_nonzero(fixed == IN)
+        # The prices of the units fixed in are added to the bounds at the end.
+        constant = self.price * np.count_nonzero(fixed == IN)
         best = None
-        cutoff -= paid
+        cutoff -= constant
         for _ in range(ROUNDS):
             target = 1e-6 * abs(cutoff) if math.isfinite(cutoff) else 1e-6 * loss_at_zero(problem)
             refit = self._refit_inexactly(norm, columns, weights, intercept, target)
             weights, intercept, prediction = refit
             support = np.flatnonzero(weights)
             point = RelaxedPoint(columns[support], weights[support], intercept)
+            # The lower bound of the dual point; the best one of all rounds is kept.
             dual = negative_gradient(problem, prediction)
             squares = norm.squares((yield dual))
             sizes = self.sizes(point)
             bar = (self.level * norm.bar(sizes)) ** 2
-            errors = self.score_error(dual)
+            errors = self.error_of_score(dual)
             lower = dual_value(problem, norm, prediction, dual, squares, errors)
             if best is None or lower > best.dual:
                 near = self.units.columns(np.flatnonzero((squares >= NEAR * bar) | (sizes > 0.0)))
                 best = Bound(max(lower, 0.0), lower, point, squares, errors, near)
+            # The duality gap of the relaxation, and whether it is small enough.
             gauge = gauge_of(problem, point.columns, point.weights)
             objective = objective_at(problem, point.weights, prediction, gauge)
-            enough = 1e-6 * abs(objective)
+            small_gap = 1e-6 * abs(objective)
             if math.isfinite(cutoff):
-                enough = max(enough, 0.05 * (cutoff - best.lower))
+                small_gap = max(small_gap, 0.05 * (cutoff - best.lower))
             gap = objective - lower
-            if best.lower >= cutoff or gap <= enough or problem.deadline.use_step():
+            if best.lower >= cutoff or gap <= small_gap or problem.deadline.use_step():
                 break
-            if columns.size > self.room:
+            if columns.size > self.most_columns:
                 break
+            # The free units above the entry threshold join, at most ``limit`` of them.
             is_violated = (fixed == 0) & (squares > bar * (1.0 + 1e-9))
             is_violated[self.units.of(columns)] = False
             new = np.flatnonzero(is_violated)
-            if not new.size and not (self.quadratic or self._modelling):
+            if not new.size and not (self.quadratic or self._has_model):
                 break
             limit = max(20, support.size)
             if new.size > limit:
@@ -286,16 +306,19 @@ class Relaxation:
             columns = np.append(columns, self.units.columns(new))
             weights = np.append(weights, np.zeros(columns.size - weights.size))
         assert best is not None
-        best.lower = best.lower + paid
-        best.dual = best.dual + paid
+        best.lower = best.lower + constant
+        best.dual = best.dual + constant
         return best
 
-    def score_error(self, dual: Array) -> float:
-        """Return a bound on the rounding error of a score, or of the rating of a group."""
-        return rounded_scores(dual, self._longest)
+    def error_of_score(self, dual: Array) -> float:
+        """Return a bound on the rounding error of a score x_j'v, or of the rating of a group.
+
+        ``dual`` is the dual point v (n_samples,).
+        """
+        return rounding_of_scores(dual, self._largest_norm)
 
     def _problem_with(self, norm: BranchNorm, design: object) -> Problem:
-        """Return the problem with another norm and design."""
+        """Return the problem with another norm and another design (or block of columns)."""
         regularizer = replace(self.problem.regularizer, norm=norm)
         return replace(self.problem, design=design, regularizer=regularizer)  # type: ignore[arg-type]
 
@@ -304,40 +327,46 @@ class Relaxation:
     ) -> tuple[Array, float, Array]:
         """Solve the restricted master problem; return weights, intercept and predictions.
 
-        It is the relaxation over ``columns`` only, warm-started at ``weights`` and ``intercept``;
-        ``target`` is the absolute duality gap. The results are (m,), a float and (n_samples,).
+        It is the relaxation over ``columns`` (m,) only, with the norm ``norm`` of the node.
+        ``weights`` (m,) and ``intercept`` are the warm start, and ``target`` is the absolute
+        duality gap. The results are (m,), a float and (n_samples,).
         """
         problem = self.problem
         inner = norm.restrict(columns, problem.design.shape[1])
         if not self.quadratic or self.units.partition is not None:
-            places = self._gathered(columns)
-            restricted = self._problem_with(inner, CachedBlock(self._block.inner.gather(places)))
+            positions = self._gathered(columns)  # may replace ``_block``
+            block = CachedBlock(self._block.inner.gather(positions))
+            restricted = self._problem_with(inner, block)
             restricted = with_deadline(restricted, Deadline(work=Work(WORK)))
             refit = choose_master(restricted).solve(restricted, weights, intercept, target)
             return refit.weights, refit.intercept, refit.prediction
-        H, pull, places = self.model(columns)
-        weights = self._modelled(inner, H, pull, places, weights)
+        # For a quadratic f and single columns, the model is exact.
+        H, linear_term, positions = self.model(columns)
+        weights = self._newton_on_model(inner, H, linear_term, positions, weights)
         support = np.flatnonzero(weights)
-        linear = self._block.inner.gather(places[support]).predict(weights[support])
+        linear = self._block.inner.gather(positions[support]).predict(weights[support])
         intercept = optimal_intercept(problem, linear, intercept)
         return weights, intercept, linear + intercept
 
-    def _modelled(
-        self, inner: BranchNorm, H: Array, pull: Array, places: Columns, weights: Array
+    def _newton_on_model(
+        self, inner: BranchNorm, H: Array, linear_term: Array, positions: Columns, weights: Array
     ) -> Array:
-        """Improve weights (m,) of the quadratic model 1/2 w'Hw - pull'w + level/2 norm(w)^2.
+        """Return weights (m,) that lower the model 1/2 w'Hw - p'w + level / 2 norm(w)^2.
 
-        It does up to STEPS Newton steps over the columns at ``places`` of H (M, M) and pull (M,);
-        ``inner`` is the norm over these columns.
+        It does up to STEPS Newton steps from ``weights``. H (M, M) and p = ``linear_term`` (M,) are
+        over all cached columns; the m columns of w have the ``positions`` (m,) in them, and
+        ``inner`` is the norm over these m columns.
         """
+        # The kernel takes free columns first, then fixed ones; it changes ``magnitudes`` in place.
         fixed_units = np.flatnonzero(inner.fixed == IN)
         free = np.flatnonzero(inner.fixed == 0)
         order = np.concatenate([free, fixed_units])
         magnitudes = weights[order]
-        arguments = H, places[free], places[fixed_units], pull, magnitudes
+        arguments = H, positions[free], positions[fixed_units], linear_term, magnitudes
         k = inner.k
         level = self.level
         least = inner.least
+        # With many columns a step is slow, so that the deadline is checked after each.
         limit = STEPS if free.size <= MANY else 1
         for _ in range(0, STEPS, limit):
             n_steps = branch_newton(*arguments, k=k, level=level, least=least, most=limit)
@@ -350,77 +379,92 @@ class Relaxation:
     def _refit_inexactly(
         self, norm: BranchNorm, columns: Columns, weights: Array, intercept: float, target: float
     ) -> tuple[Array, float, Array]:
-        """Solve the restricted master problem as ``_refit`` does, inexactly for non-quadratic f.
+        """Solve the restricted master problem, inexactly for non-quadratic f.
 
-        Each step minimizes a quadratic model of f, with the gradient at the current point and the
-        Hessian H at w = 0, followed by backtracking. If no step lowers the objective, ``_refit``
-        is called.
+        It is the relaxation over ``columns`` (m,) only, with the norm ``norm`` of the node.
+        ``weights`` (m,) and ``intercept`` are the warm start, and ``target`` is the
+        absolute duality gap. The results are the weights, the intercept and the predictions
+        (n_samples,).
+
+        Each step minimizes a quadratic model of f, with the gradient at the current point
+        and the Hessian H at w = 0. Backtracking then shortens the step. If no step lowers
+        the objective, ``_refit`` solves the problem.
         """
-        if self.quadratic or not self._modelling:
+        if self.quadratic or not self._has_model:
             return self._refit(norm, columns, weights, intercept, target)
-        H, _, places = self.model(columns)
-        H = H[np.ix_(places, places)]
-        here = np.arange(columns.size)
-        block = self._block.inner.gather(places)
+        H, _, positions = self.model(columns)
+        H = H[np.ix_(positions, positions)]
+        all_positions = np.arange(columns.size)
+        block = self._block.inner.gather(positions)
         inner = norm.restrict(columns, self.units.count)
         problem = self._problem_with(inner, block)
         linear = block.predict(weights)
         intercept = optimal_intercept(problem, linear, intercept)
-        value = began = objective_at(problem, weights, linear + intercept)
+        value = start_value = objective_at(problem, weights, linear + intercept)
         for _ in range(WORKING):
             slope = block.scores(negative_gradient(problem, linear + intercept)).full()
-            move = self._modelled(inner, H, slope + H @ weights, here, weights) - weights
-            ahead = block.predict(move)
+            linear_term = slope + H @ weights
+            model_weights = self._newton_on_model(inner, H, linear_term, all_positions, weights)
+            direction = model_weights - weights
+            change = block.predict(direction)
             previous = value
+            # The first step length of 1, 1/2, 1/4, ... that lowers the objective is taken.
             for length in 0.5 ** np.arange(HALVINGS):
-                there = linear + length * ahead
-                b = optimal_intercept(problem, there, intercept)
-                trial = objective_at(problem, weights + length * move, there + b)
+                trial_linear = linear + length * change
+                b = optimal_intercept(problem, trial_linear, intercept)
+                trial = objective_at(problem, weights + length * direction, trial_linear + b)
                 if trial < value:
-                    weights = weights + length * move
-                    linear = there
+                    weights = weights + length * direction
+                    linear = trial_linear
                     intercept = b
                     value = trial
                     break
             if not previous - value > 10.0 * target:
                 break
-        if not value < began:
+        if not value < start_value:
             return self._refit(norm, columns, weights, intercept, target)
         return weights, intercept, linear + intercept
 
     def _gathered(self, columns: Columns) -> Columns:
-        """Return the positions of columns in the cached block; missing columns are appended."""
+        """Return the positions of columns in the cached block; missing columns are appended.
+
+        The block is replaced by a longer one then.
+        """
         with self._lock:
-            fresh = columns[self._place[columns] < 0]
+            fresh = columns[self._position_of[columns] < 0]
             if fresh.size:
                 size = self._block.shape[1]
                 gathered = self.problem.design.gather(fresh)
                 self._block = self._block.append(gathered)
-                self._pull = np.append(self._pull, gathered.scores(self._slope).full())
-                self._place[fresh] = np.arange(size, size + fresh.size)
-            return self._place[columns]
+                self._linear_term = np.append(
+                    self._linear_term, gathered.scores(self._slope).full()
+                )
+                self._position_of[fresh] = np.arange(size, size + fresh.size)
+            return self._position_of[columns]
 
     def model(self, columns: Columns) -> tuple[Array, Array, Columns]:
         """Return H and p of the quadratic model f(X w) ~ 1/2 w'Hw - p'w + const, and positions.
 
-        H (M, M) and p (M,) are over all cached columns, at w = 0 and with the intercept minimized
-        out; the third result has the positions of ``columns`` in them.
+        H (M, M) and p (M,) are over all cached columns. The model is the expansion of f at w = 0,
+        with the intercept minimized out. The third result has the positions of ``columns`` in H and
+        p.
         """
-        places = self._gathered(columns)
+        positions = self._gathered(columns)
         problem = self.problem
         free = free_columns(problem.loss)
         with self._lock:
-            kept = self._block.growing_gram(
+            gram = self._block.growing_gram(
                 self._curvature, problem.fit_intercept, None if free is None else free.basis
             )
-            return kept.matrix, self._pull, places
+            return gram.matrix, self._linear_term, positions
 
 
-def longest(problem: Problem, units: Choices, near: Columns | None = None) -> float:
+def largest_norm(problem: Problem, units: Choices, near: Columns | None = None) -> float:
     """Return the largest norm of a column of X times the square root of the largest group size.
 
-    If there are too many columns to list, only the columns ``near`` are used. The result scales
-    the bound on rounding errors of scores.
+    ``units`` says which group each column is in. If there are too many columns to list, only the
+    columns ``near`` are used. Samples without weight are left out. The result scales the bound on
+    rounding errors of scores.
     """
     design = problem.design
     is_counted = counted(problem.weight)
@@ -437,13 +481,14 @@ def longest(problem: Problem, units: Choices, near: Columns | None = None) -> fl
     return float(lengths.max(initial=0.0)) * math.sqrt(units.largest)
 
 
-def rounded_scores(dual: Array, longest: float) -> float:
+def rounding_of_scores(dual: Array, largest: float) -> float:
     """Return a bound on the rounding error of a score x_j'v, or of the rating of a group.
 
-    ``dual`` is v (n_samples,), and ``longest`` the result of ``longest``.
+    It is 2 growth(n) ||v|| largest, with v = ``dual`` (n_samples,), ``largest`` the result of
+    ``largest_norm``, and growth(n) the relative rounding error of a sum of n terms.
     """
     # The factor 2 is there because v sums to 0 only up to rounding.
-    return 2.0 * growth(dual.size) * float(np.linalg.norm(dual)) * longest
+    return 2.0 * growth(dual.size) * float(np.linalg.norm(dual)) * largest
 
 
 def dual_value(
@@ -451,10 +496,10 @@ def dual_value(
 ) -> float:
     """Return the dual objective at v = ``dual``, a lower bound on the relaxation of a node.
 
-    It is -f*(-v) - (sum of the counted squared scores) / (2 level), lowered by bounds on rounding
-    errors: ``error`` is the one of a score. ``squares`` (n_units,) are the squared scores of v, and
-    ``prediction`` (n_samples,) the point at which v is the negative gradient. The result is -inf
-    if a value overflowed.
+    It is -f*(-v) - polar(X'v)^2 / (2 level), with f* the conjugate of the mean loss and the polar
+    (dual norm) of ``norm``. It is lowered by bounds on rounding errors: ``error`` is the bound for
+    one score. ``squares`` (n_units,) are the squared scores of v, and ``prediction`` (n_samples,)
+    the point at which v is the negative gradient. The result is -inf if a value overflowed.
     """
     conjugate, rounding = dual_part(problem, prediction, dual)
     gauge = norm.counted((np.sqrt(squares) + error) ** 2)

@@ -62,8 +62,8 @@ class SubsetResult:
     groups : (k,) int64 or None
         Numbers of the selected groups; None without groups.
     weights, intercept : (m,) float64, float
-        The coefficients of ``columns``, and the intercept. Those of unpenalized columns are in
-        ``coef``.
+        The coefficients of ``columns``, and the intercept. The coefficients of unpenalized columns
+        are in ``coef``.
     objective : float
         The mean loss plus l2 / 2 ||w||^2 of the fit.
     lower_bound : float
@@ -74,9 +74,9 @@ class SubsetResult:
         OPTIMAL if and only if ``gap`` is at most the requested one, ``fitted.tol``, else ``ended``;
         ``str(status)`` is a sentence.
     ended : SubsetStatus
-        Why the search ended, if not by its proof.
+        The reason for the end of the search, if it was not the proof.
     n_features : int
-        Largest size of the subset, as it was passed.
+        Largest size of a subset: the argument of ``solve_subset``.
     l2 : float
         Weight of the ridge.
     proved_in : (m,) int64
@@ -117,6 +117,7 @@ class SubsetResult:
     history: list[SubsetRecord] = field(default_factory=list)
 
     def __post_init__(self) -> None:
+        """Set the status of ``fitted`` to the one that corresponds to ``status``."""
         self.fitted.status = _AS_FIT[self.status]
 
     @property
@@ -141,7 +142,7 @@ class SubsetResult:
 
     @property
     def intercept(self) -> Any:
-        """The intercept, of several targets one of each; 0 if none was fitted."""
+        """The intercept; with several targets one for each; 0 if no intercept was fitted."""
         return self.fitted.intercept
 
     @property
@@ -165,29 +166,30 @@ class SubsetResult:
         return np.asarray(self.fitted.coef)
 
     def predict(self, X: object) -> Array:
-        """Return X w + b for new samples, (n,)."""
+        """Return the predictions X w + b for new samples X (n, n_features), (n,)."""
         return self.fitted.predict(X)
 
     def twins(self) -> dict[int, NDArray[np.int64]]:
         """Return, for each column of the best subset, the columns that can replace it.
 
-        These are the columns that replace it in a subset of ``near`` that is otherwise the best
-        one.
+        If a subset of ``near`` differs from the best one in one column only, its new column is a
+        twin of the column that it replaces. The keys of the result are columns of the best subset.
         """
         if self.near is None:
             raise ValueError("no near subsets were asked for; pass within=0.01, for example")
         first, *others = self.near
         best = set(first.columns.tolist())
         twins: dict[int, list[int]] = {column: [] for column in sorted(best)}
-        for each in others:
-            these = set(each.columns.tolist())
-            gone = best - these
-            come = these - best
-            if len(gone) == len(come) == 1:
-                twins[gone.pop()].append(come.pop())
-        return {column: np.array(each, dtype=np.int64) for column, each in twins.items()}
+        for subset in others:
+            chosen = set(subset.columns.tolist())
+            removed = best - chosen
+            added = chosen - best
+            if len(removed) == len(added) == 1:
+                twins[removed.pop()].append(added.pop())
+        return {column: np.array(found, dtype=np.int64) for column, found in twins.items()}
 
     def __repr__(self) -> str:
+        """Return three lines: the status, the subset with its gap, and the work of the search."""
         what = "groups" if self.groups is not None else "columns"
         chosen = self.columns if self.groups is None else self.groups
         total = self.n_proved_out + (0 if self.open_columns is None else self.open_columns.size)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from atomlearn.core import Columns
 from atomlearn.subsets.exchange import Exchange, Subset
 from atomlearn.subsets.norm import IN, OUT
-from atomlearn.subsets.relaxation import Asked, Bound, Relaxation, RelaxedPoint
+from atomlearn.subsets.relaxation import Bound, NodeTask, Relaxation, RelaxedPoint
 
 #: Number of nodes that are bounded in one batch. It determines the order of the search, so it does
 #: not depend on the number of processors. One pass over the data for eight dual points takes about
@@ -89,12 +89,13 @@ class Search(Exchange):
         within: float | None = None,
         barred: Columns | None = None,
     ) -> None:
+        """Start with an empty tree; ``begin`` adds the root."""
         super().__init__(relaxation, k, barred)
         self.gap = gap
         self.within = within
         self.floor = -math.inf
-        #: 2 level price: a unit lowers the bound only if its squared score exceeds this toll.
-        self._toll = 2.0 * relaxation.level * self.price
+        #: 2 level price: a unit lowers the bound only if its squared score exceeds this.
+        self._price_square = 2.0 * relaxation.level * self.price
         self.nodes = 0
         self._open: list[Branch] = []
         # Nodes that are being bounded. They count as open, so the lower bound holds after Ctrl-C.
@@ -112,7 +113,11 @@ class Search(Exchange):
 
     @property
     def lower(self) -> float:
-        """A lower bound on the objectives of all subsets."""
+        """A lower bound on the objectives of all subsets.
+
+        It is the smallest bound of open nodes, of pruned nodes and of fitted subsets, where
+        ``floor`` replaces the first two if it is larger.
+        """
         return min(max(min(self._lowest_bound, self._cut), self.floor), self.fitted)
 
     @property
@@ -126,28 +131,29 @@ class Search(Exchange):
         return min(self._lowest_bound, self._cut) < self.cutoff
 
     @property
-    def is_alone(self) -> bool:
+    def is_unique(self) -> bool:
         """Whether the best subset is proved to be the unique optimum."""
         best = self.best
         if best is None or not (self.price or best.units.size == self.k):
             return False
+        # No node is open, and all other subsets have larger bounds, by more than rounding.
         others = (point.lower for point in self.known.values() if point is not best)
         bound = min(self._cut, min(others, default=math.inf))
         return self._lowest_bound == math.inf and bound > self.upper + 0.5 * WORSE * abs(self.upper)
 
     def within_reach(self, within: float) -> list[Subset]:
-        """Return the fitted subsets with objective <= (1 + within) times the best, best first.
+        """Return the fitted subsets whose objective is at most (1 + within) times the smallest.
 
-        They have k units; with a price they may have fewer.
+        The best one is first. They have k units; with a price they may have fewer.
         """
         limit = self.reached(within)
         points = [point for point in self._sized() if point.objective <= limit + WORSE * abs(limit)]
         return sorted(points, key=lambda each: each.objective)
 
     def is_complete(self, within: float) -> bool:
-        """Return whether ``within_reach`` is proved complete.
+        """Return whether ``within_reach(within)`` is proved complete.
 
-        This needs that no node is open, and that no unfinished fit may be below the limit.
+        It is complete if no node is open, and if no fit that ended early may be below the limit.
         """
         limit = self.reached(within)
         rounded_limit = limit + WORSE * abs(limit)
@@ -156,20 +162,23 @@ class Search(Exchange):
         )
 
     def reach(self) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-        """Return masks of the units that may be in a subset below ``cutoff``, and that are in all.
+        """Return two masks (n_units,): units in some subset below ``cutoff``, and units in all.
 
-        After ``end_list`` they are those of that moment: the cutoff has not risen since.
+        The first mask has all units that may be in such a subset. After ``end_list`` the masks are
+        those of that moment, which remain valid because the cutoff never rises.
         """
         if self._reached is not None:
             return self._reached
         count = self.relaxation.units.count
         limit = self.cutoff
         if self._cut == -math.inf and not self._batch:
+            # The root is not bounded yet, so nothing is proved.
             some = np.ones(count, dtype=bool)
             some[self._barred] = False
             return some, np.zeros(count, dtype=bool)
         some = np.zeros(count, dtype=bool)
         every = np.ones(count, dtype=bool)
+        # A subset below the cutoff is in a node that is not pruned, or it is fitted.
         for branch in (*self._open, *self._batch, *self._skipped):
             if branch.bound < limit:
                 some |= branch.fixed != OUT
@@ -192,7 +201,10 @@ class Search(Exchange):
         return [point for point in self.known.values() if self.price or point.units.size == self.k]
 
     def reached(self, share: float) -> float:
-        """Return the best objective plus this share of its absolute value, inf without any."""
+        """Return the best objective plus ``share`` of its absolute value; inf if nothing is fitted.
+
+        ``share`` may be negative.
+        """
         return self.upper + share * abs(self.upper) if self.best is not None else math.inf
 
     @property
@@ -221,8 +233,8 @@ class Search(Exchange):
     def begin(self, start: RelaxedPoint, fixed: NDArray[np.int8]) -> Bound | None:
         """Bound the root node and branch on it; return its bound, None after the deadline.
 
-        ``start`` is the warm start of the relaxation, and ``fixed`` (n_units,) has the units that
-        are fixed out.
+        ``start`` is the warm start of the relaxation. ``fixed`` (n_units,) is -1 for units that are
+        fixed out, else 0.
         """
         root = Branch(-math.inf, next(self._numbers), fixed, self.k, start, start.columns)
         self._batch.append(root)
@@ -234,15 +246,16 @@ class Search(Exchange):
         return bound
 
     def run(self, threads: int, stop: Callable[[], bool]) -> Iterator[None]:
-        """Bound open nodes in batches until none is open or ``stop()`` is true.
+        """Bound open nodes in batches until no node is open or ``stop()`` is true.
 
-        It yields after each batch. ``threads`` is the number of threads for one batch.
+        It yields None after each batch. ``threads`` is the number of threads for one batch.
         """
         with ThreadPoolExecutor(threads) as pool:
             while self._open and not stop():
                 self._next_batch()
                 batch = list(self._batch)
-                relaxed = [node for node in batch if not self._looks_through(node)]
+                # The relaxations of a batch run together; small nodes are enumerated instead.
+                relaxed = [node for node in batch if not self._is_enumerated(node)]
                 branches = [self._bound_arguments(node) for node in relaxed]
                 node_bounds = self.relaxation.bounds(branches, pool if threads > 1 else None)
                 bounds = iter(node_bounds)
@@ -250,14 +263,16 @@ class Search(Exchange):
                     if branch in relaxed:
                         self._process(branch, next(bounds))
                     else:
-                        self._look_through(branch)
+                        self._enumerate(branch)
                     self._batch.remove(branch)
+                # The local search starts again if a node has a new best subset.
                 self.settle()
                 yield
 
     def _next_batch(self) -> None:
-        """Move the open nodes with the smallest bounds to the batch; prune those above ``cutoff``.
+        """Move the nodes with the smallest bounds from the heap to the batch.
 
+        Nodes with a bound of at least ``cutoff`` are pruned instead.
         KeyboardInterrupt may come between any two lines. Each node is added to its new place before
         it leaves the heap, so that it is never lost and the lower bound remains valid.
         """
@@ -269,15 +284,20 @@ class Search(Exchange):
                 self._cut = min(self._cut, branch.bound)
             heapq.heappop(self._open)
 
-    def _bound_arguments(self, branch: Branch) -> Asked:
-        """Return the arguments of ``Relaxation.bounds`` for a node."""
+    def _bound_arguments(self, branch: Branch) -> NodeTask:
+        """Return the argument of ``Relaxation.bounds`` for the node ``branch``."""
         norm = self.relaxation.norm(branch.k, branch.fixed)
         return norm, branch.start, branch.near, self.cutoff
 
-    def _looks_through(self, branch: Branch) -> bool:
-        """Return whether the subsets of a node are enumerated instead of relaxed."""
-        r = self.relaxation
-        return branch.k == 0 or (branch.k == 1 and r.quadratic and r.units.partition is None)
+    def _is_enumerated(self, branch: Branch) -> bool:
+        """Return whether the subsets of the node ``branch`` are enumerated instead of relaxed.
+
+        With at most one more unit they are few. For k = 1 the bounds of the subsets come
+        from a quadratic model of columns, so that f must be quadratic and without groups.
+        """
+        relaxation = self.relaxation
+        is_exact = relaxation.quadratic and relaxation.units.partition is None
+        return branch.k == 0 or (branch.k == 1 and is_exact)
 
     def _process(self, branch: Branch, bound: Bound | None) -> None:
         """Fit the rounded subset of a bounded node, then prune the node or branch on it.
@@ -289,6 +309,7 @@ class Search(Exchange):
             self._skipped.append(branch)
             return
         self.nodes += 1
+        # The bound of the parent holds as well.
         bound.lower = max(bound.lower, branch.bound)
         subset = self._rounded_fit(branch, bound) if bound.lower < self.limit else None
         if bound.lower >= self.cutoff:
@@ -297,14 +318,18 @@ class Search(Exchange):
             self._branch(branch, bound)
 
     def _bound_without(self, branch: Branch, bound: Bound, subset: Subset | None) -> float:
-        """Return a lower bound on all subsets of a node except the fitted ``subset``."""
+        """Return a lower bound on all subsets of the node ``branch`` except the fitted ``subset``.
+
+        ``bound`` is the bound of the node. The result exceeds it only if the relaxation has
+        chosen exactly ``subset``.
+        """
         paying, last, following, after = self._ranked(branch.fixed, branch.k, bound)
         if subset is None or not branch.k:
             return bound.lower
         if set(subset.units) != {*paying, *np.flatnonzero(branch.fixed == IN)}:
             return bound.lower
         # Every other subset lacks one of the paying units, or has a unit that does not pay.
-        least_paying = bound.squares[paying].min(initial=math.inf) - self._toll
+        least_paying = bound.squares[paying].min(initial=math.inf) - self._price_square
         growth = min(float(least_paying) - following, last - after) - self._rounding_bound(
             last, bound
         )
@@ -313,28 +338,33 @@ class Search(Exchange):
     def _ranked(
         self, fixed: NDArray[np.int8], k: int, bound: Bound
     ) -> tuple[Columns, float, float, float]:
-        """Rank the free units by squared score minus ``toll``; return ``paying`` and three values.
+        """Rank the free units by worth; return the best units that pay, and three worths.
 
-        A unit pays if its squared score exceeds the toll 2 level price. ``paying`` are the paying
-        units among the k best free ones, best first. The three values are squared scores minus the
-        toll: the k-th largest one, the next one (both 0 if fewer than k units pay), and the largest
-        one after the paying units (-inf if there is none).
+        The worth of a unit is its squared score in ``bound`` minus 2 level price; it pays
+        if this is positive. ``fixed`` (n_units,) is 0 for free units. The result is
+        (paying, last, following, after): ``paying`` has the paying units among the k best
+        free ones, best first. ``last`` is the k-th largest worth and ``following`` the next
+        one; if fewer than k units pay, both are 0. ``after`` is the largest worth after the
+        paying units, -inf if there is none.
         """
         free = np.flatnonzero(fixed == 0)
+        # Only the k + 1 best units are needed.
         if k + 1 < free.size:
             free = free[np.argpartition(-bound.squares[free], k)[: k + 1]]
         free = free[np.argsort(-bound.squares[free], kind="stable")]
-        worth = bound.squares[free] - self._toll
-        paying = int(np.count_nonzero(worth[:k] > 0.0))
-        after = float(worth[paying]) if paying < free.size else -math.inf
-        if paying < k:
-            return free[:paying], 0.0, 0.0, after
+        worth = bound.squares[free] - self._price_square
+        n_paying = int(np.count_nonzero(worth[:k] > 0.0))
+        after = float(worth[n_paying]) if n_paying < free.size else -math.inf
+        if n_paying < k:
+            return free[:n_paying], 0.0, 0.0, after
         return free[:k], float(worth[k - 1]) if k else 0.0, max(after, 0.0), after
 
     def _rounded_fit(self, branch: Branch, bound: Bound) -> Subset:
-        """Round the solution of the relaxation to a subset, and return its ridge fit.
+        """Round the solution of the relaxation of ``branch`` to a subset, and return its ridge fit.
 
-        The subset has the units fixed in and the free units with the largest weights.
+        ``bound`` has this solution. The subset has the units fixed in and the free units
+        with the largest weights, k in total. Without a price it is filled up to k units by
+        those with the best scores.
         """
         sizes = self.relaxation.sizes(bound.point)
         threshold = (
@@ -350,20 +380,25 @@ class Search(Exchange):
             top = np.append(top, added[others[added] >= 0.0])
         return self.offer(top)
 
-    def _look_through(self, branch: Branch) -> None:
-        """Enumerate a node with k <= 1: fit each of its subsets that may be below ``cutoff``."""
+    def _enumerate(self, branch: Branch) -> None:
+        """Enumerate the node ``branch``: fit its subsets that may be below ``cutoff``.
+
+        It has k <= 1. Its subsets are the units fixed in, and for k = 1 these units with
+        one free unit more.
+        """
         self.nodes += 1
         fixed_units = np.flatnonzero(branch.fixed == IN)
-        point = self.offer(fixed_units)
+        base = self.offer(fixed_units)
         if branch.k == 0:
             return
+        # The quadratic model bounds the objective of each larger subset without a fit.
         free = np.flatnonzero(branch.fixed == 0)
-        model, dual = self.model(point)
-        gap = max(point.objective - point.lower, 0.0)
+        model, dual = self.model(base)
+        gap = max(base.objective - base.lower, 0.0)
         gains = model.most_added(gap, dual)[free]
-        bounds = point.lower + self.price - gains * (1.0 + 1e-9) - 1e-12 * abs(point.objective)
-        # Bounds are in increasing order, so all after the first one above ``cutoff`` exceed it as
-        # well.
+        bounds = base.lower + self.price - gains * (1.0 + 1e-9) - 1e-12 * abs(base.objective)
+        # The bounds are tried in increasing order. So after the first one above ``cutoff`` all
+        # others exceed it as well.
         for position in np.argsort(bounds, kind="stable"):
             if np.sort(np.append(fixed_units, free[position])).tobytes() in self.known:
                 continue
@@ -375,18 +410,21 @@ class Search(Exchange):
             self.offer(np.append(fixed_units, free[position]))
 
     def _branch(self, branch: Branch, bound: Bound) -> None:
-        """Fix units of a bounded node by their scores, and open its child nodes.
+        """Fix units of the bounded node ``branch`` by their scores, and open its child nodes.
 
-        For each unit that the relaxation uses in full, a child without it is opened, and the unit
-        is fixed in. Then the node is split at the free unit with the largest share.
+        ``bound`` has the lower bound, the solution of the relaxation and the scores. For
+        each unit that the relaxation uses in full, a child without it is opened, and the
+        unit is fixed in. Then the node is split at the free unit with the largest share.
         """
         fixed = branch.fixed.copy()
         k = branch.k
         squares = bound.squares
         following = self._ranked(fixed, k, bound)[2]
         k -= self.fix(fixed, k, bound, self.limit)
+        # Fixing a unit eliminates subsets, whose bounds are at least ``limit``.
         if np.count_nonzero(fixed) > np.count_nonzero(branch.fixed):
             self._cut = min(self._cut, self.limit)
+        # The share of a free unit is how much of it the relaxation uses, between 0 and 1.
         sizes = np.where(fixed == 0, self.relaxation.sizes(bound.point), 0.0)
         full = self.relaxation.norm(k, fixed).bar(sizes)
         shares = np.minimum(sizes / full, 1.0) if full else (sizes > 0.0).astype(np.float64)
@@ -401,11 +439,13 @@ class Search(Exchange):
         for unit in used_in_full[:k]:
             without = fixed.copy()
             without[unit] = OUT
-            worth = float(squares[unit]) - self._toll
+            worth = float(squares[unit]) - self._price_square
             growth = worth - following - self._rounding_bound(worth, bound)
             self._open_branch(bound, without, k, growth / (2.0 * self.relaxation.level))
             fixed[unit] = IN
             k = k - 1
+        # The last two children: without the unit of the largest share, and with it. Among units of
+        # equal shares, the one with the best score is taken.
         free = np.flatnonzero(fixed == 0)
         if k and free.size:
             largest = free[shares[free] == shares[free].max()]
@@ -420,18 +460,20 @@ class Search(Exchange):
     def fix(self, fixed: NDArray[np.int8], k: int, bound: Bound, limit: float) -> int:
         """Fix free units in or out by safe screening; return the number of units fixed in.
 
-        Let z_(1)^2 >= z_(2)^2 >= ... be the squared scores of the free units minus the toll. If
-        unit j must be in, the dual bound of the node grows by (z_(k)^2 - z_j^2) / (2 level); if it
-        must be out, by (z_j^2 - z_(k+1)^2) / (2 level). A unit is fixed if the other choice lifts
-        the bound above ``limit``. If fewer than k units pay, z_(k)^2 and z_(k+1)^2 are 0.
+        The worth s_j of a free unit is its squared score minus 2 level price, and s_(k) the k-th
+        largest worth. If unit j must be in, the dual bound of the node grows by
+        (s_(k) - s_j) / (2 level); if it must be out, by (s_j - s_(k+1)) / (2 level). A unit is
+        fixed if the other choice lifts the bound above ``limit``, an objective. If fewer than k
+        units have a positive worth, s_(k) and s_(k+1) are 0.
 
-        ``fixed`` (n_units,) is changed in place, and ``k`` is the largest number of free units.
+        ``fixed`` (n_units,) is changed in place. ``k`` is the largest number of free units that a
+        subset may have, and ``bound`` has the dual objective and the squared scores of the node.
         """
         if not k:
             return 0
         paying, last, following, _ = self._ranked(fixed, k, bound)
-        worth = bound.squares - self._toll
-        # The growth of the bound, times 2 level, that reaches the limit.
+        worth = bound.squares - self._price_square
+        # The growth of the bound, times 2 level, that reaches the limit; rounding is added.
         needed = 2.0 * self.relaxation.level * (limit - bound.dual)
         needed = needed * (1.0 + 1e-9) + self._rounding_bound(last, bound)
         fixed[(fixed == 0) & (worth < last - needed)] = OUT
@@ -443,17 +485,23 @@ class Search(Exchange):
     def _rounding_bound(self, worth: float, bound: Bound) -> float:
         """Return a bound on the rounding error of a difference of squared scores.
 
-        ``worth`` is the largest of them, minus the toll.
+        ``worth`` is the larger of the two, minus 2 level price. ``bound`` has the bound on the
+        error of one score.
         """
-        square = worth + self._toll
-        return 1e-9 * square + 4.0 * bound.off * (math.sqrt(square) + bound.off)
+        square = worth + self._price_square
+        return 1e-9 * square + 4.0 * bound.error_of_score * (
+            math.sqrt(square) + bound.error_of_score
+        )
 
     def _open_branch(
         self, bound: Bound, fixed: NDArray[np.int8], k: int, cost: float = 0.0
     ) -> None:
         """Add a child node to the heap, or prune it if its bound is at least ``cutoff``.
 
-        ``cost`` is the amount by which fixing units raises the dual bound of the parent.
+        ``bound`` is the bound of the parent, and ``cost`` the amount by which fixing units
+        raises it. ``fixed`` (n_units,) has the state of each unit in the child: 1 in, -1
+        out, 0 free. ``k`` is the largest number of free units that a subset of the child
+        may have.
         """
         lower = max(bound.lower, bound.dual + max(cost, 0.0))
         if lower >= self.cutoff:

@@ -164,6 +164,7 @@ def solve_subset(
     ([3, 7], True)
     """
     settings = wanted_of(tol, within, max_near, time_limit, max_nodes, observers)
+    # ``alpha`` is the price of a column in the objective.
     price = None if alpha is None else positive("alpha", alpha, "for each column")
     with single_threaded_blas():
         problem = subset_problem(
@@ -197,11 +198,11 @@ def best_subset(
     units = Choices(problem)
     if price:
         zero = np.zeros(problem.y.size)
-        # A subset of more than ``worth`` columns pays more in prices alone than the objective
-        # of the empty subset times 1 + within, so it cannot be among the subsets that are sought.
+        # The prices of a subset of more than ``affordable`` columns exceed the objective of the
+        # empty subset times 1 + within, so it cannot be among the subsets that are sought.
         null_loss = loss_value(problem, zero + optimal_intercept(problem, zero))
-        worth = (1.0 + (settings.within or 0.0)) * null_loss / price * (1.0 + 1e-9)
-        limit = max(1, int(min(k, units.count - units.n_free, worth)))
+        affordable = (1.0 + (settings.within or 0.0)) * null_loss / price * (1.0 + 1e-9)
+        limit = max(1, int(min(k, units.count - units.n_free, affordable)))
     problem = with_norm(problem, units.norm.replaced(k=limit))
     return replace(Hunt(problem, settings, price).run(starts), n_features=k)
 
@@ -220,12 +221,15 @@ def subset_problem(
 ) -> Problem:
     """Check the arguments of ``solve_subset`` and return them as a ``Problem``.
 
-    The penalty is l2 / 2 times the squared k-support norm, the convex relaxation of "at most k
-    columns and a ridge". The sample weights are normalized to sum 1. If ``l2`` is None, it is
-    computed by ``usual_ridge``.
+    The arguments are those of ``solve_subset``; ``k`` is its n_features. ``groups`` are disjoint
+    groups of columns, ``offset`` is added to the predictions, and ``unpenalized`` columns are in
+    every subset. ``fit_intercept`` requests an intercept. The penalty is l2 / 2 times the squared
+    k-support norm, the convex relaxation of "at most k columns and a ridge". The sample weights are
+    normalized to sum 1. If ``l2`` is None, it is computed by ``usual_ridge``.
     """
     k = whole_number("solve_subset", "n_features", k)
     level = 1.0 if l2 is None else checked_ridge(l2)
+    # With several classes, a column of X has one coefficient for each; they are a group.
     shape: tuple[int, ...] = getattr(y, "shape", ())
     if len(shape) == 2 and shape[1] > 1:
         groups = _rows_of_tasks(groups, as_design(X).shape[1], shape[1])
@@ -249,7 +253,12 @@ def wanted_of(
     max_nodes: int | None,
     observers: Iterable[Callable[[SubsetRecord], object]] = (),
 ) -> Wanted:
-    """Check the settings of a search and return them; the time limit counts from this call."""
+    """Check the settings of a search and return them as one object.
+
+    The arguments are those of ``solve_subset``: the relative gap ``tol``; the share ``within`` and
+    the number ``max_near`` for the list of near-optimal subsets; the limits ``time_limit`` in
+    seconds, which start at this call, and ``max_nodes``, None for no limit; and the ``observers``.
+    """
     return Wanted(
         positive("tol", tol, "share of the objective, for example 1e-4"),
         None if within is None else positive("within", within, "share, for example 0.01"),
@@ -288,8 +297,9 @@ def check_size(problem: Problem, k: int) -> None:
 def _rows_of_tasks(groups: Any, n_features: int, n_tasks: int) -> Columns:
     """Return the group label of each entry of W (n_features, n_tasks), in row-major order.
 
-    The n_tasks coefficients of a column of X have the same label: that of the column in ``groups``,
-    or the number of the column if ``groups`` is None.
+    The n_tasks coefficients of a column of X have the same label, so that they are selected
+    together. It is the label of the column in ``groups`` (n_features,), or the number of the column
+    if ``groups`` is None.
     """
     labels = np.arange(n_features) if groups is None else np.asarray(groups)
     if labels.shape != (n_features,):
@@ -301,7 +311,7 @@ def _rows_of_tasks(groups: Any, n_features: int, n_tasks: int) -> Columns:
 
 
 def usual_ridge(problem: Problem) -> float:
-    """Return the default l2: 0.1 times the median of x_j'C x_j over the columns x_j of X.
+    """Return the default l2 of a problem: 0.1 times the median of x_j'C x_j over columns x_j of X.
 
     C is the diagonal matrix of the second derivatives of the weighted mean loss f at w = 0, with
     the best intercept. If an intercept is fitted, x_j is centered in the metric C first. Constant
@@ -319,8 +329,10 @@ def usual_ridge(problem: Problem) -> float:
         )
     design = problem.design
     if not design.listable:
+        # A thousand columns are enough for a median.
         best = design.scores(negative_gradient(problem, linear)).top(1000)[0]
         design = design.gather(best)
+    # Centering subtracts (sum_i c_i x_ij)^2 / sum_i c_i from the weighted squares.
     squares = plain = design.squared_norms(curvature)
     if problem.fit_intercept:
         sums = design.scores(np.asarray(curvature, dtype=np.float64)).full()
@@ -332,7 +344,7 @@ def usual_ridge(problem: Problem) -> float:
 
 
 def chosen(result: SubsetResult) -> Columns:
-    """Return the numbers of the selected groups, or of the selected columns without groups."""
+    """Return the numbers of the groups that ``result`` selects; without groups, of the columns."""
     return result.columns if result.groups is None else result.groups
 
 
@@ -422,6 +434,7 @@ def subset_path(
     deadline = Deadline.limited(time_limit)
     results: list[SubsetResult] = []
     with single_threaded_blas():
+        # One problem serves all sizes; its own size is the largest one.
         problem = subset_problem(
             X, y, sizes[-1], l2, loss, groups, fit_intercept, sample_weight, offset, unpenalized
         )

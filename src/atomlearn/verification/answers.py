@@ -24,7 +24,7 @@ ROUNDING = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class Verified:
-    """What ``verify`` found.
+    """The result of ``verify``.
 
     Attributes
     ----------
@@ -33,9 +33,9 @@ class Verified:
     relative_gap : float
         The largest proved gap over its objective, rounding included; infinite without a proof.
     explanation : str
-        One sentence: what is proved, or what is wrong.
+        One sentence that says what is proved, or what is wrong.
     objectives, gaps : tuple of float
-        One for each problem of the model, as proved.
+        The proved objective and gap of each problem of the model.
     """
 
     holds: bool
@@ -49,7 +49,7 @@ class Verified:
         return self.holds
 
     def __str__(self) -> str:
-        """Return the sentence."""
+        """Return the explanation."""
         return self.explanation
 
 
@@ -58,8 +58,8 @@ def verify(
 ) -> Verified:
     """Prove again that a model is near the best of its kind, from the data and with all roundings.
 
-    Objective and bound are computed by ``atomlearn/verification/bounds.py``, which uses NumPy and
-    nothing of the solvers.
+    The objective and a lower bound on all objectives are computed by
+    ``atomlearn/verification/bounds.py``, which uses NumPy and no code of the solvers.
 
     Parameters
     ----------
@@ -70,7 +70,7 @@ def verify(
     y : (n_rows,) or (n_rows, n_targets)
         The targets of the fit: numbers, labels, or survival records.
     sample_weight, offset : arrays, optional
-        Those of the fit.
+        The sample weights and offsets of the fit.
 
     Returns
     -------
@@ -79,9 +79,10 @@ def verify(
 
     Notes
     -----
-    The bound is Fenchel's: each dual point bounds the objective of all models from below. The
-    stored dual point adds up to zero exactly, is scaled until no column can gain by it, and makes
-    columns without a penalty exactly neutral by an enclosure. See docs/verify.md.
+    By Fenchel's inequality each dual point bounds the objective of all models from below. The
+    stored dual point adds up to zero exactly, and is scaled until it is feasible for all columns. A
+    bound on its distance from points that are exactly orthogonal to the columns without a penalty
+    is included. See docs/verify.md.
 
     References
     ----------
@@ -116,14 +117,18 @@ def verify(
 
 
 def refused(reason: str) -> Verified:
-    """Return the answer for a model that is not verified, with the reason."""
+    """Return the result for a model that is not verified, with the reason."""
     return Verified(False, math.inf, f"not verified: {reason}")
 
 
 def claimed(proof: Mapping[str, Any]) -> str:
-    """Return the sentence on a proof that was just computed from the data."""
+    """Return the explanation of a proof that was just computed from the data.
+
+    ``proof`` is the entry of a model file: its claims, or the reason why there are none.
+    """
     if not proof["claims"]:
         return f"not verified: {proof['why']}"
+    # The entries that ``summed_up`` takes.
     claims = [
         {**claim, "columns": claim["n_columns"], "selected": claim["among"] is not None}
         for claim in proof["claims"]
@@ -132,13 +137,14 @@ def claimed(proof: Mapping[str, Any]) -> str:
 
 
 def summed_up(proved: Sequence[Mapping[str, Any]]) -> Verified:
-    """Return the answer from what was proved of each problem of a model.
+    """Return the result of ``verify`` from the numbers proved of each problem of a model.
 
-    Each has its columns, and whether it is among the selected columns only.
+    Each entry has "objective", "gap", "relative_gap", the number of "columns", and whether the
+    problem is over the "selected" columns only.
     """
     full = [proof for proof in proved if not proof["selected"]]
     selected_only = [proof for proof in proved if proof["selected"]]
-    worst = max(full, key=lambda one: one["relative_gap"])
+    worst = max(full, key=lambda proof: proof["relative_gap"])
     subject = f"each of {len(full)} objectives is" if len(full) > 1 else "the objective is"
     words = (
         f"within {rounded_up(worst['relative_gap'])} of the best over all "
@@ -157,7 +163,7 @@ def summed_up(proved: Sequence[Mapping[str, Any]]) -> Verified:
 
 
 def rounded_up(gap: float) -> str:
-    """Return a gap with two digits, rounded up."""
+    """Return a gap as text with two digits, rounded up."""
     if not 0.0 < gap < math.inf:
         return f"{gap:g}"
     digit = 10.0 ** (math.floor(math.log10(gap)) - 1)
@@ -165,7 +171,10 @@ def rounded_up(gap: float) -> str:
 
 
 def _verified_fit(fit: Fit) -> dict[str, float]:
-    """Return what is proved of a fit; ValueError if it is less than the fit says."""
+    """Return the numbers proved of a fit, as ``summed_up`` takes them.
+
+    Raise ValueError if the proved gap is larger than the one that the fit reports.
+    """
     claim, data = fit.claim()
     result = fit.result
     promised = max(result.relative_gap, result.tol if result.converged else 0.0)
@@ -181,7 +190,7 @@ def _verified_fit(fit: Fit) -> dict[str, float]:
 
 
 def model_content(model: Any) -> dict[str, Any]:
-    """Return the JSON object of a model file, which is given by its path or its content."""
+    """Return the content of a model file; ``model`` is its path, its folder, or the content."""
     if isinstance(model, Mapping):
         return dict(model)
     path = Path(model)
@@ -193,7 +202,7 @@ def model_content(model: Any) -> dict[str, Any]:
 
 
 def _of_file(content: dict[str, Any], X: Any, y: Any, weight: Any, offset: Any) -> Verified:
-    """Return the answer for a model file on data in memory."""
+    """Return the result for the content of a model file on data X, y, weight and offset."""
     proof = proof_of(content)
     design = as_design(X)
     names = feature_names(X)
@@ -202,7 +211,10 @@ def _of_file(content: dict[str, Any], X: Any, y: Any, weight: Any, offset: Any) 
 
 
 def proof_of(content: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the proof in a model file, after its hash is checked; ValueError without one."""
+    """Return the proof in the content of a model file.
+
+    Raise ValueError if the hash of the file does not agree, or if there is no proof.
+    """
     expected = content.get("sha256")
     received = claim_digest(content)
     if expected != received:
@@ -218,7 +230,11 @@ def proof_of(content: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def in_order(columns: DesignColumns, names: Any, proof: Mapping[str, Any]) -> DesignColumns:
-    """Return the columns in the order of the claim, found by their names if there are any."""
+    """Return the columns in the order of the claim, found by their ``names``.
+
+    Without names in the data or in the ``proof`` the order is not changed. Raise ValueError if
+    columns are missing.
+    """
     claim_names = proof["names"]
     if claim_names is None or names is None or list(names) == claim_names:
         return columns
@@ -236,13 +252,18 @@ def in_order(columns: DesignColumns, names: Any, proof: Mapping[str, Any]) -> De
 def verify_file(
     content: Mapping[str, Any], X: DesignColumns, y: Any, weight: Any, offset: Any
 ) -> Verified:
-    """Return the answer for a checked model file, with columns in the order of its claim."""
+    """Return the result for a checked model file, with columns in the order of its claims.
+
+    y, ``weight`` and ``offset`` are the targets, sample weights and offsets of the fit, or None.
+    """
     proof = content["proof"]
     offsets = None if offset is None else np.asarray(offset, dtype=np.float64)
     results = []
     for number, claim in enumerate(proof["claims"]):
+        # The coefficients of a claim over selected columns are those of another claim.
         if claim["among"] is None:
             _same_coefficients(content, claim, number)
+        # If each output has a problem of its own, so has each column of offsets.
         offsets_of_claim = offsets if offsets is None or offsets.ndim < 2 else offsets[:, [number]]
         offsets_of_claim = offsets if claim["outputs"] > 1 else offsets_of_claim
         target = claimed_target(claim, proof["classes"], y)
@@ -256,7 +277,11 @@ def verify_file(
 
 
 def claimed_target(claim: Mapping[str, Any], labels: Any, y: Any) -> Any:
-    """Return targets as the claim takes them: labels become -1 and +1, or codes."""
+    """Return targets y as the claim takes them: labels become -1 and +1, or codes.
+
+    ``labels`` are all labels in the order of their codes, None for numbers. "positive" of the claim
+    is the code of the class that becomes +1.
+    """
     if claim["loss"]["name"] == "cox":
         return checked_survival(y)
     values = np.asarray(y)
@@ -265,8 +290,8 @@ def claimed_target(claim: Mapping[str, Any], labels: Any, y: Any) -> Any:
     code_of = {str(label): code for code, label in enumerate(labels)}
     codes = [code_of.get(str(label)) for label in values.tolist()]
     if None in codes:
-        strange = values.tolist()[codes.index(None)]
-        raise ValueError(f"expected the labels {labels}; received {strange!r}")
+        unknown = values.tolist()[codes.index(None)]
+        raise ValueError(f"expected the labels {labels}; received {unknown!r}")
     if claim["positive"] is None:
         if claim["loss"]["name"] == "multinomial":
             return np.array(codes, dtype=np.int64)
@@ -275,11 +300,15 @@ def claimed_target(claim: Mapping[str, Any], labels: Any, y: Any) -> Any:
 
 
 def _same_coefficients(content: Mapping[str, Any], claim: Mapping[str, Any], number: int) -> None:
-    """Raise ValueError if the model predicts with other coefficients than the claim has."""
+    """Raise ValueError if the model predicts with other coefficients than the claim has.
+
+    ``content`` is that of the model file, and ``number`` the number of the claim in it.
+    """
     outputs = claim["outputs"]
     if any(feature["curve"] is not None for feature in content["features"]):
         return  # curves are sums of many columns
     features = {feature["index"]: position for position, feature in enumerate(content["features"])}
+    # Coefficients (outputs, features) of the claim, and of the model.
     claimed = np.zeros((outputs, len(features)))
     for column, weight in zip(claim["columns"], claim["coefficients"], strict=True):
         position = features.get(column // outputs)

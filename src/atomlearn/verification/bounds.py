@@ -1,13 +1,20 @@
 """Check a claim of optimality from the data and the claim: NumPy, and no code of the solvers.
 
-The claim: w and b have an objective within ``gap`` of the least one. The objective is
-F = (sum_i s_i loss(y_i, z_i)) / W + R(D w) + tau/2 ||D w||^2 with z = X w + b + offset, W = sum s,
-and D the standard deviations of the columns, or 1. For v with sum v = 0 (if there is a b) and Z'v =
-0 (Z: the columns without penalty), any d, and 0 <= c <= 1, Fenchel's inequality says that no w, b
-have W F < -sum_i s_i loss*(-c v_i / s_i) - c <v, offset> - c^2 W tau/2 ||d||^2 - R*(c x), with
-x = D^-1 X'v - W tau d. All roundings are counted: EPS is two units of roundoff, so that a sum of n
-terms is off by n EPS times the sum of their magnitudes at most, in any order, and an elementary
-function by a few EPS. Losses and conjugates are convex: over an interval, largest at an end.
+The claim says that w and b have an objective within ``gap`` of the least one. The objective is
+
+    F = (sum_i s_i loss(y_i, z_i)) / W + R(D w) + tau/2 ||D w||^2,    z = X w + b + offset,
+
+with W = sum s, D the standard deviations of the columns (or 1), and R the norm penalty. Let Z have
+the columns without penalty. Take a dual point v with Z'v = 0, and sum v = 0 if there is an
+intercept b; any vector d; and 0 <= c <= 1. Fenchel's inequality says that for all w and b
+
+    W F >= -sum_i s_i loss*(-c v_i / s_i) - c <v, offset> - c^2 W tau/2 ||d||^2 - R*(c x),
+
+with x = D^-1 X'v - W tau d, and loss* and R* the convex conjugates. The polar is the dual norm.
+
+All roundings are counted. EPS is two units of roundoff. So the error of a sum of n terms is at most
+n EPS times the sum of their magnitudes, in any order, and that of an elementary function a few EPS.
+Losses and conjugates are convex: over an interval, they are largest at an end.
 """
 
 from __future__ import annotations
@@ -24,16 +31,23 @@ from atomlearn.verification.norms import checked_norm_entry, gauge_above, polar_
 
 
 def check(claim: Any, X: Any, y: Any, weight: Any = None, offset: Any = None) -> dict[str, float]:
-    """Return objective, best (no model has less), gap, relative_gap; ValueError if not proved."""
+    """Return the numbers that are proved of a claim; ValueError if they are not as claimed.
+
+    They are the objective, ``best`` (no model has a smaller objective), the gap of these two, the
+    relative gap, and ``off``, a bound on the rounding of the objective. X, y, ``weight`` and
+    ``offset`` are the data of the fit. The hashes of the claim and of the data must agree.
+    """
     expect("format", ["atomlearn-claim", 1], [claim.get("format"), claim.get("version")])
     expect("sha256 of the claim", claim["sha256"], claim_digest(claim))
     expect("rows and columns of X", [claim["n_rows"], claim["n_columns"]], list(X.shape))
+    # Without weights and offsets they are 1 and 0.
     X = X.tocsc() if hasattr(X, "tocsc") else X
     s = np.ones(X.shape[0]) if weight is None else np.asarray(weight, float)
     o = np.zeros((X.shape[0], claim["outputs"]))
     o = o if offset is None else o + np.reshape(np.asarray(offset, float), (X.shape[0], -1))
     received = data_digest(X, y, s, o, claim["sparse"])
     expect("sha256 of X, y, weights and offsets", claim["data"], received)
+    # The claimed numbers must be those that are proved now.
     numbers = proved(claim, X, np.asarray(y), s, o)
     agrees = abs(claim["objective"] - numbers["objective"]) <= numbers["off"]
     demand_that(agrees, f"objective: {numbers['objective']:.17g}", claim["objective"])
@@ -44,19 +58,27 @@ def check(claim: Any, X: Any, y: Any, weight: Any = None, offset: Any = None) ->
 
 
 def proved(claim: Any, X: Any, y: Any, s: Any, o: Any) -> dict[str, float]:
-    """Return the numbers of ``check``: first those of the point, then those of the bound."""
+    """Return the numbers of ``check`` for a claim on data without a check of hashes.
+
+    y are the targets, s (n_rows,) the weights, and o (n_rows, outputs) the offsets. The first half
+    bounds the objective at the claimed point from above, the second half the conjugates at the dual
+    point. The sum of both bounds is W times the gap. The symbols are those of the module: W is the
+    sum of s, z are the predictions, b the intercepts, d = D w, v is the dual point, x are its
+    scores, and c scales it.
+    """
     W = math.fsum(s)
     is_weighted = s > 0
-    slack = (X.shape[0] + 40) * EPS
+    slack = (X.shape[0] + 40) * EPS  # relative rounding of a sum over rows and 40 operations
     form = claim["form"]
-    T = claim["outputs"]
+    n_outputs = claim["outputs"]
     free = claim["free"]
-    norm = checked_norm_entry(claim["norm"], X.shape[1] * T)
+    norm = checked_norm_entry(claim["norm"], X.shape[1] * n_outputs)
+    # The penalty of the sum of losses: ``amount`` times the norm, or the radius.
     amount = claim["radius"] if form == "constrained" else claim["alpha"] * claim["l1_ratio"] * W
     tau = claim["alpha"] * (1 - claim["l1_ratio"]) * W if claim["alpha"] else 0.0
-    fits = 0 <= claim["l1_ratio"] <= 1 and amount > 0 and tau >= 0 and (s >= 0).all()
-    demand_that(fits, "positive weights and strengths", [amount, tau])
-    demand_that(T == 1 or not free, "one output, if columns have no penalty", T)
+    is_valid = 0 <= claim["l1_ratio"] <= 1 and amount > 0 and tau >= 0 and (s >= 0).all()
+    demand_that(is_valid, "positive weights and strengths", [amount, tau])
+    demand_that(n_outputs == 1 or not free, "one output, if columns have no penalty", n_outputs)
     d, gauge, z, r = claimed_point(claim, X, s, norm, amount)
     b = np.array(claim["intercepts"], float)
     demand_that(
@@ -64,11 +86,12 @@ def proved(claim: Any, X: Any, y: Any, s: Any, o: Any) -> dict[str, float]:
     )
     magnitudes = np.abs(b)
     if claim["intercept"] and claim["loss"]["name"] in ("squared", "huber", "quantile"):
-        # Shifting the targets gives the same problem, because v adds up to 0; targets far from 0
-        # then lose no digits.
+        # For these losses the intercepts are subtracted from the targets instead, which is the same
+        # problem, because v adds up to 0. So targets far from 0 lose no digits.
         y = y.reshape(o.shape) - b
         b = 0 * b
         magnitudes = np.abs(y)
+    # The objective, and ``top``, an upper bound on it; r bounds the rounding of the predictions.
     r = (len(claim["columns"]) + 40) * EPS * (r + magnitudes + np.abs(o))
     loss = loss_of(claim["loss"], y[is_weighted], s[is_weighted, None])
     value, top = loss["value"]((z + b + o)[is_weighted], r[is_weighted])
@@ -76,26 +99,26 @@ def proved(claim: Any, X: Any, y: Any, s: Any, o: Any) -> dict[str, float]:
     ridge = tau / 2 * math.fsum(d * d)
     objective = value + ridge + penalty[form]
     top = top + (ridge + penalty[form]) * (1 + slack)
+    # The dual point v; a feasible one is within e of it. x are the scores, with their errors.
     v = np.zeros(o.shape)
     e = np.zeros(o.shape)
     v[is_weighted], e[is_weighted] = loss["dual"](claim, s, is_weighted, X)
     x, errors = scores(X, v, e, s, W, claim, slack)
     x = x - tau * d
     errors = errors + 8 * EPS * tau * np.abs(d)
-    x[free] = errors[free] = 0.0
-    polar, boxed = polar_above(norm, x, errors, amount, form)
+    x[free] = errors[free] = 0.0  # v is orthogonal to the columns without a penalty
+    polar, box_term = polar_above(norm, x, errors, amount, form)
     polar *= 1 + slack
-    scaled = form == "penalized" and polar > amount * (1 - 8 * EPS)
-    c = (amount / polar if scaled else 1.0) * (1 - 32 * EPS)
+    # The penalized form needs a polar of at most ``amount``, so the dual point is scaled by c.
+    is_scaled = form == "penalized" and polar > amount * (1 - 8 * EPS)
+    c = (amount / polar if is_scaled else 1.0) * (1 - 32 * EPS)
     conjugate = loss["conjugate"](c) + c * math.fsum((v * o).ravel())
     conjugate += float((np.abs(o) * (4 * EPS * np.abs(v) + e)).sum()) * (1 + slack)
     dual = {"penalized": 0.0, "squared": polar**2 / 2 / amount, "constrained": amount * polar}
-    rounding = (dual[form] + boxed + c * c * ridge) * (1 + slack)
-    gap = (
-        (top + conjugate + rounding + 8 * EPS * (top + abs(conjugate) + rounding))
-        / W
-        * (1 + 8 * EPS)
-    )
+    # The gap: the upper bound on the objective minus the lower bound on all objectives.
+    others = (dual[form] + box_term + c * c * ridge) * (1 + slack)
+    gap = (top + conjugate + others + 8 * EPS * (top + abs(conjugate) + others)) / W
+    gap *= 1 + 8 * EPS
     demand_that(math.isfinite(top) and gap == gap, "a finite gap", gap)
     gap = min(gap, top / W)  # no loss and no norm is negative
     relative = gap / max(objective / W, TINY)
@@ -105,34 +128,43 @@ def proved(claim: Any, X: Any, y: Any, s: Any, o: Any) -> dict[str, float]:
 
 
 def claimed_point(claim: Any, X: Any, s: Any, norm: Any, amount: float) -> tuple[Any, ...]:
-    """Return D w, an upper bound on its gauge, X w, and |X| |w| as a measure of its rounding."""
-    T = claim["outputs"]
+    """Return D w, an upper bound on its gauge, X w, and |X| |w|, which measures its rounding.
+
+    w are the coefficients of the claim, s (n_rows,) the weights, ``norm`` its checked norm, and
+    ``amount`` the radius of the constrained form. Coefficients outside their bounds or the radius
+    by rounding are scaled down. D w is without the columns that have no penalty.
+    """
+    n_outputs = claim["outputs"]
     numbers = np.array(claim["columns"], int)
     w = np.array(claim["coefficients"], float)
-    demand_that(((numbers >= 0) & (numbers < X.shape[1] * T)).all(), "columns of X", "others")
-    features, inverse = np.unique(numbers // T, return_inverse=True)
+    demand_that(
+        ((numbers >= 0) & (numbers < X.shape[1] * n_outputs)).all(), "columns of X", "others"
+    )
+    # B has the columns in use. The upper bounds on deviations bound the norm of D w from above.
+    features, inverse = np.unique(numbers // n_outputs, return_inverse=True)
     B = X[:, features].astype(float)
     sd = deviations(B, s, math.fsum(s))[1][inverse] if claim["standardize"] else np.ones(w.size)
-    paid = ~np.isin(numbers, claim["free"])
-    gauge, factor = gauge_above(
-        norm, numbers[paid], (w * sd)[paid], np.array(claim["sets"] or numbers, int)[paid]
-    )
+    penalized = ~np.isin(numbers, claim["free"])
+    sets = np.array(claim["sets"] or numbers, int)[penalized]
+    gauge, factor = gauge_above(norm, numbers[penalized], (w * sd)[penalized], sets)
+    # Only rounding may violate a bound: the factor of w must be nearly 1.
     shrink = min(factor, amount / gauge if claim["form"] == "constrained" and gauge else 1.0)
     demand_that(
         shrink > 1 - 1e-8, "coefficients within their bounds", f"{1 / shrink:.9g} times these"
     )
-    w = np.where(paid, w * (shrink * (1 - 4 * EPS) if shrink < 1 else 1.0), w)
-    C = np.zeros((features.size, T))
-    S = np.zeros((features.size, T))
-    d = np.zeros(X.shape[1] * T)
-    np.add.at(C, (inverse, numbers % T), w)
-    np.add.at(S, (inverse, numbers % T), np.abs(w))
-    np.add.at(d, numbers[paid], (w * sd)[paid])
-    return d, gauge, B @ C, abs(B) @ S
+    w = np.where(penalized, w * (shrink * (1 - 4 * EPS) if shrink < 1 else 1.0), w)
+    # Sums of the coefficients of each feature and output, and sums of their magnitudes.
+    coefficients = np.zeros((features.size, n_outputs))
+    magnitudes = np.zeros((features.size, n_outputs))
+    d = np.zeros(X.shape[1] * n_outputs)
+    np.add.at(coefficients, (inverse, numbers % n_outputs), w)
+    np.add.at(magnitudes, (inverse, numbers % n_outputs), np.abs(w))
+    np.add.at(d, numbers[penalized], (w * sd)[penalized])
+    return d, gauge, B @ coefficients, abs(B) @ magnitudes
 
 
 def expect(name: str, expected: Any, received: Any) -> None:
-    """Raise ValueError if the two differ."""
+    """Raise ValueError, which mentions ``name``, unless ``expected`` equals ``received``."""
     demand_that(expected == received, f"{name}: {expected}", received)
 
 
@@ -145,7 +177,8 @@ def claim_digest(claim: Any) -> str:
 def data_digest(X: Any, y: Any, s: Any, o: Any, sparse: bool) -> str:
     """Return the sha256 of weights, offsets, targets and X, column after column, in float64.
 
-    Of sparse X: the number of non-zeros of each column, their rows and their values.
+    s are the weights and o the offsets. If ``sparse``, the digest is of the number of non-zeros of
+    each column, their rows and their values.
     """
     y = np.asarray(y)
     targets = [y] if y.dtype.names is None else [y[name] for name in sorted(y.dtype.names)]
@@ -153,6 +186,7 @@ def data_digest(X: Any, y: Any, s: Any, o: Any, sparse: bool) -> str:
     for B in blocks(X):
         parts: Any = (dense(B).T,)
         if sparse:
+            # Entries are in the order of columns, then rows, however X is stored.
             column, row = np.nonzero(parts[0])
             parts = np.bincount(column, minlength=B.shape[1]), row, parts[0][column, row]
         for part in parts:
@@ -161,16 +195,25 @@ def data_digest(X: Any, y: Any, s: Any, o: Any, sparse: bool) -> str:
 
 
 def blocks(X: Any) -> Any:
-    """Yield the columns in pieces, as float64 copies of 4 million numbers if dense."""
+    """Return an iterator over pieces of columns of X, as float64 copies.
+
+    A dense piece has about 4 million numbers.
+    """
     step = max(1, 2**22 // max(X.shape[0], 1))
     return (X[:, start : start + step].astype(float) for start in range(0, X.shape[1], step))
 
 
 def deviations(B: Any, s: Any, W: float) -> tuple[Any, Any]:
-    """Return bounds on the standard deviations of columns, which are 1 for constant columns."""
+    """Return lower and upper bounds on the standard deviations of columns, (n_columns,) each.
+
+    B has the columns, s (n_rows,) are the weights, and W is their sum. Constant columns have the
+    deviation 1.
+    """
+    # The relative rounding of a sum over the rows, with up to 40 other operations.
     slack = (B.shape[0] + 40) * EPS
     rows = B[s > 0]
     if hasattr(B, "tocsc"):
+        # The mean of squares minus the square of the mean; dense columns are centered instead.
         is_constant = (rows.max(axis=0).toarray() == rows.min(axis=0).toarray()).ravel()
         square = s @ B.power(2) / W
         var = square - (s @ B / W) ** 2
@@ -190,15 +233,20 @@ def deviations(B: Any, s: Any, W: float) -> tuple[Any, Any]:
 
 
 def scores(X: Any, v: Any, e: Any, s: Any, W: float, claim: Any, slack: float) -> tuple[Any, Any]:
-    """Return D^-1 X'v and bounds on the errors, (n_columns * outputs,) each, for v off by e."""
-    sums = claim["intercept"] or claim["loss"]["name"] == "cox"
-    scores = []
+    """Return the scores D^-1 X'v and bounds on their errors, (n_columns * outputs,) each.
+
+    The feasible dual point is within e of v, both (n_rows, outputs). s are the weights, W is their
+    sum, and ``slack`` is the relative rounding of a sum over the rows.
+    """
+    sums_to_zero = claim["intercept"] or claim["loss"]["name"] == "cox"
+    pieces = []
     for B in blocks(X):
         low, high = deviations(B, s, W) if claim["standardize"] else np.ones((2, B.shape[1]))
-        if sums and not hasattr(B, "tocsc"):
-            B = B - s @ B / W  # adding a constant changes no score, because v adds up to 0
+        if sums_to_zero and not hasattr(B, "tocsc"):
+            # Centering changes no score, because v adds up to 0; it makes rounding smaller.
+            B = B - s @ B / W
         x = (B.T @ v) / low[:, None]
         errors = abs(B).T @ (slack * np.abs(v) + e) * (1 + slack) / low[:, None]
-        scores.append((x, errors + np.abs(x) * ((high - low) / low + 8 * EPS)[:, None]))
-    x, errors = (np.concatenate(parts).ravel() for parts in zip(*scores, strict=True))
+        pieces.append((x, errors + np.abs(x) * ((high - low) / low + 8 * EPS)[:, None]))
+    x, errors = (np.concatenate(parts).ravel() for parts in zip(*pieces, strict=True))
     return x, errors

@@ -1,4 +1,9 @@
-"""Claims of optimality: made from a problem and its solution, in a form that ``bounds`` checks."""
+"""Claims of optimality: made from a problem and its solution, in a form that ``bounds`` checks.
+
+A claim is a dictionary for JSON. It has the parameters of the problem, the coefficients, a dual
+point, and hashes of the data and of itself. From these and the data ``bounds`` proves that no other
+coefficients have an objective smaller by more than the claimed gap.
+"""
 
 from __future__ import annotations
 
@@ -50,34 +55,47 @@ class NoClaim(ValueError):
 
 
 class DesignColumns:
-    """The columns of a design, read some at a time, as ``bounds`` takes them."""
+    """The columns of a design, read some at a time, as ``bounds`` takes them.
+
+    Parameters
+    ----------
+    design : Design
+        The data.
+    order : (m,) int64, optional
+        The columns in use, in this order; None: all.
+    """
 
     def __init__(self, design: Design, order: Columns | None = None) -> None:
+        """Store the design and the order of its columns; by default all in order."""
         self.design = design
         self.order = np.arange(design.shape[1]) if order is None else order
         self.shape = design.shape[0], self.order.size
         self.is_sparse = design.traits.is_sparse
 
     def __getitem__(self, key: tuple[slice, Any]) -> Any:
+        """Return all rows of some columns, an array or a sparse matrix; ``key`` is (:, columns)."""
         block: Any = self.design.gather(self.order[key[1]])
         return block.stored() if block.traits.is_sparse else np.asarray(block.dense())
 
     def taken(self, order: Columns) -> DesignColumns:
-        """Return the columns in another order."""
+        """Return the columns at the positions ``order``, in this order."""
         return DesignColumns(self.design, self.order[order])
 
 
 @dataclass(frozen=True, slots=True)
 class Data:
-    """What a claim is about: columns, targets as the loss takes them, weights and offsets.
+    """The data of a claim: columns, targets as the loss takes them, weights and offsets.
 
     Attributes
     ----------
     X : DesignColumns
+        The columns.
     y : (n_rows,) or (n_rows, n_outputs) ndarray
         Numbers, -1 and +1, codes of classes for the multinomial loss, or survival records.
     weight : (n_rows,) float64
+        The sample weights.
     offset : (n_rows, n_outputs) float64 or None
+        Numbers added to the predictions.
     """
 
     X: DesignColumns
@@ -95,7 +113,9 @@ class ClaimedPoint:
     columns : (m,) int64
         Numbers of coefficients: column * n_outputs + output. They repeat for overlapping groups.
     weights : (m,) float64
+        The coefficients.
     intercepts : (n_outputs,) float64
+        The intercept of each output.
     sets : list of int
         The group of each coefficient; empty for norms without groups.
     """
@@ -115,15 +135,37 @@ def claim_of(
     standardize: bool,
     dual: Array | None = None,
 ) -> dict[str, Any]:
-    """Return the claim of a point, with the gap that ``bounds`` proves; NoClaim if it cannot.
+    """Return the claim of a point, with the gap that ``bounds`` proves.
 
-    ``problem`` is that of the fit; ``dual`` is a dual point of a loss with kinks.
+    Parameters
+    ----------
+    problem : Problem
+        The problem of the fit; its loss is a sum over samples.
+    data : Data
+        The data, in the units of X.
+    point : ClaimedPoint
+        The coefficients.
+    fit_intercept, standardize : bool
+        Whether the fit has an intercept, and whether it divided columns by their deviations.
+    dual : (n_rows, n_outputs) float64, optional
+        A dual point, which a loss with kinks needs.
+
+    Returns
+    -------
+    dict
+        The claim.
+
+    Raises
+    ------
+    NoClaim
+        If ``bounds`` cannot check such a problem.
     """
     n_outputs = point.intercepts.size
     loss = bare_loss(problem.loss)
     penalty = problem.regularizer
     if problem.metric is not None:
         raise NoClaim("a ridge term of atoms cannot be checked from a file")
+    # Strengths per unit of weight, for the mean of the losses.
     total = float(problem.weight.sum()) / n_outputs
     constrained = penalty.form == "constrained"
     level = 0.0 if constrained else penalty.amount / total
@@ -159,7 +201,11 @@ def claim_of(
 
 
 def sealed(claim: dict[str, Any], data: Data, offset: Array) -> dict[str, Any]:
-    """Return the claim with the objective and the gap that are proved now, and its hashes."""
+    """Return the claim with the objective and the gap that are proved now, and its hashes.
+
+    ``data`` are the columns, targets and weights, and ``offset`` is (n_rows, n_outputs). The
+    claimed gap has a margin for other orders of summation.
+    """
     claim = claim | {"objective": math.nan, "gap": math.inf}
     numbers = proved(claim, data.X, data.y, data.weight, offset)
     claim |= {"objective": numbers["objective"], "relative_gap": numbers["relative_gap"]}
@@ -169,7 +215,7 @@ def sealed(claim: dict[str, Any], data: Data, offset: Array) -> dict[str, Any]:
 
 
 def loss_entry(loss: Loss) -> dict[str, Any]:
-    """Return the name and the parameters of a loss."""
+    """Return the name and the parameters of a loss; NoClaim if ``bounds`` does not know it."""
     if loss.name not in LOSSES:
         raise NoClaim(f"the loss {loss.name!r} is not checked yet; those that are: {LOSSES}")
     inner: Any = loss
@@ -178,7 +224,11 @@ def loss_entry(loss: Loss) -> dict[str, Any]:
 
 
 def norm_entry(norm: Norm, n_features: int) -> dict[str, Any]:
-    """Return the name and the numbers of a norm over this many coefficients."""
+    """Return the name and the numbers of a norm over ``n_features`` coefficients.
+
+    The entry always has the keys weights, lower, upper (bounds on coefficients), members and starts
+    (of groups), and scale. Raise NoClaim if ``bounds`` does not know the norm.
+    """
     entry: dict[str, Any] = dict.fromkeys(("weights", "lower", "upper", "members", "starts"))
     entry["scale"] = 1.0
     if isinstance(norm, Scaled):
@@ -188,6 +238,7 @@ def norm_entry(norm: Norm, n_features: int) -> dict[str, Any]:
         norm = L1(norm.norm.weights, 0.0, norm.norm.upper)
     if isinstance(norm, ElasticNetNorm):
         return {"name": "elasticnet", **entry, "k": float(norm.k or 1)}
+    # A lift writes a norm with overlapping groups as a simpler norm over repeated coefficients.
     lift = norm.lift(n_features)
     if lift is not None:
         if not lift.expansion.repeats:
@@ -195,6 +246,7 @@ def norm_entry(norm: Norm, n_features: int) -> dict[str, Any]:
         inner = norm_entry(lift.norm, lift.expansion.shape[1])
         return inner | _sets(lift.norm, lift.expansion.matrix.indices.astype(np.int64))
     if isinstance(norm, L1):
+        # The two signs of a coefficient may have different bounds.
         sides = norm._sides(n_features)
         if sides is not None:
             names = ("weights", "lower", "upper") if not sides.symmetric else ("weights",)
@@ -215,14 +267,17 @@ def norm_entry(norm: Norm, n_features: int) -> dict[str, Any]:
 
 
 def _sets(norm: Any, features: Columns) -> dict[str, Any]:
-    """Return the members of the groups of a norm, group after group, as numbers of features."""
+    """Return the members of the groups of a norm, group after group, and the start of each group.
+
+    ``features`` are the numbers of the features that the norm is over.
+    """
     partition = norm.partition(features.size)
     order, starts = partition.order
     return {"members": features[order].tolist(), "starts": starts.tolist()}
 
 
 def numbers(values: Array) -> list[float | str]:
-    """Return numbers for JSON, which has no infinity."""
+    """Return the values as a list for JSON, in which infinity is a string."""
     return [value if math.isfinite(value) else str(value) for value in values.tolist()]
 
 
@@ -234,7 +289,13 @@ def stored_dual(
     offset: Array,
     dual: Array | None,
 ) -> dict[str, Any]:
-    """Return the dual point as whole multiples of a power of 2, which add up to 0 exactly."""
+    """Return the dual point as whole multiples of a power of 2, which add up to 0 exactly.
+
+    The result has the exponent of the power and the multiples as text. ``dual`` is the dual
+    point; if it is None, it is the negative gradient of the loss at the predictions of
+    ``point`` on ``data``. ``claim`` has the number of outputs, and says whether there are
+    intercepts; without them the sum does not matter. ``offset`` is (n_rows, n_outputs).
+    """
     n_outputs = claim["outputs"]
     is_multinomial = loss.name == "multinomial"
     if dual is None:
@@ -253,6 +314,7 @@ def stored_dual(
     v = np.array(dual, dtype=np.float64).reshape(offset.shape)
     if claim["intercept"] and not is_multinomial:
         v = np.stack([_balanced(column) for column in v.T], axis=1)
+    # The largest entry has about BITS bits.
     largest = float(np.abs(v).max(initial=0.0)) or 1.0
     exponent = math.ceil(math.log2(largest)) - BITS
     # Rounding is towards 0, which keeps each slope in the domain of the conjugate.
@@ -266,7 +328,10 @@ def stored_dual(
 
 
 def _balanced(v: Array) -> Array:
-    """Return v with sum 0: entries of the sign with the larger sum are scaled down."""
+    """Return v (n,) with sum 0 up to rounding, by scaling down the entries of one sign.
+
+    It is the sign with the larger sum. If all entries have one sign, v is returned unchanged.
+    """
     positive_sum = math.fsum(v[v > 0])
     negative_sum = -math.fsum(v[v < 0])
     if not positive_sum or not negative_sum:
@@ -277,38 +342,45 @@ def _balanced(v: Array) -> Array:
 
 
 def _add_up(steps: NDArray[np.int64]) -> None:
-    """Move the largest entries towards 0 until all add up to 0, in place."""
+    """Move the largest entries of ``steps`` (n,) towards 0 until all add up to 0, in place."""
     excess = int(steps.sum())
     order = np.argsort(-np.abs(steps), kind="stable")
     order = order[steps[order] * excess > 0]
+    # Only entries with the sign of the excess; each gives an equal share of it.
     while excess and order.size:
         share = max(1, abs(excess) // order.size)
-        taken = order[: max(1, abs(excess) // share)]
-        taken = taken[np.abs(steps[taken]) >= share]
-        if not taken.size:
+        changed = order[: max(1, abs(excess) // share)]
+        changed = changed[np.abs(steps[changed]) >= share]
+        if not changed.size:
             break
-        steps[taken] -= int(math.copysign(share, excess))
-        excess -= int(math.copysign(share, excess)) * taken.size
+        steps[changed] -= int(math.copysign(share, excess))
+        excess -= int(math.copysign(share, excess)) * changed.size
 
 
-def _add_up_by_rows(steps: NDArray[np.int64], codes: NDArray[np.int64], fits: bool) -> None:
-    """Have the entries of each row add up to 0, and with intercepts those of each column, too.
+def _add_up_by_rows(
+    steps: NDArray[np.int64], codes: NDArray[np.int64], has_intercepts: bool
+) -> None:
+    """Change ``steps`` (n_rows, n_classes) in place until the entries of each row add up to 0.
 
-    Probabilities of wrong classes, the negative entries, only fall.
+    ``codes`` (n_rows,) are the classes of the rows. With ``has_intercepts`` the entries of each
+    column add up to 0, too. The entry of a wrong class is minus its probability, which only
+    decreases.
     """
+    # The entry of the right class is minus the sum of the others.
     rows = np.arange(codes.size)
     steps[rows, codes] = 0
     steps[rows, codes] = -steps.sum(axis=1)
-    for target in range(steps.shape[1] if fits else 0):
+    # A column with a negative sum is raised in rows of a class whose column has a positive sum.
+    for target in range(steps.shape[1] if has_intercepts else 0):
         for source in range(steps.shape[1]):
             excesses = steps.sum(axis=0)
-            move = min(int(excesses[source]), -int(excesses[target]))
+            amount = min(int(excesses[source]), -int(excesses[target]))
             of_class = np.flatnonzero(codes == source)
             order = of_class[np.argsort(steps[of_class, target], kind="stable")]
             for row in order.tolist():
-                if move <= 0 or source == target:
+                if amount <= 0 or source == target:
                     break
-                share = min(move, -int(steps[row, target]))
+                share = min(amount, -int(steps[row, target]))
                 steps[row, target] += share
                 steps[row, source] -= share
-                move -= share
+                amount -= share

@@ -1,7 +1,8 @@
 """Losses for ``bounds``: values, slopes and conjugates with their roundings, in NumPy only.
 
-A loss is convex, and so is its conjugate: over an interval each is largest at one of the ends.
-EPS is two units of roundoff; elementary functions are taken to be off by a few EPS.
+A loss is convex, and so is its conjugate: over an interval each is largest at one of the ends. EPS
+is two units of roundoff. The relative error of elementary functions is assumed to be a few EPS.
+Shapes below: n rows and T outputs; y and s (n, T) or (n, 1) are targets and sample weights.
 """
 
 from __future__ import annotations
@@ -17,16 +18,22 @@ TINY = 2.0**-1022
 
 
 def demand_that(holds: Any, expected: str, received: Any) -> None:
-    """Raise ValueError if this does not hold."""
+    """Raise ValueError with what was ``expected`` and ``received`` unless ``holds`` is true."""
     if not holds:
         raise ValueError(f"expected {expected}; received {received}")
 
 
 def formulas(spec: Any, y: Any) -> Any:
-    """Return of each loss: terms at z, terms of loss*(-a), and the least and the greatest a."""
+    """Return for each loss: two functions to lists of terms, and the bounds on a.
+
+    The sum of the first list is loss(y, z) at predictions z, the sum of the second one is the
+    conjugate loss*(-a). Both are given by terms, because rounding is bounded by their magnitudes.
+    The slope a is between the third and the fourth entry. ``spec`` has the parameters of the loss,
+    and y (n, T) are the targets.
+    """
     inf = np.full(y.shape, np.inf)
-    t = spec.get("delta", 0.0)
-    q = spec.get("q", 0.0)
+    t = spec.get("delta", 0.0)  # of the Huber loss
+    q = spec.get("q", 0.0)  # the quantile
 
     def log(p: Any) -> Any:
         """Return log p without a warning at 0."""
@@ -84,14 +91,28 @@ def formulas(spec: Any, y: Any) -> Any:
 
 
 def log_of_sum(z: Any) -> Any:
-    """Return terms of log sum_k exp(z_k), with 1 - 1: the sum is off by a few units of 1."""
+    """Return terms of log sum_k exp(z_k) for each row of z (n, T).
+
+    The terms 1 and -1 are added, because the rounding of the logarithm is relative to 1.
+    """
     largest = z.max(axis=1, keepdims=True)
     ones = np.ones(largest.shape)
     return [largest, np.log(np.exp(z - largest).sum(axis=1, keepdims=True)), ones, -ones]
 
 
 def loss_of(spec: Any, y: Any, s: Any) -> Any:
-    """Return value(z, r), dual(claim, s, used, X) and conjugate(c) of a loss, over rows in use."""
+    """Return the functions ``value``, ``dual`` and ``conjugate`` of a loss.
+
+    ``spec`` has the name and the parameters of the loss, y are the targets and s (n, 1) the
+    weights of the rows with positive weight.
+
+    ``value(z, r)`` returns the loss at predictions z (n, T), and an upper bound on it for
+    errors of z up to r. ``dual(claim, s, is_weighted, X)`` returns the stored dual point v (n,
+    T), and bounds e (n, T) on its distance from a feasible point. A feasible point is
+    orthogonal to the columns of X without penalty. Its sum is 0 if there is an intercept, and a
+    = v / s must be slopes of the loss. ``is_weighted`` is the mask of the rows with positive
+    weight among all rows. ``conjugate(c)`` returns an upper bound on sum s loss*(-c v / s).
+    """
     name = spec["name"]
     if name == "cox":
         return cox(spec, y, s[:, 0])
@@ -100,25 +121,25 @@ def loss_of(spec: Any, y: Any, s: Any) -> Any:
 
     table = formulas(spec, y)
     demand_that(name in table, f"a loss of {sorted([*table, 'cox'])}", name)
-    value_at, star, low, high = table[name]
-    slopes: Any = {}
+    value_at, conjugate_at, low, high = table[name]
+    slopes: Any = {}  # ``dual`` stores the slopes for ``conjugate``
 
-    def bound(f: Any, mid: Any, rad: Any, low: Any = -np.inf, high: Any = np.inf) -> float:
-        """Return an upper bound on sum s f(u), u within ``rad`` of ``mid``, with rounding."""
-        ends = [f(np.clip(mid + k * (rad + EPS * abs(mid)), low, high)) for k in (-1, 1)]
+    def bound(f: Any, center: Any, radius: Any, low: Any = -np.inf, high: Any = np.inf) -> float:
+        """Return an upper bound on sum s f(u), |u - center| <= radius, for f convex, by terms."""
+        ends = [f(np.clip(center + k * (radius + EPS * abs(center)), low, high)) for k in (-1, 1)]
         upper = np.maximum(*(sum(terms) for terms in ends))
         size = np.maximum(*(sum(map(np.abs, terms)) for terms in ends))
         return math.fsum((s * upper).ravel()) + 32 * EPS * math.fsum((s * size).ravel())
 
     def value(z: Any, r: Any) -> tuple[float, float]:
-        """Return the loss at predictions z, and an upper bound on it for errors of z up to r."""
+        """Return the loss at z, and an upper bound on it for errors of z up to r."""
         if name == "multinomial":  # log sum_k exp(z_k - z_y) grows with each difference
             z = z - (y * z).sum(axis=1, keepdims=True)
             r = 2 * r.max(axis=1, keepdims=True) + EPS * np.abs(z).max(axis=1, keepdims=True)
         return math.fsum((s * sum(value_at(z))).ravel()), bound(value_at, z, r)
 
     def dual(claim: Any, _: Any, is_weighted: Any, X: Any) -> tuple[Any, Any]:
-        """Return the stored dual point v, and bounds on its distance from a feasible one."""
+        """Return the stored dual point v, and bounds e on its distance from a feasible one."""
         steps = np.array(claim["dual"]["steps"].split(), dtype=np.int64).reshape(
             is_weighted.size, -1
         )
@@ -132,46 +153,59 @@ def loss_of(spec: Any, y: Any, s: Any) -> Any:
         a = v / s
         e = np.zeros(v.shape)
         if claim["free"]:
+            # Each entry of v may move by its slack, the distance of its slope from the bounds.
             slack = s * np.clip(np.minimum(a - low, high - a), 0.0, np.abs(a).max())
             Z = dense(X[:, claim["free"]][is_weighted])
             Z = np.hstack([np.ones((Z.shape[0], int(claim["intercept"]))), Z])
             e = slack * nearby(Z, slack[:, 0], v[:, 0])[:, None]
-        slopes.update(a=a, off=e / s * (1 + 4 * EPS))
+        slopes.update(a=a, radius=e / s * (1 + 4 * EPS))
         edge = 8 * EPS * np.where(np.isfinite(low), np.abs(low), 0)
-        inside = a - slopes["off"] >= low - edge
+        is_valid = a - slopes["radius"] >= low - edge
         edge = 8 * EPS * np.where(np.isfinite(high), np.abs(high), 0)
-        inside &= a + slopes["off"] <= high + edge
-        demand_that(inside.all(), "dual: slopes of the loss", "others")
+        is_valid &= a + slopes["radius"] <= high + edge
+        demand_that(is_valid.all(), "dual: slopes of the loss", "others")
         return v, e
 
     def conjugate(c: float) -> float:
-        """Return an upper bound on f*(-c v), v the dual point that ``dual`` read."""
+        """Return an upper bound on sum s loss*(-c v / s), v the dual point that ``dual`` read."""
         a = c * slopes["a"]
-        return bound(star, a, c * slopes["off"] + 4 * EPS * np.abs(a), low, high)
+        return bound(conjugate_at, a, c * slopes["radius"] + 4 * EPS * np.abs(a), low, high)
 
     return {"value": value, "dual": dual, "conjugate": conjugate}
 
 
 def dense(B: Any) -> Any:
-    """Return a matrix as an array of float64."""
+    """Return B, a dense or sparse matrix, as an array of float64."""
     return np.asarray(B.toarray() if hasattr(B, "tocsc") else B, float)
 
 
 def risk_terms(y: Any, s: Any, times: Any, efron: bool) -> Any:
-    """Yield of each term: the rows at risk, their a, q, omega, and the share that Efron takes."""
+    """Yield the parts of each term of Cox's partial likelihood, one term for each event.
+
+    A term is omega (log sum_i a_i exp(z_i) - <q, z>) over the rows at risk at the time. Its
+    parts are these rows, their weights a and q, its weight omega, and a share. If ``efron``,
+    Efron's method subtracts this share from tied events. y are the survival records, s (n,) the
+    weights, and ``times`` the pairs of a stratum and a time with events.
+    """
+    # A row is at risk if it entered before the time and its own time is not earlier.
     for stratum, time in times:
         risk = (y["stratum"] == stratum) & (y["entry"] < time) & (y["time"] >= time)
         risk = np.flatnonzero(risk)
         tied = y["event"][risk] & (y["time"][risk] == time)
         total = math.fsum(s[risk][tied])
-        k = int(tied.sum())
-        for j in range(k):
-            share = j / k if efron else 0.0
-            yield risk, s[risk] * (1 - share * tied), s[risk] * tied / total, total / k, share
+        n_tied = int(tied.sum())
+        for j in range(n_tied):
+            share = j / n_tied if efron else 0.0
+            yield risk, s[risk] * (1 - share * tied), s[risk] * tied / total, total / n_tied, share
 
 
 def totals(terms: Any) -> tuple[float, float, int]:
-    """Return the sum of the least values of terms, the sum of their omega, and their number."""
+    """Return the sum of the least values of ``terms``, the sum of their omega, and their number.
+
+    ``terms`` are those of ``risk_terms``. The least value of a term over all predictions is
+    omega (log(omega m) + log(1 - share)), with m the number of events at its time. The sum of these
+    is a lower bound on the loss, which is subtracted from it.
+    """
     least = 0.0
     weight = 0.0
     count = 0
@@ -183,7 +217,11 @@ def totals(terms: Any) -> tuple[float, float, int]:
 
 
 def softmax_at(z: Any, a: Any) -> tuple[Any, float, float]:
-    """Return p, the logarithm of sum_i a_i exp(z_i), and the relative error of both."""
+    """Return p_i = a_i exp(z_i) / sum, the logarithm of the sum, and a bound on both errors.
+
+    The sum is sum_i a_i exp(z_i), for predictions z and weights a of the rows at risk. The error of
+    p is relative.
+    """
     largest = z.max()
     p = a * np.exp(z - largest)
     total = float(p.sum())
@@ -192,27 +230,31 @@ def softmax_at(z: Any, a: Any) -> tuple[Any, float, float]:
 
 
 def cox(spec: Any, y: Any, s: Any) -> Any:
-    """Return the same of Cox's partial likelihood, with v made of the predictions z.
+    """Return the functions of ``loss_of`` for Cox's partial likelihood, which has no stored dual.
 
-    Each term is omega (log sum_i a_i exp(z_i) - <q, z>), q: the events of a time. With softmax p,
-    v = sum omega (q - p), and c v belongs to p' = c p + (1 - c) q, of conjugate sum p' log(p' / a).
+    ``spec`` says how ties are handled, y are the survival records and s (n,) the weights. The
+    loss is a sum of terms omega (log sum_i a_i exp(z_i) - <q, z>) over the events of each time.
+    a are weights of the rows at risk, q the normalized weights of the events. The dual point
+    comes from the predictions z: with the softmax p of each term, v = sum omega (q - p). The
+    point c v belongs to p' = c p + (1 - c) q, whose conjugate is sum p' log(p' / a). The cache
+    has the predictions z, which ``value`` stores, and the relative change of p, which ``dual``
+    stores.
     """
     n = s.size
     cache: dict[str, Any] = {}
     demand_that(not y["competing"].any(), "no competing events", "some")
     demand_that(y["event"].any(), "an event", "none")
-    times = sorted(
-        set(zip(y["stratum"][y["event"]].tolist(), y["time"][y["event"]].tolist(), strict=True))
-    )
-
+    times = sorted(set(y[["stratum", "time"]][y["event"]].tolist()))
     terms = partial(risk_terms, y, s, times, spec["ties"] == "efron")
     least, weight, n_terms = totals(terms())
 
     def softmax(risk: Any, a: Any) -> tuple[Any, float, float]:
+        """Return ``softmax_at`` of the stored predictions of rows ``risk`` with weights a."""
         p, log, error = softmax_at(cache["z"][risk], a)
         return p, log, error + cache["moved"].get(risk.size, 0.0)
 
     def value(z: Any, r: Any) -> tuple[float, float]:
+        """Return the loss at predictions z (n, 1), and an upper bound for errors of z up to r."""
         cache.update(z=z[:, 0], moved={})
         sums = [-least]
         size = abs(least)
@@ -224,26 +266,28 @@ def cox(spec: Any, y: Any, s: Any) -> Any:
         return math.fsum(sums), math.fsum(sums) + rounding
 
     def dual(claim: Any, _: Any, is_weighted: Any, X: Any) -> tuple[Any, Any]:
+        """Return the dual point v, and bounds e on its distance from a feasible one."""
         v, size, e = np.zeros((3, n))
-        first: Any = None
+        largest: Any = None
         for risk, a, q, omega, _ in terms():
             p, _, error = softmax(risk, a)
             v[risk] += omega * (q - p)
             size[risk] += omega * (q + p)
             e[risk] += omega * p * error
-            first = (risk, omega * p) if first is None or risk.size > first[0].size else first
+            if largest is None or risk.size > largest[0].size:
+                largest = risk, omega * p
         e += (n_terms + 8) * EPS * size
         if claim["free"]:  # the largest risk sets absorb the remaining violation of Z'v = 0
-            slack = np.zeros(n)
-            slack[first[0]] = first[1]
+            slack = np.bincount(largest[0], largest[1], n)
             Z = np.hstack([np.ones((n, 1)), dense(X[:, claim["free"]][is_weighted])])
             h = nearby(Z, slack, v, e)
             demand_that(h.max() < 0.5, "predictions at an optimum over the free columns", h.max())
-            cache["moved"][first[0].size] = h.max()
+            cache["moved"][largest[0].size] = h.max()
             e += slack * h * (1 + 4 * EPS)
         return v[:, None], e[:, None]
 
     def conjugate(c: float) -> float:
+        """Return an upper bound on the conjugate of the loss at c v."""
         sums = [least]
         rounding = (n + 40) * EPS * abs(least)
         for risk, a, q, omega, _ in terms():
@@ -258,10 +302,14 @@ def cox(spec: Any, y: Any, s: Any) -> Any:
 
 
 def nearby(Z: Any, width: Any, v: Any, e: Any = 0.0) -> Any:
-    """Return h with |u_i - v_i| <= room_i h_i for some u with Z'u = 0 exactly.
+    """Return h with |u_i - v_i| <= width_i h_i for some u with Z'u = 0 exactly.
 
-    u = v - P (Z'P)^-1 Z'v with P = room Q and Q near Z (Z' room Z)^-1, so that Z'P = 1 - E.
+    Z (n, m) has the columns without penalty, ``width`` (n,) says how far each entry may move,
+    and each v_i has an error of up to e_i (``e`` is (n,) or 0). Let diag(width) be Wd. Then u =
+    v - P (Z'P)^-1 Z'v with P = Wd Q and Q near Z (Z' Wd Z)^-1, so that Z'P = I - E with a small
+    E.
     """
+    # Columns are scaled by powers of two, which is exact.
     Z = Z / 2.0 ** np.round(np.log2(np.maximum(np.abs(Z).max(axis=0), TINY)))
     slack = (Z.shape[0] + 40) * EPS
     Q = Z @ np.linalg.pinv(Z.T @ (width[:, None] * Z))

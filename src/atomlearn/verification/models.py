@@ -41,18 +41,24 @@ class Fit:
     Attributes
     ----------
     problem : Problem
+        The problem that was solved.
     result : Result
+        Its solution.
     y : ndarray
         The targets as ``bounds`` takes them.
     weight : (n_rows,) float64
+        The sample weights.
     offset : (n_rows, n_outputs) float64 or None
+        Numbers added to the predictions.
     fit_intercept : bool
+        Whether an intercept was fitted.
     positive : int or None
-        Of one class against the rest: the position of the class among the labels.
+        For one class against the rest: the position of the class among the labels.
     among : array of int or None
-        The columns of X that the problem is restricted to.
+        The columns of X that the problem is restricted to; None: all.
     unwraps : bool
-        Whether a standardized design is stated by its data, which ``bounds`` standardizes itself.
+        Whether the claim has the columns before they were centered and scaled. Then ``bounds``
+        standardizes them itself.
     """
 
     problem: Problem
@@ -66,7 +72,7 @@ class Fit:
     unwraps: bool = True
 
     def claim(self) -> tuple[dict[str, Any], Data]:
-        """Return the claim of this fit, and the data that it is about; NoClaim if it has none."""
+        """Return the claim of this fit and its data; raise NoClaim if there cannot be a claim."""
         n_outputs = len(np.atleast_1d(self.y[0])) if self.y.dtype.names is None else 1
         design = self.problem.design
         if bare_loss(self.problem.loss).name == "multinomial":
@@ -75,6 +81,8 @@ class Fit:
             design = design.base
         means = np.zeros(design.shape[1])
         scales = np.ones(design.shape[1])
+        # The columns before centering and scaling, with the total means and scales. Means matter
+        # only without an intercept.
         is_shift_invariant = self.fit_intercept or bare_loss(self.problem.loss).name == "cox"
         while (
             isinstance(design, Affine)
@@ -92,6 +100,7 @@ class Fit:
             means = means[self.among]
             scales = scales[self.among]
         point = self._point(n_outputs, means, scales)
+        # The dual point of the solver, in the scale of the weights of the data.
         dual = self.result.slopes
         if dual is not None:
             dual = dual * (self.weight.sum() * n_outputs / self.problem.weight.sum())
@@ -108,7 +117,11 @@ class Fit:
         return entry | {"sha256": claim_digest(entry)}, data
 
     def _point(self, n_outputs: int, means: Array, scales: Array) -> ClaimedPoint:
-        """Return the coefficients in the units of X, the groups that they belong to included."""
+        """Return the coefficients in the units of X, and the group of each coefficient.
+
+        There are ``n_outputs`` coefficients for each column. In the fit ``means`` and
+        ``scales`` (n_columns,) were subtracted from the columns and divided them.
+        """
         result = self.result
         if result.matrix_parts is not None and any(
             part.factored is not None for part in result.matrix_parts
@@ -121,6 +134,7 @@ class Fit:
         weights = result.weights
         sets: list[int] = []
         size = self.problem.design.shape[1] if self.among is None else scales.size * n_outputs
+        # With overlapping groups, each group has coefficients of its own, which the lift lists.
         lift = norm.lift(size)
         if lift is not None:
             if result.lifted is None:
@@ -131,6 +145,7 @@ class Fit:
         elif has_groups(norm):
             sets = norm.partition(size).labels[columns].tolist()
         features = columns // n_outputs
+        # The intercepts for columns that are not centered.
         b = np.zeros(n_outputs) + np.asarray(result.intercept)
         b -= np.bincount(
             columns % n_outputs, weights / scales[features] * means[features], n_outputs
@@ -146,7 +161,11 @@ def has_groups(norm: Any) -> bool:
 def fit_of_result(
     result: Result, X: Any, y: Any, sample_weight: Any = None, offset: Any = None
 ) -> Fit:
-    """Return the fit of ``solve(X, y, ...)``, with the data of the same arguments."""
+    """Return the fit of ``result = solve(X, y, ...)``; the arguments must be the same again.
+
+    ``sample_weight`` and ``offset`` are those of the fit, too. Raise NoClaim if the result does
+    not have its problem.
+    """
     problem = result.problem
     if problem is None:
         raise NoClaim(
@@ -162,10 +181,11 @@ def fit_of_result(
         target = target.reshape(-1, n_outputs)
     design = as_design(X)
     weight = check_weight(sample_weight, design.shape[0])
-    moved = Tasks(design, n_outputs) if n_outputs > 1 else design
+    # The design before centering: with several outputs, one column for each feature and output.
+    uncentered = Tasks(design, n_outputs) if n_outputs > 1 else design
     offsets = None if offset is None else np.reshape(offset, (design.shape[0], n_outputs))
     return Fit(
-        replace(problem, design=moved),
+        replace(problem, design=uncentered),
         result,
         target,
         weight,
@@ -178,7 +198,11 @@ def fit_of_result(
 def fits_of_estimator(
     model: Any, X: Any, y: Any, sample_weight: Any = None, offset: Any = None
 ) -> tuple[list[Fit], Checked]:
-    """Return one fit for each problem of a fitted estimator, with its checked data."""
+    """Return one fit for each problem of a fitted estimator, and its checked data.
+
+    X, y, ``sample_weight`` and ``offset`` must be those of the fit. Raise NoClaim if the model
+    has no certificate of one convex problem.
+    """
     if isinstance(model, SubsetModel):
         raise NoClaim(
             "a best subset is proved by a tree of bounds, which the model does not carry; "
@@ -199,14 +223,19 @@ def fits_of_estimator(
     loss = joint_loss(model.multi_class, data)
     penalty = model._regularized_by()
     has_intercept = bool(model.fit_intercept)
+    # Without a joint loss, each output (or class against the rest) has a problem of its own.
     if loss is None:
         problems = model._problems(data, *penalty)
         positive = _positions(data)
         offsets = [
             None if data.offset is None else data.offset[:, k : k + 1] for k in range(len(problems))
         ]
-        rows = zip(problems, results, data.targets, offsets, positive, strict=True)
-        return [Fit(p, r, t, weight, o, has_intercept, k) for p, r, t, o, k in rows], data
+        parts = zip(problems, results, data.targets, offsets, positive, strict=True)
+        return [
+            Fit(problem, result, target, weight, offset, has_intercept, position)
+            for problem, result, target, offset, position in parts
+        ], data
+    # A joint loss has one problem for all outputs.
     task = matrices.joint_problem(model, data, loss, *penalty)
     target = data.codes if loss.name == "multinomial" else np.asarray(data.y, dtype=np.float64)
     result = results[0]
@@ -217,7 +246,10 @@ def fits_of_estimator(
 
 
 def _positions(data: Checked) -> Sequence[int | None]:
-    """Return the position of the positive class of each output."""
+    """Return the position of the positive class among the labels, for each output of ``data``.
+
+    It is None for targets that are numbers.
+    """
     if data.classes is None:
         return [None] * len(data.targets)
     return [1] if data.classes.size == 2 else range(data.classes.size)
@@ -226,14 +258,21 @@ def _positions(data: Checked) -> Sequence[int | None]:
 def _of_generator(
     model: Any, results: Sequence[Result], X: Any, y: Any, sample_weight: Any, offset: Any
 ) -> tuple[list[Fit], Checked]:
-    """Return the fit of feature generation: its problem at the chosen C."""
+    """Return the fits of feature generation at the chosen C, and the checked data.
+
+    The first one is over all columns; a second one is over the selected columns only.
+    ``results`` are those of ``model``. X, y, ``sample_weight`` and ``offset`` must be those of
+    the fit.
+    """
     if model.debias is not None:
         raise NoClaim("debias= fits again without a certificate over all columns")
     design = checked_design(model, X, reset=False)
     with warnings.catch_warnings(action="ignore", category=UserWarning):  # the fit provided them
         selections = model.selections(design, y, sample_weight, offset, model._settings())
+    # The strength C multiplies the loss, that is the sample weights.
     data = selections.data
     problem = replace(selections.problem, weight=model.C_ * selections.problem.weight)
+    # One output has a vector of targets; several classes or targets have codes or a matrix.
     n_outputs = len(data.targets)
     loss = bare_loss(problem.loss)
     target = data.targets[0]
@@ -246,16 +285,23 @@ def _of_generator(
 
 
 def _over_selected(fit: Fit, model: Any, n_outputs: int) -> list[Fit]:
-    """Return the fit among the selected columns only; empty if groups overlap."""
+    """Return a list with the fit over the selected columns only.
+
+    ``fit`` is the one over all columns, and ``model`` the estimator; there are ``n_outputs``
+    coefficients for each column. The list is empty if groups overlap, or if all columns are
+    selected.
+    """
     problem = fit.problem
     result = fit.result
     if problem.regularizer.norm.lift(problem.design.shape[1]) is not None:
         return []
+    # The selected columns, the coefficients that they have, and the norm of these.
     among = np.union1d(model.moments_[0], result.columns // n_outputs).astype(np.int64)
     entries = (among[:, None] * n_outputs + np.arange(n_outputs)).reshape(-1)
     norm = problem.regularizer.norm.restrict(entries, problem.design.shape[1])
     if norm is None or among.size == problem.design.shape[1] // n_outputs:
         return []
+    # Coefficients are numbered among the selected ones.
     free = problem.free
     restricted = replace(
         problem,
@@ -271,7 +317,12 @@ def _over_selected(fit: Fit, model: Any, n_outputs: int) -> list[Fit]:
 def proof_of_estimator(
     model: Any, X: Any, y: Any, sample_weight: Any = None, offset: Any = None
 ) -> dict[str, object]:
-    """Return the proof of a model file: the claims of a fitted estimator on its data."""
+    """Return the proof for a model file: the claims of a fitted estimator on its data.
+
+    X, y, ``sample_weight`` and ``offset`` must be those of the fit. The proof also has the
+    names of the columns and the labels of classes. If nothing can be claimed, it has the
+    reason, "why", and no claims.
+    """
     names = input_names(model) if model.features == "linear" else None
     try:
         fits, data = fits_of_estimator(model, X, y, sample_weight, offset)

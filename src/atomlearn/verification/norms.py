@@ -1,8 +1,9 @@
-"""Norms for ``bounds``: gauges and polars bounded from above, in NumPy only.
+"""Norms for ``bounds``: gauges and polars (dual norms) bounded from above, in NumPy only.
 
 A norm is ``scale`` times the l1, k-support, elastic net or ordered weighted l1 norm (owl) of the
-magnitudes of coefficients, or of the lengths of groups of them. Groups may overlap: then w is the
-sum of the parts that are listed, and these bound the gauge, the least over all such sums.
+magnitudes of coefficients, or of the lengths of groups of them. Groups may overlap. Then w is a sum
+of parts, one for each group, and the gauge is the least over all such sums. The parts that a claim
+lists bound it from above.
 """
 
 from __future__ import annotations
@@ -18,11 +19,15 @@ ARRAYS = {"weights": float, "lower": float, "upper": float, "members": int, "sta
 
 
 def checked_norm_entry(entry: Any, size: int) -> Any:
-    """Return a norm over so many coefficients, its lists as arrays; ValueError if it is none."""
+    """Return the norm of a claim over ``size`` coefficients, with its lists as arrays.
+
+    Raise ValueError if the entry does not describe a norm.
+    """
     norm = {
         key: np.array(item, ARRAYS[key]) if key in ARRAYS and item is not None else item
         for key, item in entry.items()
     }
+    # The norm is of magnitudes: of coefficients, or of the lengths of groups.
     weights = norm["weights"]
     members = norm["members"]
     starts = norm["starts"]
@@ -32,9 +37,10 @@ def checked_norm_entry(entry: Any, size: int) -> Any:
     sizes = {"weights": n_magnitudes, "lower": size, "upper": size}
     for key, count in sizes.items():
         demand_that(norm[key] is None or norm[key].size == count, f"{key}: {count} numbers", key)
+    # Group g has the coefficients members[starts[g] : starts[g + 1]].
     if members is not None:
-        held = members.size == starts[-1] and members.min() >= 0 and members.max() < size
-        demand_that(held and (np.diff(starts) > 0).all(), "groups of columns", "others")
+        is_valid = members.size == starts[-1] and members.min() >= 0 and members.max() < size
+        demand_that(is_valid and (np.diff(starts) > 0).all(), "groups of columns", "others")
     if weights is not None:
         demand_that((weights >= 0).all(), "weights >= 0", weights.min())
     if norm["name"] == "owl":
@@ -52,7 +58,10 @@ def checked_norm_entry(entry: Any, size: int) -> Any:
 
 
 def magnitudes(norm: Any, entries: Any, labels: Any = None) -> Any:
-    """Return upper bounds on the lengths of the sets: of entries with labels, or of all columns."""
+    """Return upper bounds on the lengths of the groups, or |entries| for norms without groups.
+
+    ``entries`` are values of all coefficients, or of some with the groups ``labels``.
+    """
     if norm["members"] is None:
         return np.abs(entries)
     squares = entries * entries
@@ -64,12 +73,18 @@ def magnitudes(norm: Any, entries: Any, labels: Any = None) -> Any:
 
 
 def gauge_above(norm: Any, columns: Any, w: Any, sets: Any) -> tuple[float, float]:
-    """Return an upper bound on the gauge, and the factor that brings w into its bounds."""
+    """Return an upper bound on the gauge of w, and the factor <= 1 that brings w into its bounds.
+
+    ``norm`` is the checked norm of a claim. w (m,) are the coefficients at ``columns`` (m,),
+    which belong to the groups ``sets`` (m,).
+    """
     slack = norm["scale"] * (1 + (w.size + 40) * EPS)
     ratio = 1.0
+    # The factor: the smallest ratio of a bound to its coefficient.
     if norm["lower"] is not None and w.size:
         edge = np.where(w > 0, norm["upper"][columns], -norm["lower"][columns])
         ratio = float((edge / np.maximum(np.abs(w), TINY)).min(initial=1.0, where=w != 0))
+    # Each coefficient must be a member of its group, and be listed once.
     if norm["members"] is not None:
         labels = np.repeat(np.arange(norm["starts"].size - 1), np.diff(norm["starts"]))
         memberships = set(zip(norm["members"].tolist(), labels.tolist(), strict=True))
@@ -77,8 +92,9 @@ def gauge_above(norm: Any, columns: Any, w: Any, sets: Any) -> tuple[float, floa
         demand_that(
             is_member, "coefficients in the groups that hold their columns", "another group"
         )
-    once = len(set(zip(columns.tolist(), sets.tolist(), strict=True))) == columns.size
-    demand_that(once, "each coefficient once, or once a group", "one twice")
+    is_unique = len(set(zip(columns.tolist(), sets.tolist(), strict=True))) == columns.size
+    demand_that(is_unique, "each coefficient once, or once a group", "one twice")
+    # The gauge of the magnitudes m.
     m = magnitudes(norm, w, sets)
     if norm["name"] == "l1":
         prices: Any = 1.0 if norm["weights"] is None else norm["weights"]
@@ -93,8 +109,10 @@ def gauge_above(norm: Any, columns: Any, w: Any, sets: Any) -> tuple[float, floa
     m = -np.sort(-m)
     if norm["name"] == "owl":
         return math.fsum(m * norm["weights"][: m.size]) * slack, ratio
+    # The k-support norm is min sum_j m_j^2 / d_j over 0 <= d <= 1, sum d <= k, under a root. The
+    # best d is 1 for the q largest entries, and proportional to m for the others.
     tail = np.cumsum(m[::-1])[::-1]
-    for q in range(norm["k"]):  # d = 1 for the q largest entries, then d is proportional to m
+    for q in range(norm["k"]):
         if q >= m.size or m[q] * (norm["k"] - q) <= tail[q] * (1 + EPS):
             rest = tail[q] ** 2 / (norm["k"] - q) if q < m.size else 0.0
             break
@@ -102,9 +120,12 @@ def gauge_above(norm: Any, columns: Any, w: Any, sets: Any) -> tuple[float, floa
 
 
 def polar_above(norm: Any, x: Any, errors: Any, amount: float, form: str) -> tuple[float, float]:
-    """Return t, at least the polar of x without boxes, and what boxes l <= w <= u add to R*(t).
+    """Return t, at least the polar of x, and the term that bounds l <= w <= u add to R*.
 
-    R* is the least over t of h*(t) + sum_j u_j max(x_j - t p_j, 0) - l_j max(-x_j - t p_j, 0).
+    ``errors`` bound the errors of x. Without bounds l and u, the term is 0. With them R* is the
+    least over t of h*(t) + sum_j u_j max(x_j - t p_j, 0) - l_j max(-x_j - t p_j, 0). Here p are the
+    weights of the l1 norm, and h* is the conjugate of the penalty of strength ``amount`` in the
+    form ``form``.
     """
     if norm["lower"] is not None:
         return _with_bounds(norm, x, errors, amount, form)
@@ -113,15 +134,17 @@ def polar_above(norm: Any, x: Any, errors: Any, amount: float, form: str) -> tup
     if norm["name"] == "l1":
         weights = 1.0 if norm["weights"] is None else norm["weights"]
         return float((m / weights).max(initial=0.0)) * slack, 0.0
-    if (
-        norm["name"] == "elasticnet"
-    ):  # the minimum over t of ||soft(m, t)|| + sqrt(k) t; any t gives an upper bound
+    if norm["name"] == "elasticnet":
+        # The polar is the minimum over t of ||soft(m, t)|| + sqrt(k) t; any t gives an upper bound.
 
-        def at(t: float) -> float:
+        def polar_at(t: float) -> float:
+            """Return ||soft(m, t)|| + sqrt(k) t, with soft the soft-thresholding by t."""
             excess = np.maximum(m - t, 0.0)
             return math.sqrt(math.fsum(excess * excess)) + math.sqrt(norm["k"]) * t
 
-        return at(_minimum(at, 0.0, float(m.max(initial=0.0)))) * slack, 0.0
+        return polar_at(_minimum(polar_at, 0.0, float(m.max(initial=0.0)))) * slack, 0.0
+    # The polar of owl is the largest ratio of sums of the largest magnitudes and weights; that of
+    # the k-support norm is the length of the k largest magnitudes.
     m = -np.sort(-m)
     if norm["name"] == "owl":
         return float((np.cumsum(m) / np.cumsum(norm["weights"])).max(initial=0.0)) * slack, 0.0
@@ -129,33 +152,44 @@ def polar_above(norm: Any, x: Any, errors: Any, amount: float, form: str) -> tup
 
 
 def _with_bounds(norm: Any, x: Any, errors: Any, amount: float, form: str) -> tuple[float, float]:
-    """Return the same for the l1 norm with bounds on coefficients."""
+    """Return t and the term of ``polar_above`` for the l1 norm with bounds on coefficients.
+
+    R* is the least over t of h*(t) + sum_j u_j max(x_j - t p_j, 0) - l_j max(-x_j - t p_j, 0).
+    Here p are the weights, l <= w <= u are the bounds, and h* is the conjugate of the penalty
+    of strength ``amount`` in the form ``form``. ``errors`` bound the errors of the scores x.
+    The result is a good t, and the sum at t.
+    """
     price = norm["scale"] * norm["weights"] * (1 - 2 * EPS)
+    # Each side of a coefficient, positive or negative, has a bound of its own. Only finite bounds
+    # add a term; t is at least the largest ratio of a score to its price over infinite bounds.
     ratios = [0.0]
     boxes = []
     for side, z in ((norm["upper"], x + errors), (-norm["lower"], errors - x)):
-        box = (side > 0) & np.isfinite(side)
-        boxes.append((side[box], z[box], price[box]))
+        is_finite = (side > 0) & np.isfinite(side)
+        boxes.append((side[is_finite], z[is_finite], price[is_finite]))
         ratios.append(float((z / price).max(initial=0.0, where=side == np.inf)))
 
-    def added(t: float) -> float:
+    def box_term(t: float) -> float:
+        """Return the term that finite bounds add: sum u max(z - t p, 0) over both sides."""
         return sum(math.fsum(u * np.maximum(z - t * p, 0.0)) for u, z, p in boxes)
 
-    def whole(t: float) -> float:
-        return added(t) + (t * t / 2 / amount if form == "squared" else amount * t)
+    def conjugate(t: float) -> float:
+        """Return h*(t) plus the term of the bounds."""
+        return box_term(t) + (t * t / 2 / amount if form == "squared" else amount * t)
 
     least = max(ratios)
     if form == "penalized":
-        return least, added(amount)
+        return least, box_term(amount)
     largest = max(least, *(float((z / p).max(initial=0.0)) for _, z, p in boxes))
-    t = _minimum(whole, least, largest)
-    return t, added(t)
+    t = _minimum(conjugate, least, largest)
+    return t, box_term(t)
 
 
 def _minimum(function: Any, low: float, high: float) -> float:
-    """Return a number near the least value of a convex function between two numbers."""
+    """Return a number near the minimizer of a convex function between ``low`` and ``high``."""
     for _ in range(100):
-        third = low + (high - low) / 3
-        far = high - (high - low) / 3
-        low, high = (low, far) if function(third) <= function(far) else (third, high)
+        # The minimizer is not in the outer third at the larger of two values.
+        left = low + (high - low) / 3
+        right = high - (high - low) / 3
+        low, high = (low, right) if function(left) <= function(right) else (left, high)
     return low

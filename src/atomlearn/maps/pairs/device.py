@@ -18,22 +18,25 @@ from atomlearn.storage.device.tensors import BUDGET, SingleRounding
 class DevicePairs(DensePairs):
     """Pairs of the columns of a tensor, by tiles of matrix products on its device.
 
-    The search is that of ``DensePairs``: tiles X_A' diag(v) X_B of sums in float32 (tf32 if the
-    library is allowed to use it, float64 if magnitudes of X require it) are compared with a running
-    threshold, each sum widened by its error bound. Pairs that may be among the best are computed
-    again by the definition, from columns on the processor, so that the answer is that of the same
-    array there. A tile is compared on the device; only the pairs that pass are copied back.
+    The search is that of ``DensePairs``: tiles X_A' diag(v) X_B of sums are compared with a running
+    threshold, each sum widened by its error bound. Sums are in float32, or in tf32 if the library
+    is allowed to use it, or in float64 if magnitudes of X require it. Pairs that may be among the
+    best are computed again by the definition, from columns on the processor, so that the answer is
+    that of the same array there. A tile is compared on the device; only the pairs that pass are
+    copied back.
 
     Notes
     -----
-    |fl(sum_k v_k x_ki x_kj) - sum| <= ((m + 12) u + c) r_i r_j with r_i^2 = sum_k |v_k| x_ki^2 and
-    m = min(n, 4096); u and c as in ``OnDevice``. Memory on the device: a tile, and up to 256 MB for
-    columns that have to be computed (sparse, standardized, some rows, or float64).
+    The error of a computed sum is at most ((m + 12) u + c) r_i r_j. Here r_i^2 = sum_k |v_k|
+    x_ki^2, m = min(n_samples, 4096), and u and c are described in ``OnDevice``. Memory on the
+    device: a tile, and up to 256 MB for columns that have to be computed (sparse, standardized,
+    some rows, or float64).
     """
 
     most_threads = 1
 
     def __init__(self, base: Design, columns: DeviceColumns) -> None:
+        """Store the design, and its columns as they are on the device."""
         super().__init__(base)
         self._columns = columns
 
@@ -52,22 +55,29 @@ class DevicePairs(DensePairs):
     # --- tiles --------------------------------------------------------------------------------
 
     def _reader(self, dtype: Any, power: int = 1) -> Any:
+        """Return a function (lo, hi) -> columns lo, ..., hi - 1 to ``power``, on the device.
+
+        The columns have the type ``dtype``.
+        """
         read = self._columns.reader(dtype)
         return read if power == 1 else lambda lo, hi: read(lo, hi) ** power
 
     def _width(self, wanted: int, dtype: Any) -> int:
+        """Return the number of inputs to read at a time: about 2 ``wanted``, of type ``dtype``."""
         # Tiles are twice as wide as on the processor, because each tile starts a kernel there.
         return self._columns.width(2 * wanted, dtype)
 
 
 def device_pairs(base: Design) -> DevicePairs | SparsePairs | None:
-    """Return the products of the columns of a design on a device; None for other designs.
+    """Return the products of the columns of ``base`` if it is on a device; else None.
 
-    Sums of pairs that pass have the same definition as for an array on the processor.
+    A sparse tensor with few nonzero entries is copied to the processor, because nearly all
+    products in tiles would be zero.
     """
     columns = DeviceColumns.of(base)
     if columns is None:
         return None
+    # Centered columns of a sparse tensor are dense.
     tensor = columns.tensor
     limit = SETTINGS.tiles_from * math.prod(tensor.shape)
     centered = columns.shift is not None and columns.shift.means is not None

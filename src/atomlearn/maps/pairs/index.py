@@ -31,11 +31,12 @@ class PairIndex:
     squares: bool
 
     def __post_init__(self) -> None:
+        """Raise an error if there are too many inputs to number their pairs."""
         LIMITS.check_columns(self.n_inputs)  # the numbers of their pairs fit into 64 bits
 
     @property
     def shift(self) -> int:
-        """The pairs of input i begin with j = i + shift: 0 with squares, else 1."""
+        """0 with squares, else 1: the pairs of input i begin with j = i + shift."""
         return 0 if self.squares else 1
 
     @property
@@ -45,7 +46,7 @@ class PairIndex:
 
     @property
     def n_columns(self) -> int:
-        """d + d (d + 1) / 2 with squares, d + d (d - 1) / 2 without."""
+        """Number of columns: d + d (d + 1) / 2 with squares, d + d (d - 1) / 2 without."""
         return self.n_inputs + self.n_rows * (self.n_rows + 1) // 2
 
     def starts(self, i: Columns) -> Columns:
@@ -64,16 +65,17 @@ class PairIndex:
     def pairs(self, columns: Columns) -> tuple[Columns, Columns]:
         """Return (i, j) of each column, j = -1 for an input.
 
-        Counted from the end, the rows of the triangle begin at the triangular numbers t_r = r (r +
-        1) / 2. A floating-point square root gives r up to one, and integer arithmetic corrects it.
+        The pairs of one input i are a row of a triangle. Counted from the last pair, row r begins
+        at the triangular number t_r = r (r + 1) / 2. A floating-point square root gives r up to
+        one, and integer arithmetic corrects it.
         """
         columns = np.asarray(columns, dtype=np.int64)
-        backwards = self.n_columns - 1 - columns
-        row = ((np.sqrt(8.0 * backwards + 1.0) - 1.0) * 0.5).astype(np.int64)
-        row -= row * (row + 1) // 2 > backwards
-        row += (row + 1) * (row + 2) // 2 <= backwards
+        from_end = self.n_columns - 1 - columns
+        row = ((np.sqrt(8.0 * from_end + 1.0) - 1.0) * 0.5).astype(np.int64)
+        row -= row * (row + 1) // 2 > from_end
+        row += (row + 1) * (row + 2) // 2 <= from_end
         i = self.n_rows - 1 - row
-        j = i + self.shift + row - (backwards - row * (row + 1) // 2)
+        j = i + self.shift + row - (from_end - row * (row + 1) // 2)
         linear = columns < self.n_inputs
         return np.where(linear, columns, i), np.where(linear, -1, j)
 
@@ -82,10 +84,12 @@ class PairIndex:
         if names is not None and len(names) != self.n_inputs:
             raise ValueError(f"names must name the {self.n_inputs} inputs, got {len(names)} names")
 
-        def name(place: int) -> str:
-            return f"x{place}" if names is None else str(names[place])
+        def name(j: int) -> str:
+            """Return the name of input j."""
+            return f"x{j}" if names is None else str(names[j])
 
         def of(i: int, j: int) -> str:
+            """Return the name of the product of inputs i and j, or of input i if j = -1."""
             if j < 0:
                 return name(i)
             return f"{name(i)}^2" if i == j else f"{name(i)}:{name(j)}"
@@ -94,7 +98,7 @@ class PairIndex:
         return [of(*pair) for pair in zip(i.tolist(), j.tolist(), strict=True)]
 
     def checked(self, columns: Any) -> Columns:
-        """Return column numbers as int64; refuse invalid ones."""
+        """Return column numbers as int64; raise TypeError or IndexError for invalid ones."""
         numbers = np.asarray(columns)
         if numbers.size == 0:
             return numbers.astype(np.int64)
@@ -111,14 +115,19 @@ class PairIndex:
 
 
 def upper_part(i: NDArray[Any], j: NDArray[Any]) -> tuple[Columns, Columns]:
-    """Return the pairs with the smaller input first."""
+    """Return the pairs (i, j) with the smaller input first, as two arrays."""
     return np.minimum(i, j), np.maximum(i, j)
 
 
 def put_tile(tile: NDArray[Any], lo: int, start: int, index: PairIndex, result: Array) -> None:
-    """Write the sums of pairs of inputs lo, ... with inputs start, ... to their places."""
+    """Write the sums of a tile to ``result`` (n_pairs,), in the order of ``index``.
+
+    Entry (a, b) of the tile is the sum of inputs lo + a and start + b. Entries that are no pairs
+    are skipped.
+    """
     width = tile.shape[1]
     begins = index.starts(np.arange(lo, lo + tile.shape[0])) - index.n_inputs
+    # The pairs of an input are consecutive, so that a row of the tile is written at once.
     for row, begin in enumerate(begins.tolist()):
         first = lo + row + index.shift
         skip = max(first - start, 0)

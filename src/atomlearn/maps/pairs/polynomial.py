@@ -46,7 +46,10 @@ from atomlearn.maps.settings import SETTINGS
 
 @dataclass(frozen=True)
 class PolynomialMap(FeatureMap):
-    """Inputs, squares and products of two inputs, numbered by ``index``, scaled by ``scaling``."""
+    """Feature map to inputs, squares and products of two inputs.
+
+    ``index`` numbers the columns, and ``scaling`` has their factors.
+    """
 
     implicit = True
     has_pairs = True
@@ -56,7 +59,11 @@ class PolynomialMap(FeatureMap):
 
     @classmethod
     def interactions(cls, n_inputs: int, squares: bool = False) -> PolynomialMap:
-        """Return the map with all scales 1: gamma = r = 1/sqrt(2)."""
+        """Return the map of products x_i x_j of ``n_inputs`` unscaled inputs.
+
+        ``squares`` adds the columns x_j^2. All factors are 1; for inputs and products this
+        means gamma = r = 1/sqrt(2).
+        """
         return cls(PairIndex(n_inputs, squares), Scaling(1.0, 1.0, 1.0))
 
     @property
@@ -74,7 +81,7 @@ class PolynomialMap(FeatureMap):
         return Polynomial.from_map(X, self)
 
     def inputs_of(self, terms: ArrayLike) -> Columns:
-        """Return the inputs of each of these terms."""
+        """Return the inputs (i, j) of each term: j = i for a square, j = -1 for an input."""
         return np.stack(self.index.pairs(self.index.checked(terms)), axis=1)
 
     def names(self, columns: ArrayLike, names: Sequence[str] | None = None) -> list[str]:
@@ -158,6 +165,7 @@ class Polynomial(MappedDesign):
     def __init__(
         self, X: object, gamma: float = 1.0, r: float = 1.0, interaction_only: bool = False
     ) -> None:
+        """Check the scales, and number the columns; X is read as a design."""
         remedy = "Polynomial.interactions(X) has all scales 1"
         gamma = positive("gamma", gamma, remedy)
         r = positive("r", r, remedy)
@@ -170,14 +178,15 @@ class Polynomial(MappedDesign):
     def interactions(cls, X: object, squares: bool = False) -> Polynomial:
         """Return the design of main effects x_j and products x_i x_j, i < j, all unscaled.
 
-        This means gamma = r = 1/sqrt(2), and squares, if requested, of weight 1.
+        ``squares`` adds the columns x_j^2. This means gamma = r = 1/sqrt(2), with squares of factor
+        1.
         """
         base = as_design(X)
         return cls.from_map(X, PolynomialMap.interactions(base.shape[1], squares), base)
 
     @classmethod
     def from_map(cls, X: object, map: PolynomialMap, base: Design | None = None) -> Polynomial:
-        """Return the design of rows of the inputs of ``map``; ``base`` : X as a Design."""
+        """Return the design of new rows X of the inputs of ``map``; ``base`` is X as a Design."""
         base = as_design(X) if base is None else base
         if base.shape[1] != map.n_inputs:
             raise ValueError(f"X has {base.shape[1]} columns, but the map is of {map.n_inputs}")
@@ -186,7 +195,7 @@ class Polynomial(MappedDesign):
         return design
 
     def _set(self, base: Design, map: PolynomialMap, names: list[str] | None) -> None:
-        """Set the attributes of the design of these rows, ``base``."""
+        """Set the attributes: the inputs ``base``, the map, and the names of the inputs."""
         self.base = base
         self.map = map
         self._names = names
@@ -201,7 +210,7 @@ class Polynomial(MappedDesign):
 
     @property
     def listable(self) -> bool:
-        """Whether arrays can hold an entry for each pair and input."""
+        """Whether arrays with one entry for each input and pair fit into memory."""
         return self.base.listable and can_be_listed(self.index)
 
     @property
@@ -219,9 +228,10 @@ class Polynomial(MappedDesign):
         return PolynomialScores(self._pairs, self.index, self.scaling, v, self._memory)
 
     def scores_many(self, V: Array) -> Sequence[Scores]:
-        """Return the scores of each vector, by one pass over X if columns are few enough to list.
+        """Return the scores of each column of V (n_samples, m).
 
-        Otherwise there is a search for each vector, which skips products that its bounds exclude.
+        If columns are few enough to list, this takes one pass over X. Otherwise there is a
+        search for each vector, which skips products that its bounds exclude.
         """
         if not self.traits.reads_at_once:
             return super().scores_many(V)
@@ -230,12 +240,12 @@ class Polynomial(MappedDesign):
         return [ArrayScores(z) for z in Z]
 
     def gather(self, columns: Columns) -> Block:
-        """Return these columns as a block."""
+        """Return the columns with these numbers as a block."""
         i, j = self.index.pairs(columns)
         return self._pairs.block(i, j, self.scaling.of(i, j))
 
     def _squares(self, weights: Array) -> Array:
-        """Return sum_i w_i phi_ij^2 of each column j, for w = ``weights``."""
+        """Return the weighted squared norm sum_k w_k phi_kj^2 of each column j, w = ``weights``."""
         if not self.listable:
             return super()._squares(weights)
         d = self.index.n_inputs
@@ -250,7 +260,7 @@ class Polynomial(MappedDesign):
         return self._with_base(_rows_of(self.base, rows))
 
     def _with_base(self, base: Design) -> Polynomial:
-        """Return the design of other rows, with the same map."""
+        """Return the design of the inputs ``base``, with the same map."""
         other = type(self).__new__(type(self))
         other._set(base, self.map, self._names)
         return other
@@ -267,15 +277,15 @@ class Polynomial(MappedDesign):
         return int(i[0]), int(j[0])
 
     def pairs(self, columns: ArrayLike) -> tuple[Columns, Columns]:
-        """Return the arrays i and j of many columns, as ``pair`` does for one."""
+        """Return the arrays i and j of the columns x_i x_j; j = -1 for an input x_i."""
         return self.index.pairs(self.index.checked(columns))
 
     def column(self, i: int, j: int = -1) -> int:
-        """Return the number of the column x_i x_j, in either order, or of the input x_i."""
+        """Return the number of the column x_i x_j, in either order; j = -1 means the input x_i."""
         return int(self.columns_of(np.array([i]), np.array([j]))[0])
 
     def columns_of(self, i: ArrayLike, j: ArrayLike) -> Columns:
-        """Return the columns of many pairs, as ``column`` does for one."""
+        """Return the number of the column x_i x_j for each pair (i, j); j = -1 means x_i."""
         first, second = np.broadcast_arrays(_integers("i", i), _integers("j", j))
         linear = second == -1
         small, large = upper_part(first, np.where(linear, first, second))
@@ -291,7 +301,11 @@ class Polynomial(MappedDesign):
 
 
 def _products(base: Design) -> PairProducts:
-    """Return what computes products of pairs of columns: sparse, on a device, or dense."""
+    """Return the object that computes products of two columns of ``base``.
+
+    It is for sparse data, for data on a device, or for dense data. Nearly full sparse X is
+    processed as dense, which is faster.
+    """
     X = base.stored()
     if (
         base.traits.is_sparse
@@ -303,13 +317,13 @@ def _products(base: Design) -> PairProducts:
 
 
 def _rows_of(base: Design, rows: NDArray[np.int64]) -> Design:
-    """Return some rows of the inputs: a copy if they are sparse, else a view."""
+    """Return these rows of the design ``base``: a copy if it is sparse, else a view."""
     X = base.stored() if base.traits.is_sparse else None
     return RowSubset(base, rows) if X is None else SparseDesign(X[rows])
 
 
 def _integers(name: str, values: ArrayLike) -> Columns:
-    """Return numbers of inputs or columns as int64; raise TypeError unless they are integers."""
+    """Return ``values`` as int64; raise TypeError, which mentions ``name``, for other types."""
     array = np.asarray(values)
     if array.size and array.dtype.kind not in "iu":
         raise TypeError(f"{name} must be whole numbers, got dtype {array.dtype}")

@@ -30,7 +30,11 @@ Reader = Callable[[int, int], Any]
 
 
 class PairProducts(ABC):
-    """Implicit matrix of all products x_i * x_j of two columns of X, for ``Polynomial``."""
+    """Implicit matrix of all products x_i * x_j of two columns of X, for ``Polynomial``.
+
+    The score of a pair (i, j) is the sum over samples sum_k v_k x_ki x_kj. Subclasses differ in how
+    they store X: sparse, dense, or on a device.
+    """
 
     base: Design
 
@@ -40,7 +44,7 @@ class PairProducts(ABC):
         return self.base.shape
 
     def linear(self, v: Array) -> Array:
-        """Return X'v."""
+        """Return the scores X'v of the single inputs, (n_inputs,)."""
         return self.base.scores(v).full()
 
     @abstractmethod
@@ -52,19 +56,23 @@ class PairProducts(ABC):
 
     @abstractmethod
     def block(self, i: Columns, j: Columns, scales: Array) -> Block:
-        """Return the columns scales * x_i * x_j as a block, or scales * x_i for j = -1."""
+        """Return the columns scales * x_i * x_j as a block, or scales * x_i for j = -1.
+
+        i, j and ``scales`` have one entry for each column.
+        """
 
     @abstractmethod
     def all_sums(self, V: Array, index: PairIndex, squared: bool = False) -> Array:
-        """Return sum_k v_k x_ki x_kj of every pair, in order (of x_ki^2 x_kj^2 if squared).
+        """Return sum_k v_k x_ki x_kj of every pair in the order of ``index``, (m, n_pairs).
 
-        The result has a row for each column v of V, (m, n_pairs); X is read once.
+        The result has a row for each column v of V (n_samples, m); X is read once. If ``squared``,
+        the sums are those of v_k x_ki^2 x_kj^2.
         """
 
     @property
     @abstractmethod
     def largest(self) -> float:
-        """max |x_ij|."""
+        """The largest absolute entry of X."""
 
     @abstractmethod
     def uses_single(self) -> bool:
@@ -109,7 +117,7 @@ class DensePairs(PairProducts):
         self.base = base
 
     def sums(self, v: Array, i: Columns, j: Columns) -> Array:
-        """Return the sums of these pairs, reading few inputs at a time."""
+        """Return the scores sum_k v_k x_ki x_kj of the pairs (i, j), (m,)."""
         result = np.empty(i.size)
         # Sorted by input, so that few inputs are in memory at a time.
         order = np.argsort(i, kind="stable")
@@ -121,23 +129,29 @@ class DensePairs(PairProducts):
         return result
 
     def _inputs(self, i: Columns, j: Columns) -> tuple[NDArray[Any], Columns, Columns]:
-        """Return the inputs of these pairs in Fortran order, and the positions of i and j."""
+        """Return the inputs of the pairs (i, j) as an array, and the positions of i and j in it.
+
+        The array has one column, in Fortran order, for each distinct input.
+        """
         inputs, positions = np.unique(np.concatenate([i, j]), return_inverse=True)
         columns = np.asfortranarray(self.base.gather(inputs).dense())
         return columns, positions[: i.size], positions[i.size :]
 
     def block(self, i: Columns, j: Columns, scales: Array) -> Block:
-        """Return the columns scales * x_i * x_j, or scales * x_i for j = -1, as a dense block."""
+        """Return the columns scales * x_i * x_j, or scales * x_i for j = -1, as a dense block.
+
+        i, j and ``scales`` have one entry for each column.
+        """
         result = np.empty((self.base.shape[0], i.size), order="F")
         # For linear columns, input i is at the position of j, and no product is taken.
         columns, first, second = self._inputs(i, np.where(j < 0, i, j))
-        for number, (factor, second_factor, scale) in enumerate(
+        for number, (position, second_position, scale) in enumerate(
             zip(first, second, scales, strict=True)
         ):
             column = result[:, number]
-            np.multiply(columns[:, factor], scale, out=column)
+            np.multiply(columns[:, position], scale, out=column)
             if j[number] >= 0:
-                column *= columns[:, second_factor]
+                column *= columns[:, second_position]
         return DenseBlock(result)
 
     @cached_property
@@ -148,15 +162,19 @@ class DensePairs(PairProducts):
         return max((peak_of(read(lo, hi)) for lo, hi in cuts), default=0.0)
 
     def uses_single(self) -> bool:
-        """Return whether sums are computed in single precision."""
+        """Return whether ``search`` sums in single precision.
+
+        The entries of X must be far from overflow and underflow.
+        """
         return SETTINGS.single_range[0] < self.largest < SETTINGS.single_range[1]
 
     # --- tiles, of tensors where the columns are ------------------------------------------------
 
     def _reader(self, dtype: Any, power: int = 1) -> Reader:
-        """Return a function that returns columns lo..hi to a power, (n_samples, hi - lo).
+        """Return a function (lo, hi) -> columns lo, ..., hi - 1 to a power, (n_samples, hi - lo).
 
-        Columns are copied once, not for each group of inputs.
+        The columns have the type ``dtype``. If memory allows, they are copied once, not for each
+        group of inputs; an array of this type is not copied at all.
         """
         base = self.base
         stored = self.base.stored()
@@ -171,17 +189,25 @@ class DensePairs(PairProducts):
 
         if base.shape[0] * base.shape[1] > BUDGET.held_entries:
             return gathered
+        # The copy is made 64 columns at a time, which bounds the memory of conversions.
         converted = np.empty(base.shape, dtype=dtype, order="F")
         for lo in range(0, base.shape[1], 64):
             converted[:, lo : lo + 64] = gathered(lo, min(lo + 64, base.shape[1]))
         return lambda lo, hi: converted[:, lo:hi]
 
     def _width(self, wanted: int, dtype: Any) -> int:
-        """Return the number of inputs to read at a time."""
+        """Return the number of inputs to read at a time: ``wanted``, or fewer if rows are many.
+
+        On a device it also depends on the type ``dtype``.
+        """
         return max(1, min(wanted, max(16, BUDGET.tile_entries // self.base.shape[0])))
 
     def _product(self, left: Any, right: Any) -> Any:
-        """Return left @ right; single precision sums have a bounded number of terms."""
+        """Return left @ right for left (a, n_samples) and right (n_samples, b).
+
+        In single precision the rows are taken in groups, whose products are added in double
+        precision. So the number of roundings in single precision is bounded.
+        """
         xp = namespace(right)
         n_samples = right.shape[0]
         step = n_samples if right.dtype == xp.float64 else min(BUDGET.single_terms, n_samples)
@@ -196,7 +222,12 @@ class DensePairs(PairProducts):
         return total
 
     def _pairs_only(self, tile: Any, lo: int, start: int, index: PairIndex, square: float) -> Any:
-        """Return a tile in which entries that are no pairs are 0, and squares are weighted."""
+        """Return a tile in which entries that are no pairs are 0, and squares are weighted.
+
+        The rows of the tile are inputs lo, lo + 1, ..., its columns are inputs start, start + 1,
+        ...; an entry is a pair if i < j, or i = j and ``index`` has squares. ``square`` is the
+        weight of a square.
+        """
         xp = namespace(tile)
         diagonal = lo - start
         upper_part = xp.triu(tile, k=diagonal + 1)
@@ -207,20 +238,28 @@ class DensePairs(PairProducts):
     # --- sums and searches by tiles -----------------------------------------------------------
 
     def _cuts(self, start: int, dtype: Any) -> list[tuple[int, int]]:
-        """Return (lo, hi) of consecutive groups of inputs from ``start`` on."""
+        """Return the bounds (lo, hi) of consecutive groups of inputs, the first at ``start``.
+
+        A group is lo, ..., hi - 1: the inputs of one tile for columns of the type ``dtype``.
+        """
         stop = self.shape[1]
         width = self._width(SETTINGS.tile, dtype)
         return [(lo, min(lo + width, stop)) for lo in range(start, stop, width)]
 
-    def _share_out(
+    def _run_in_threads(
         self, work: Callable[[int, int], None], index: PairIndex, dtype: Any, products: int = 1
     ) -> None:
-        """Call work(lo, hi) for groups of the inputs that begin pairs."""
-        n_wanted = min(SETTINGS.tile, max(64, -(-index.n_rows // SETTINGS.shares)))
-        width = self._width(n_wanted, dtype)
+        """Call work(lo, hi) in threads for groups lo, ..., hi - 1 of the inputs that begin pairs.
+
+        ``dtype`` is the type of the columns, and ``products`` the number of products that each
+        group takes, from which the number of threads follows.
+        """
+        n_at_once = min(SETTINGS.tile, max(64, -(-index.n_rows // SETTINGS.shares)))
+        width = self._width(n_at_once, dtype)
         starts = range(0, index.n_rows, width)
 
         def piece(number: int) -> None:
+            """Do the work of group ``number``."""
             lo = starts[number]
             work(lo, min(lo + width, index.n_rows))
 
@@ -228,12 +267,17 @@ class DensePairs(PairProducts):
         _kernels.share_out(piece, len(starts), operations, self.most_threads)
 
     def all_sums(self, V: Array, index: PairIndex, squared: bool = False) -> Array:
-        """Return the sums of all pairs, tile by tile in threads."""
+        """Return the sum over samples of every pair, (m, n_pairs), tile by tile in threads.
+
+        The sums are sum_k v_k x_ki x_kj for each column v of V (n_samples, m), or with
+        x_ki^2 x_kj^2 if ``squared``. The pairs are in the order of ``index``.
+        """
         result = np.empty((V.shape[1], index.n_columns - index.n_inputs))
         read = self._reader(np.float64, 1 + squared)
 
         def work(lo: int, hi: int) -> None:
             """Compute the sums of pairs whose first input is in lo, ..., hi - 1."""
+            # A tile X_A' diag(v) X_B has the sums of pairs of first inputs A and second inputs B.
             first_columns = read(lo, hi)
             vectors = [to_device_of(first_columns, v[:, None]) for v in V.T]
             for start, stop in self._cuts(lo, np.float64):
@@ -242,13 +286,19 @@ class DensePairs(PairProducts):
                     tile = self._product((first_columns * v).T, right)
                     put_tile(to_host(tile), lo, start, index, sums)
 
-        self._share_out(work, index, np.float64, V.shape[1])
+        self._run_in_threads(work, index, np.float64, V.shape[1])
         return result
 
     def search(
         self, v: Array, change: Array, index: PairIndex, finalists: Finalists, square: float
     ) -> None:
-        """Offer all pairs that may have one of the largest scores, tile by tile in threads."""
+        """Offer all pairs that may have one of the largest scores, tile by tile in threads.
+
+        ``change`` is v minus the vector of the listing in ``finalists``, which receives the
+        pairs, or v if there is no listing. ``square`` is the weight of a square relative to
+        a product. The sum of a pair is at most r_i r_j with r_i = sqrt(sum_k |v_k| x_ki^2),
+        so that tiles with small radii r are skipped.
+        """
         dtype = np.float32 if self.uses_single() else np.float64
         read = self._reader(dtype)
         weights = v.astype(dtype)[:, None]
@@ -261,25 +311,28 @@ class DensePairs(PairProducts):
         def work(lo: int, hi: int) -> None:
             """Offer the pairs with first input in lo, ..., hi - 1 that bounds do not exclude."""
             first_columns: Any = None
-            reach = float(change_radii[lo:hi].max())
-            size = float(radii[lo:hi].max())
+            change_radius = float(change_radii[lo:hi].max())
+            radius = float(radii[lo:hi].max())
             for start, stop in self._cuts(lo, dtype):
-                bound = reach * float(change_radii[start:stop].max())
+                # The largest possible change of a sum in this tile.
+                bound = change_radius * float(change_radii[start:stop].max())
                 multiplications = n_samples * (hi - lo) * (stop - start)
                 finalists.count(possible=multiplications)
-                if not bound > 0.0 or bound < finalists.enough(slack):
+                if not bound > 0.0 or bound < finalists.least_sum(slack):
                     continue
                 finalists.count(products=multiplications)
+                # The first columns are read only if a tile needs them.
                 if first_columns is None:
                     first_columns = read(lo, hi)
                     first_columns = (first_columns * to_device_of(first_columns, weights)).T
                 tile = self._product(first_columns, read(start, stop))
+                # Tiles on the diagonal also have entries with i > j.
                 if start < hi:
                     tile = self._pairs_only(tile, lo, start, index, square)
-                size_of_tile = size * float(radii[start:stop].max())
-                self._offer(tile, lo, start, index.shift, size_of_tile, radii, finalists)
+                tile_radius = radius * float(radii[start:stop].max())
+                self._offer(tile, lo, start, index.shift, tile_radius, radii, finalists)
 
-        self._share_out(work, index, dtype)
+        self._run_in_threads(work, index, dtype)
 
     def _offer(
         self,
@@ -291,7 +344,11 @@ class DensePairs(PairProducts):
         radii: Array,
         finalists: Finalists,
     ) -> None:
-        """Offer the sums in a tile that may be among the best; ``bound`` >= r_i r_j in the tile."""
+        """Offer the sums in a tile that may be among the best to ``finalists``.
+
+        Entry (a, b) of the tile is the pair (lo + a, start + b); it is one if j >= i + ``shift``.
+        ``radii`` (n_inputs,) are the r_i, and ``bound`` is at least r_i r_j for all of the tile.
+        """
         height, width = tile.shape
         peak = peak_of(tile)
         if not np.isfinite(peak):
@@ -302,15 +359,17 @@ class DensePairs(PairProducts):
         margin = finalists.error.relative * bound + finalists.error.absolute
         if peak < finalists.least_magnitude(margin):
             return
-        # With more candidates, the threshold is raised to the ``wanted``-th largest magnitude.
+        # With more candidates, the threshold is raised to the ``wanted``-th largest magnitude. The
+        # factor 1 - 4e-7 covers the rounding of a comparison in single precision.
         limit = 4 * finalists.wanted + 4096
-        chosen = _places_above(tile, finalists.least_magnitude(margin))
+        chosen = _positions_above(tile, finalists.least_magnitude(margin))
         if chosen.size > limit or finalists.threshold == 0.0:
             if height * width >= finalists.wanted:
                 magnitudes = namespace(tile).reshape(abs(tile), (-1,))
                 kth = kth_largest(magnitudes, finalists.wanted)
                 finalists.raise_to(kth * (1.0 - 4e-7) - margin)
-            chosen = _places_above(tile, finalists.least_magnitude(margin))
+            chosen = _positions_above(tile, finalists.least_magnitude(margin))
+        # The inputs of the chosen entries that are pairs.
         magnitudes = _magnitudes(tile, chosen)
         i, j = np.divmod(chosen, width)
         i = i + lo
@@ -321,7 +380,10 @@ class DensePairs(PairProducts):
         finalists.offer(i, j, magnitudes[pairs], radii[i] * radii[j])
 
     def _radii(self, weights: Array) -> Array:
-        """Return r_i >= sqrt(sum_k |v_k| x_ki^2), tight if that is above 1e-100."""
+        """Return r_i >= sqrt(sum_k |v_k| x_ki^2) of each input i, for ``weights`` |v| (n_samples,).
+
+        The bound is tight if it is above 1e-100.
+        """
         with np.errstate(over="ignore"):
             norms = self.base.squared_norms(weights)
         # Norms below this value may have lost squares to underflow.
@@ -330,22 +392,25 @@ class DensePairs(PairProducts):
 
 
 def peak_of(values: Any) -> float:
-    """Return the largest magnitude of a tensor, 0 if it is empty; NaN if it contains NaN."""
+    """Return the largest magnitude of ``values``, an array or tensor.
+
+    It is 0 if there are none, and NaN if one is NaN.
+    """
     xp = namespace(values)
     if 0 in values.shape:
         return 0.0
     return max(float(to_host(xp.max(values))), -float(to_host(xp.min(values))))
 
 
-def _places_above(tile: Any, least: float) -> Columns:
+def _positions_above(tile: Any, least: float) -> Columns:
     """Return the flat positions of entries of a tile with magnitude >= ``least``."""
     xp = namespace(tile)
     is_reached = xp.reshape(abs(tile) >= least, (-1,))
     return np.array(to_host(xp.nonzero(is_reached)[0]), dtype=np.int64)
 
 
-def _magnitudes(tile: Any, places: Columns) -> NDArray[Any]:
-    """Return the magnitudes of a tile at these flat positions."""
+def _magnitudes(tile: Any, positions: Columns) -> NDArray[Any]:
+    """Return the magnitudes of a tile at these flat positions, as an array on the processor."""
     xp = namespace(tile)
-    magnitudes = xp.take(xp.reshape(tile, (-1,)), to_device_of(tile, places))
+    magnitudes = xp.take(xp.reshape(tile, (-1,)), to_device_of(tile, positions))
     return np.array(to_host(abs(magnitudes)))

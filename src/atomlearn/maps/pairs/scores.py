@@ -23,21 +23,34 @@ class Scaling:
     pair: float
 
     def of(self, i: Columns, j: Columns) -> Array:
-        """Return the factors of these columns; j = -1 means x_i."""
+        """Return the factor of the column x_i x_j for each pair of i and j; j = -1 means x_i."""
         return np.where(j < 0, self.linear, np.where(i == j, self.square, self.pair))
 
 
 def can_be_listed(index: PairIndex) -> bool:
-    """Return whether an array can hold an entry for each column."""
+    """Return whether an array with one entry for each column of ``index`` fits into memory."""
     return index.n_columns <= SETTINGS.most_listed
 
 
 class PolynomialScores(Scores):
     """z = Phi'v for the degree-2 map Phi of a design: computed by ``full``, or only searched.
 
-    A score is defined as sum_k v_k (x_ki x_kj), summed in float64 for this one column: ``at``
+    A score is defined as sum_k v_k (x_ki x_kj), summed in float64 for this one column. ``at``
     computes it in O(n_samples) for each column, and ``top`` ranks by it, exactly. After ``full``
     was computed, all answers come from it, and may differ from earlier ones by rounding.
+
+    Parameters
+    ----------
+    pairs : PairProducts
+        The products of two inputs.
+    index : PairIndex
+        Numbering of the columns.
+    scaling : Scaling
+        Factors of the columns.
+    v : (n_samples,) array
+        The vector; it is copied.
+    memory : Memory
+        Results that the searches of one design share.
 
     Attributes
     ----------
@@ -48,6 +61,7 @@ class PolynomialScores(Scores):
     def __init__(
         self, pairs: PairProducts, index: PairIndex, scaling: Scaling, v: Array, memory: Memory
     ) -> None:
+        """Copy v, and compute the scores of the inputs; other scores are computed on request."""
         self._pairs = pairs
         self._index = index
         self._scaling = scaling
@@ -79,7 +93,11 @@ class PolynomialScores(Scores):
         return self._products(columns)
 
     def _list_if_cheaper(self, count: int) -> None:
-        """Compute all scores if that takes less time than ``count`` single scores."""
+        """Compute all scores if that takes less time than ``count`` single scores.
+
+        A single score takes about 16 times as long as one of all. If all scores take about a
+        millisecond, they are computed in any case.
+        """
         if self._full is None and can_be_listed(self._index):
             work = 0.5 * self._v.size * float(self._index.n_inputs) ** 2
             if 16 * count > self.n_columns or (work < SETTINGS.small_work and count > 0):
@@ -117,29 +135,36 @@ class PolynomialScores(Scores):
         return columns[:count].copy(), values[:count].copy()
 
     def _searched(self, count: int, size: float) -> tuple[Columns, Array]:
-        """Return the ``count`` columns of largest score; ``size`` is the largest |v_k|."""
+        """Return the ``count`` columns of largest |score| and their scores, by a search.
+
+        ``size`` is the largest |v_k|.
+        """
         index = self._index
         memory = self._memory
         v = self._v
         # A power of two scales without rounding.
         unit = 2.0 ** math.frexp(size)[1] if size > 0 else 1.0
+        # The best pairs of an earlier vector: their present scores are a first lower bound on the
+        # best ones.
         listed = self._products(memory.listing.columns)
         sizes = np.abs(listed) * (1.0 - 1e-12)
         change, before = memory.change(v, _largest(sizes, count))
-        # A search of all pairs returns more than requested, so that the others are far below the
-        # best.
-        n_wanted = count if before else count + min(SETTINGS.listing * count, SETTINGS.spare)
+        # A search of all pairs lists more than requested for later searches, so that the pairs that
+        # are not listed are far below the best.
+        n_best = count if before else count + min(SETTINGS.listing * count, SETTINGS.spare)
         finalists = Finalists(
-            n_wanted,
+            n_best,
             index,
             self._products,
             self._linear,
             self._scaling.pair * unit,
             self._pairs.error(),
-            _largest(sizes, n_wanted),
+            _largest(sizes, n_best),
             before,
             listed,
         )
+        # The search sums products for a vector with entries up to 1, so that sums are in units of
+        # ``unit``, and of the factor of a pair.
         square = self._scaling.square / self._scaling.pair
         self._pairs.search(v / unit, change / unit, index, finalists, square)
         if before is None:
@@ -161,12 +186,12 @@ class Memory:
     listing: Listing = field(default_factory=Listing.nothing)
 
     def change(self, v: Array, least: float) -> tuple[Array, Listing | None]:
-        """Return the change of v and the listing since then, or v itself to search all pairs.
+        """Return what to search with: (change of v, listing), or (v, None) to search all pairs.
 
-        A search sums products with weights, |v| or |change|, and compares them with a number: in
-        the first case the score that a pair has to reach, in the second its distance to ``least``,
-        the best known now. A new listing costs as much as the first one; it is made if it halves
-        that cost.
+        ``least`` is a magnitude that enough scores of v are known to have. A search sums products
+        with the weights |v| or |change|. It compares them with the least score that matters, which
+        is ``least`` for v, and ``least`` minus the bound of the listing for the change. A search of
+        all pairs makes a new listing; it is chosen if it halves the cost.
         """
         listing = self.listing
         if not (listing.columns.size and least > listing.least):
@@ -180,7 +205,7 @@ class Memory:
 
 
 def _largest(sizes: Array, count: int) -> float:
-    """Return the ``count``-th largest of the sizes, or 0 if there are fewer."""
+    """Return the ``count``-th largest of ``sizes``, or 0 if there are fewer."""
     if sizes.size < count:
         return 0.0
     return float(np.partition(sizes, sizes.size - count)[sizes.size - count])
@@ -189,7 +214,12 @@ def _largest(sizes: Array, count: int) -> float:
 def all_scores(
     pairs: PairProducts, linear: Array, index: PairIndex, scaling: Scaling, V: Array
 ) -> Array:
-    """Return the scores of each of m vectors, (m, n_columns), given those of the inputs (m, d)."""
+    """Return the scores of all columns for each of m vectors, (m, n_columns).
+
+    The vectors are the columns of V (n_samples, m). ``pairs`` computes the products, and
+    ``linear`` (m, d) are the scores of the inputs, which are scaled already. ``scaling`` has
+    the factors of the columns.
+    """
     Z = np.empty((V.shape[1], index.n_columns))
     Z[:, : index.n_inputs] = linear
     Z[:, index.n_inputs :] = pairs.all_sums(V, index)
@@ -199,10 +229,15 @@ def all_scores(
 
 
 def scale_pairs(values: Array, index: PairIndex, scaling: Scaling, power: int = 1) -> None:
-    """Multiply pairs and squares by their factors, in place; the inputs are scaled already."""
+    """Multiply the values of pairs and squares by their factors to a power, in place.
+
+    ``values`` (n_columns,) has one number for each column, and ``scaling`` the factors; the
+    inputs are scaled already.
+    """
     pairs = values[index.n_inputs :]
     if scaling.pair != 1.0:
         pairs *= scaling.pair**power
     if index.squares and scaling.square != scaling.pair:
+        # The first pair of input i is its square.
         squares = index.starts(np.arange(index.n_rows)) - index.n_inputs
         pairs[squares] *= (scaling.square / scaling.pair) ** power

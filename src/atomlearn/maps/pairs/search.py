@@ -29,7 +29,7 @@ class PairWork:
     possible: float
 
     def add(self, other: PairWork) -> None:
-        """Add the counts of another search."""
+        """Add the counts of ``other``, another search."""
         self.products += other.products
         self.possible += other.possible
 
@@ -37,6 +37,8 @@ class PairWork:
 @dataclass(frozen=True, slots=True)
 class ErrorBound:
     """\\|computed - exact\\| <= relative * r_i * r_j + absolute, if max_k \\|v_k\\| <= 1.
+
+    This bounds the error of the sum of a pair (i, j), with r_i = sqrt(sum_k |v_k| x_ki^2).
 
     Attributes
     ----------
@@ -53,8 +55,14 @@ class ErrorBound:
 
     @classmethod
     def of(cls, n_samples: int, largest: float, single: bool) -> ErrorBound:
-        """Return the error bound of tiles on the processor, plus that of scores by definition."""
-        # Ten more roundings: casts of x_i, x_j and v, the product, scales, and comparisons.
+        """Return the error bound of tiles on the processor, plus the one of scores by definition.
+
+        The sums have ``n_samples`` terms. ``largest`` is the largest |x_ki|, and ``single``
+        whether tiles are in single precision.
+        """
+        # u is 2^-53 in double and 2^-24 in single precision; 2^-1022 and 2^-126 are the smallest
+        # normal numbers. There are ten more roundings: casts of x_i, x_j and v, the product,
+        # scales, and comparisons.
         double = 2.0 * (n_samples + 10) * 2.0**-53
         least = n_samples * 2.0**-1022 * (1.0 + largest + largest * largest)
         if not single:
@@ -87,7 +95,7 @@ class Listing:
 
     @classmethod
     def nothing(cls) -> Listing:
-        """Return the listing of v = 0, in which no pair has a score."""
+        """Return the listing without pairs, of v = 0: all scores are 0."""
         return cls(np.zeros(0), np.zeros(0, dtype=np.int64), 0.0)
 
 
@@ -97,7 +105,7 @@ class Finalists:
     Parameters
     ----------
     count : int
-        Number of columns wanted.
+        Number of columns to find.
     index : PairIndex
         Numbering of the columns.
     rescore : callable
@@ -111,8 +119,8 @@ class Finalists:
     least : float
         Magnitude that at least ``count`` columns are known to have.
     before, listed : Listing and array, optional
-        The best pairs of an earlier vector, with their present scores: other pairs can be among the
-        best only because of the change since then.
+        The best pairs of an earlier vector, and their scores for the present one. A pair that is
+        not listed can be among the best only because of the change of the vector.
 
     Attributes
     ----------
@@ -132,6 +140,7 @@ class Finalists:
         before: Listing | None = None,
         listed: Array | None = None,
     ) -> None:
+        """Start with the inputs, and with the pairs of an earlier listing, as candidates."""
         self.wanted = count
         self.scale = scale
         self.error = error
@@ -144,6 +153,8 @@ class Finalists:
         self._lock = threading.Lock()
         self._limit = 2 * count + SETTINGS.spare
         self._before = before or Listing.nothing()
+        # For each candidate: its column, its score (NaN if not yet computed exactly), and bounds on
+        # the magnitude of its score.
         magnitudes = np.abs(values)
         self._columns = np.flatnonzero((magnitudes >= least) & (magnitudes > 0))
         self._values = values[self._columns]
@@ -152,42 +163,54 @@ class Finalists:
         if before is not None and listed is not None:
             self._add(before.columns, listed, np.abs(listed), np.abs(listed))
 
-    def enough(self, slack: float = 0.0) -> float:
-        """Return the sum_k (v'_k - v_k) p_k from which on an unlisted pair p is a candidate.
+    def least_sum(self, slack: float = 0.0) -> float:
+        """Return the least |sum_k (v'_k - v_k) p_k| with which an unlisted pair p is a candidate.
 
-        Without a listing it is the smallest sum over v that matters. slack : a bound on the
-        rounding of sums by the definition, now and when pairs were listed.
+        v is the vector of the listing and v' the present one; without a listing v = 0. ``slack`` is
+        a bound on the rounding of sums by the definition, now and when pairs were listed.
         """
+        # An unlisted pair had a score of at most ``_before.least``; the change must add the rest.
         missing = self.threshold * (1.0 - 1e-12) - self._before.least
         return max(0.0, missing / self.scale - slack)
 
     def listing(self, v: Array) -> Listing:
-        """Return the remaining pairs as a listing, with the bound on all others."""
+        """Return the remaining pairs as the listing of the vector v, with a bound on all others."""
         self._shrink()
         pairs = self._columns[self._columns >= self.index.n_inputs]
         return Listing(v, np.sort(pairs), self.threshold)
 
     def least_magnitude(self, margin: float) -> float:
-        """Return the sum, with an error up to ``margin``, from which on a pair is a candidate."""
+        """Return the least computed |sum| with which a pair is a candidate.
+
+        ``margin`` bounds the error of the sum.
+        """
         # Slightly smaller, because it is compared in single precision.
         return max(0.0, (self.threshold / self.scale - margin) * (1.0 - 4e-7))
 
     def count(self, *, products: float = 0.0, possible: float = 0.0) -> None:
-        """Add numbers of multiplications to the counts of work."""
+        """Add to the counts of work: ``products`` formed, and products ``possible`` without bounds.
+
+        Both are numbers of multiplications.
+        """
         with self._lock:
             self.work.products += products
             self.work.possible += possible
 
     def raise_to(self, magnitude: float) -> None:
-        """Raise the threshold: at least ``count`` exact sums have this magnitude or more."""
+        """Raise the threshold: at least ``count`` exact sums have ``magnitude`` or more."""
         with self._lock:
             self.threshold = max(self.threshold, self.scale * magnitude)
 
     def offer(self, i: Columns, j: Columns, magnitudes: NDArray[np.floating], sizes: Array) -> None:
-        """Add the pairs whose upper bounds reach the threshold; sizes bound their magnitudes."""
+        """Add the pairs (i, j) whose upper bounds reach the threshold.
+
+        ``magnitudes`` are their computed |sums|, and ``sizes`` the products r_i r_j that the error
+        bound takes, all of shape (m,).
+        """
         sums = magnitudes.astype(np.float64) * self.scale
         errors = self.error.relative * sizes + self.error.absolute
         errors *= self.scale * (sizes > 0)
+        # Pairs of the listing are candidates already, with their exact scores.
         upper = sums + errors
         keep = np.flatnonzero((upper >= self.threshold) & (upper > 0))
         columns = self.index.columns(i[keep], j[keep])
@@ -199,7 +222,11 @@ class Finalists:
         self._add(columns, np.full(columns.size, np.nan), upper[keep], lower)
 
     def _add(self, columns: Columns, values: Array, upper: Array, lower: Array) -> None:
-        """Add candidates with their values and bounds on them, and drop those that cannot win."""
+        """Add candidate ``columns``, their ``values`` and bounds on the magnitudes; thread-safe.
+
+        A value is NaN if it is not yet computed exactly; its magnitude is between ``lower``
+        and ``upper``. Candidates that cannot be among the best are dropped.
+        """
         if not columns.size:
             return
         with self._lock:
@@ -209,10 +236,10 @@ class Finalists:
             self._lower = np.concatenate([self._lower, lower])
             self._shrink()
             if self._columns.size > self._limit:
-                self._settle()
+                self._rescore_and_rank()
 
     def _keep(self, keep: NDArray[np.bool_] | Columns) -> None:
-        """Keep only these candidates."""
+        """Keep only the candidates ``keep``, a mask or positions in their new order."""
         self._columns = self._columns[keep]
         self._values = self._values[keep]
         self._upper = self._upper[keep]
@@ -225,8 +252,11 @@ class Finalists:
             self.threshold = max(self.threshold, float(np.partition(self._lower, rank)[rank]))
             self._keep(self._upper >= self.threshold)
 
-    def _settle(self) -> None:
-        """Compute all remaining pairs exactly and keep the best; bounds memory in case of ties."""
+    def _rescore_and_rank(self) -> None:
+        """Compute the scores of all candidates exactly, and keep the best in order.
+
+        This bounds memory even if very many pairs are tied.
+        """
         unknown = np.flatnonzero(np.isnan(self._values))
         self._values[unknown] = self._rescore(self._columns[unknown])
         if np.isnan(self._values).any():
@@ -247,7 +277,7 @@ class Finalists:
         """
         self.wanted = count
         self._shrink()
-        self._settle()
+        self._rescore_and_rank()
         columns = self._columns
         values = self._values
         missing = self.wanted - columns.size

@@ -30,6 +30,7 @@ class SparsePairs(PairProducts):
         self.base = base
 
     def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle the sparse array only; what is computed from it is computed again."""
         return SparsePairs, (self.base,)
 
     @cached_property
@@ -50,11 +51,12 @@ class SparsePairs(PairProducts):
 
     @property
     def _parts(self) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+        """The entries of X by columns, their rows, and the first entry of each column."""
         return self.matrix.data, self.matrix.indices, self.matrix.indptr
 
     @cached_property
     def _extremes(self) -> tuple[Array, Array]:
-        """Return min(0, min_j x_kj) and max(0, max_j x_kj) of each row k."""
+        """min(0, min_j x_kj) and max(0, max_j x_kj) of each row k, two arrays (n_samples,)."""
         data, indices, _ = self._parts
         low, high = np.zeros((2, self.shape[0]))
         rows = indices.astype(np.intp)
@@ -64,8 +66,9 @@ class SparsePairs(PairProducts):
         return low, high
 
     @cached_property
-    def _ordered(self) -> _Ordered:
-        """X for searches, with its columns in the order of their bounds; see ``_Ordered``."""
+    def _ordered(self) -> _OrderedColumns:
+        """X for searches, with its columns in the order of bounds on their sums, largest first."""
+        # The bound of column i is sum_k |x_ki| max_j |x_kj|.
         low, high = self._extremes
         data, indices, indptr = self._parts
         magnitudes = np.abs(data) if low.any() else data
@@ -76,48 +79,58 @@ class SparsePairs(PairProducts):
         # If there are very many columns, most may be empty.
         order = np.flatnonzero(sizes)
         order = order[np.argsort(-sizes[order], kind="stable")]
-        rank = np.full(sizes.size, -1, dtype=np.int32)
-        rank[order] = np.arange(order.size, dtype=np.int32)
+        positions_of = np.full(sizes.size, -1, dtype=np.int32)
+        positions_of[order] = np.arange(order.size, dtype=np.int32)
         stored = self.base.stored()
         by_rows = stored if stored.format == "csr" else self.matrix.tocsr()
         parts = by_rows.data, by_rows.indices, by_rows.indptr
-        table, costs = _kernels.pair_rows(parts, rank, order.size)
-        return _Ordered(order, rank, sizes[order], table, costs)
+        table, costs = _kernels.pair_rows(parts, positions_of, order.size)
+        return _OrderedColumns(order, positions_of, sizes[order], table, costs)
 
     def linear(self, v: Array) -> Array:
-        """Return X'v."""
+        """Return the scores X'v of the single inputs, (n_inputs,)."""
         # Products by columns take half the time if there are many columns.
         return _kernels.sparse_dots(*self._parts, v)
 
     def sums(self, v: Array, i: Columns, j: Columns) -> Array:
-        """Return the scores of the pairs (i, j)."""
+        """Return the scores sum_k v_k x_ki x_kj of the pairs (i, j), (m,)."""
         return _kernels.pair_sums_csc(*self._parts, i, j, v)
 
     def block(self, i: Columns, j: Columns, scales: Array) -> Block:
-        """Return the columns scales * x_i * x_j, or scales * x_i for j = -1, as a block."""
+        """Return the columns scales * x_i * x_j, or scales * x_i for j = -1, as a block.
+
+        i, j and ``scales`` have one entry for each column.
+        """
         (n_samples, n_inputs) = self.shape
         paired = j >= 0
         inputs, positions = np.unique([i, np.where(paired, j, i)], return_inverse=True)
         first, second = positions.reshape(2, -1)
-        X = self.matrix[:, inputs].astype(np.float64)
+        # The products of two copies of columns, entry by entry.
+        X = self.matrix[:, inputs].astype(np.float64)  # the inputs in use
         right = X[:, second]
         # Linear columns are x_i times one, in the pattern of x_i.
         right.data[np.repeat(~paired, np.diff(right.indptr))] = 1.0
         product = X[:, first].multiply(right).tocsc()
         data = product.data * np.repeat(scales, np.diff(product.indptr))
-        full = self.base.stored().nnz >= LIMITS.dense_from * n_samples * n_inputs
-        return block_of_entries((data, product.indices, product.indptr), n_samples, full)
+        # If X is nearly full, so are the products, and the block is stored as a dense one.
+        is_full = self.base.stored().nnz >= LIMITS.dense_from * n_samples * n_inputs
+        return block_of_entries((data, product.indices, product.indptr), n_samples, is_full)
 
     def uses_single(self) -> bool:
-        """Return whether sums are computed in single precision."""
+        """Return False: sums are computed in double precision."""
         return False
 
     def all_sums(self, V: Array, index: PairIndex, squared: bool = False) -> Array:
-        """Return the sums of all pairs, by sparse products of pieces of inputs in threads."""
+        """Return the sum over samples of every pair, (m, n_pairs), by sparse products in threads.
+
+        The sums are sum_k v_k x_ki x_kj for each column v of V (n_samples, m), or with
+        x_ki^2 x_kj^2 if ``squared``. The pairs are in the order of ``index``.
+        """
         result = np.zeros((V.shape[1], index.n_columns - index.n_inputs))
         matrix = self.matrix.astype(np.float64)
         if squared:
             matrix.data **= 2
+        # The sums for v are the entries of (diag(v) X)' X.
         lefts = [_weighted(matrix, v) for v in V.T]
         right = matrix.tocsr()
 
@@ -131,99 +144,115 @@ class SparsePairs(PairProducts):
                 positions = index.columns(i[pairs], j[pairs]) - index.n_inputs
                 sums[positions] = product.data[pairs]
 
-        _share_out(work, _costs(matrix, right))
+        _run_in_threads(work, _costs(matrix, right))
         return result
 
     def search(
         self, v: Array, change: Array, index: PairIndex, finalists: Finalists, square: float
     ) -> None:
-        """Offer the pairs that bounds do not exclude, beginning with the inputs with most entries.
+        """Offer the pairs that bounds do not exclude, beginning with the inputs of largest bounds.
 
-        With u the change of v, |sum_k u_k x_ki x_kj| is at most B_i = sum_k max_x (u_k x_ki x)_+
-        (or _-, the larger sum) over x between the extremes of row k, and at most r_i r_j with r_i^2
-        = sum_k |u_k| x_ki^2; if all entries of X have one sign, only terms of one sign of u add up,
-        and r_i^2 is the larger half. Inputs with B_i below the threshold are left out. Inputs are
-        ordered by B_i for |u| = 1, for any u: partners j of input i with r_i r_j above the
-        threshold are in a leading block, and entries of a row beyond it are not read.
+        Let u be ``change``. Two bounds hold for |sum_k u_k x_ki x_kj|. The first one is B_i,
+        the larger one of the sums of max(u_k x_ki x, 0) and of max(-u_k x_ki x, 0) over k, where x
+        is the worst value between the extremes of row k. The second one is r_i r_j with
+        r_i^2 = sum_k |u_k| x_ki^2. If all entries of X have one sign, only terms with one sign of
+        u_k add up, and r_i^2 is the larger one of both sums. Inputs with B_i below the threshold
+        are left out. Inputs are ordered by B_i for |u| = 1, which does not depend on u. So partners
+        j of input i with r_i r_j above the threshold are in a leading block, and entries of a row
+        beyond it are not read.
+
+        ``change`` is v minus the vector of the listing in ``finalists``, which receives the pairs,
+        or v if there is no listing. ``square`` is the weight of a square relative to a product.
         """
         ordered = self._ordered
+        # Bounds on the rounding of sums, and on each sum of the leading inputs.
         slack = 4.0 * finalists.error.relative * float(ordered.sizes.max(initial=0.0))
         slack += 4.0 * finalists.error.absolute
         with np.errstate(over="ignore"):
             largest = ordered.sizes * float(np.abs(change).max(initial=0.0))
-        count = int(np.searchsorted(-largest, -finalists.enough(slack), "right"))
+        count = int(np.searchsorted(-largest, -finalists.least_sum(slack), "right"))
         order = ordered.columns[:count]
-        radii, reach = self._bounds(change, order)
+        radii, input_bounds = self._bounds(change, order)
         if not math.isfinite(float(radii.max(initial=0.0)) ** 2):
             raise ValueError(
                 "scores of pairs overflow: entries of X are too large for products of two "
                 "columns; scale the columns of X"
             )
+        # Without bounds, each row would take the products of all pairs of its entries.
         lengths = ordered.table[2][v != 0].astype(np.float64)
         finalists.count(possible=0.5 * float((lengths * (lengths + 1 - 2 * index.shift)).sum()))
-        radii[reach < finalists.enough(slack)] = 0.0
+        radii[input_bounds < finalists.least_sum(slack)] = 0.0
         costs = ordered.costs[:count]
         sizes = ordered.sizes[:count]
-        costs = np.where(radii * radii.max(initial=0.0) < finalists.enough(slack), 0.0, costs)
-        between = _kernels.pair_search(
-            self._parts, ordered.table, order, v, radii, reach, sizes, costs
+        costs = np.where(radii * radii.max(initial=0.0) < finalists.least_sum(slack), 0.0, costs)
+        search_piece = _kernels.pair_search(
+            self._parts, ordered.table, order, v, radii, input_bounds, sizes, costs
         )
         error = finalists.error
 
         def work(lo: int, hi: int) -> None:
             """Offer the pairs whose first input is at positions lo, ..., hi - 1 of the order."""
+            # The kernel returns the position up to which it came, the pairs found and their sums.
             while lo < hi:
                 threshold = finalists.threshold / finalists.scale
-                limits = finalists.enough(slack), threshold, error.relative, error.absolute
-                lo, i, j, sums, products = between(lo, hi, *limits, square, index.shift)
+                limits = finalists.least_sum(slack), threshold, error.relative, error.absolute
+                lo, i, j, sums, products = search_piece(lo, hi, *limits, square, index.shift)
                 finalists.count(products=products)
                 bounds = np.minimum(
-                    *(ordered.sizes[ordered.places[positions]] for positions in (i, j))
+                    *(ordered.sizes[ordered.positions_of[positions]] for positions in (i, j))
                 )
                 finalists.offer(np.minimum(i, j), np.maximum(i, j), np.abs(sums), bounds)
 
-        _share_out(work, costs)
+        _run_in_threads(work, costs)
 
     def _bounds(self, change: Array, columns: Columns) -> tuple[Array, Array]:
-        """Return r_i and B_i of these inputs, as ``search`` defines them, rounded up."""
+        """Return the bounds r_i and B_i of these inputs i, rounded up, two arrays (m,).
+
+        Let u = ``change`` (n_samples,). The sum sum_k u_k x_ki x_kj of a pair is at most r_i r_j,
+        and at most B_i for any j. Here r_i^2 = sum_k |u_k| x_ki^2. If all entries of X have one
+        sign, only terms with one sign of u_k are summed. See ``search`` for B_i.
+        """
         low, high = self._extremes
-        reach, upper, lower = _kernels.pair_bounds_csc(*self._parts, change, low, high, columns)
+        # ``upper`` and ``lower`` are the roots of the sums over u_k > 0 and over u_k < 0.
+        sizes, upper, lower = _kernels.pair_bounds_csc(*self._parts, change, low, high, columns)
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):
             one_sign = not low.any() or not high.any()
             radii = np.maximum(upper, lower) if one_sign else np.hypot(upper, lower)
             radii *= SETTINGS.inflation
-            reach *= SETTINGS.inflation
-            reach = np.minimum(reach, radii * radii.max(initial=0.0))
+            sizes *= SETTINGS.inflation
+            sizes = np.minimum(sizes, radii * radii.max(initial=0.0))
         # In case of underflow a nonzero bound must not become zero.
-        reach[(reach == 0.0) & (radii > 0)] = TINY
-        return radii, reach
+        sizes[(sizes == 0.0) & (radii > 0)] = TINY
+        return radii, sizes
 
 
 @dataclass(frozen=True, slots=True)
-class _Ordered:
+class _OrderedColumns:
     """X for searches: its columns in the order of bounds on their sums, the largest first.
 
     Attributes
     ----------
     columns : Columns
         The column at each position.
-    places : NDArray[np.int32]
+    positions_of : NDArray[np.int32]
         The position of each column, -1 of an empty one.
     sizes : ndarray
-        By position: sum_k |x_ki| max_j |x_kj|, which bounds sums where |v| <= 1.
-    table, costs : object
-        See ``pair_rows``.
+        By position: sum_k |x_ki| max_j |x_kj|, which bounds sums if |v| <= 1.
+    table : tuple
+        The rows of X in this order of columns; its third array has the length of each row.
+    costs : ndarray
+        By position: the multiplications that the pairs of a column take.
     """
 
     columns: Columns
-    places: NDArray[np.int32]
+    positions_of: NDArray[np.int32]
     sizes: Array
     table: Any
     costs: Array
 
 
 def _weighted(matrix: sp.csc_array, v: Array) -> sp.csc_array:
-    """Return diag(v) X, without the rows of weight 0."""
+    """Return diag(v) X for X = ``matrix``, without the rows in which v is 0."""
     weighted = matrix.copy()
     weighted.data *= v[weighted.indices]
     weighted.eliminate_zeros()
@@ -231,23 +260,28 @@ def _weighted(matrix: sp.csc_array, v: Array) -> sp.csc_array:
 
 
 def _costs(matrix: sp.csc_array, by_rows: sp.csr_array) -> Array:
-    """Return the multiplications that the pairs of each input take."""
+    """Return the number of multiplications that the pairs of each input take, (n_inputs,).
+
+    It is the sum of the lengths of the rows in which the input has entries; ``by_rows`` is the same
+    matrix.
+    """
     lengths = np.diff(by_rows.indptr).astype(np.float64)
     sums = np.concatenate([[0.0], np.cumsum(lengths[matrix.indices])])
     costs: Array = sums[matrix.indptr[1:]] - sums[matrix.indptr[:-1]]
     return costs
 
 
-def _share_out(work: Any, costs: Array) -> None:
+def _run_in_threads(work: Any, costs: Array) -> None:
     """Call work(lo, hi) on consecutive pieces of the inputs, in several threads.
 
-    A piece costs at most ``piece_products``, or it is one input.
+    ``costs`` (n_inputs,) are the multiplications of each input. A piece costs at most
+    ``SETTINGS.piece_products``, or it is one input.
     """
     ends = np.cumsum(costs)
     cuts = [0]
     while cuts[-1] < costs.size:
-        before = ends[cuts[-1] - 1] if cuts[-1] else 0.0
-        stop = int(np.searchsorted(ends, before + SETTINGS.piece_products, side="right"))
+        cost_before = ends[cuts[-1] - 1] if cuts[-1] else 0.0
+        stop = int(np.searchsorted(ends, cost_before + SETTINGS.piece_products, side="right"))
         cuts.append(max(stop, cuts[-1] + 1))
     # A multiplication of sparse numbers takes as long as some twenty of dense ones.
     total = 20.0 * float(ends[-1]) if ends.size else 0.0

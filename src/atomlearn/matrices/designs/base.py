@@ -32,9 +32,9 @@ from atomlearn.matrices.scores import MatrixScores, Shape, score_matrix
 class MatrixDesign(Design):
     """A linear operator X vec(W) for W (p, q) that avoids forming W = left right'.
 
-    ``images(left)`` is computed once for each left factor, ``predictions(images, right)`` gives
-    the predictions of left right', and ``pulled`` is the adjoint. By default the images are the
-    left factor itself; subclasses may override the three methods.
+    ``images(left)`` is computed once for each left factor. Then ``predictions(images, right)``
+    returns the predictions of left right', and ``pulled`` is the adjoint. By default the images are
+    the left factor itself. Subclasses may override the three methods.
     """
 
     @property
@@ -51,7 +51,10 @@ class MatrixDesign(Design):
         return None
 
     def dual_of(self, scores: Array) -> Array | None:
-        """Return v with X'v = ``scores`` (p, q); None if only some scores have such a v."""
+        """Return v (n_samples,) with X'v = ``scores`` (p, q).
+
+        The result is None if some matrices of scores have no such v.
+        """
         return None
 
     def ridge_steps(self) -> Callable[[Array], Any] | None:
@@ -63,18 +66,21 @@ class MatrixDesign(Design):
 
     @abstractmethod
     def predict(self, weights: Array) -> Array:
-        """Return X w in one pass."""
+        """Return the predictions X w, (n_samples,), in one pass; w are the ``weights`` (p q,)."""
 
     def predictions(self, images: Array, right: Array) -> Array:
-        """Return the predictions of W = left right', given the images of left."""
+        """Return the predictions of W = left right', given the ``images`` of left."""
         return np.asarray(images @ right.T).reshape(-1)
 
     def pulled(self, v: Array, right: Array) -> Array:
-        """Return P such that images(left)' P = left' Z right, Z (p, q) the scores of ``v``."""
+        """Return P with images(left)' P = left' Z right for each left, Z (p, q) the scores of v.
+
+        By default P = Z right, (p, s) for ``right`` (q, s).
+        """
         return score_matrix(self.scores(v), self.matrix_shape).dot(right)
 
     def images(self, left: Array) -> Array:
-        """Return the images of a left factor, for ``predictions``."""
+        """Return the images of a left factor (p, r), the first argument of ``predictions``."""
         return left
 
     def span(self, left: Array, right: Array) -> Block:
@@ -90,7 +96,7 @@ class OperatorBlock(Block):
     """An implicit matrix defined by ``predict`` and ``scores``; the array is formed if needed."""
 
     def column(self, number: int) -> Array:
-        """Return one column of the block."""
+        """Return the column of the block at position ``number``, (n_samples,)."""
         unit = np.zeros(self.shape[1])
         unit[number] = 1.0
         return self.predict(unit)
@@ -105,15 +111,19 @@ class OperatorBlock(Block):
         return result
 
     def _stored(self) -> DenseBlock:
+        """Return the same columns as a dense block."""
         return DenseBlock(self.dense())
 
     def gram(self, curvature: Array, positions: Columns | None = None) -> Array:
+        """Return A' diag(curvature) A for the columns at ``positions``, by the dense block."""
         return self._stored().gram(curvature, positions)
 
     def gather(self, columns: Columns) -> Block:
+        """Return the columns at these positions as a dense block."""
         return self._stored().gather(columns)
 
     def append(self, other: Block) -> Block:
+        """Return a dense block with the columns of this block and of ``other``."""
         return self._stored().append(DenseBlock(np.asarray(other.dense(), dtype=np.float64)))
 
 
@@ -121,27 +131,34 @@ class SideBySide(OperatorBlock):
     """The horizontal concatenation [A_1, A_2, ...] of blocks: A w = sum_i A_i w_i."""
 
     def __init__(self, blocks: Sequence[Block]) -> None:
+        """Store the blocks, which have the same rows, and the first column of each."""
         self._blocks = list(blocks)
         self._starts = np.cumsum([0, *(block.shape[1] for block in blocks)])
         self.shape = self._blocks[0].shape[0], int(self._starts[-1])
 
     def predict(self, weights: Array) -> Array:
-        """Return A w = sum_i A_i w_i."""
+        """Return A w = sum_i A_i w_i for ``weights`` w, where w_i are the weights of block i."""
         parts = zip(self._blocks, np.split(weights, self._starts[1:-1]), strict=True)
         return sum((block.predict(w) for block, w in parts if w.size), np.zeros(self.shape[0]))
 
     def scores(self, v: Array) -> Scores:
+        """Return A'v, the concatenation of all A_i'v."""
         return ArrayScores(np.concatenate([block.scores(v).full() for block in self._blocks]))
 
     def dense(self) -> Array:
+        """Return the array A (n_samples, m)."""
         blocks = [np.asarray(block.dense(), dtype=np.float64) for block in self._blocks]
         return np.asfortranarray(np.hstack(blocks))
 
 
 class FactorBlock(OperatorBlock):
-    """An implicit matrix over factors of W, by the images of left and by right (q, s)."""
+    """An implicit matrix from coordinates of W = left M right' to its predictions, with M varying.
+
+    It stores ``images``, those of the left factor, and ``right`` (q, s).
+    """
 
     def __init__(self, design: MatrixDesign, images: Array, right: Array) -> None:
+        """Store the design, the images of the left factor, and the right factor (q, s)."""
         self._design = design
         self._images = images
         self._right = right
@@ -149,14 +166,19 @@ class FactorBlock(OperatorBlock):
 
 
 class SpanBlock(FactorBlock):
-    """The implicit matrix of the map from S (r, s), row-major, to predictions of left S right'."""
+    """The implicit matrix of the map from S (r, s), row-major, to predictions of left S right'.
+
+    ``images`` are the images of the left factor under ``design``, and ``right`` is (q, s).
+    """
 
     def __init__(self, design: MatrixDesign, images: Array, right: Array) -> None:
+        """Store the design, the images of the left factor, and right (q, s): r s columns."""
         super().__init__(design, images, right)
         self.shape = design.shape[0], images.shape[1] * right.shape[1]
 
     def predict(self, weights: Array) -> Array:
         """Return the predictions of left S right' for the core S = ``weights``, row-major."""
+        # The smaller basis is multiplied with S.
         S = weights.reshape(self._images.shape[1], self._right.shape[1])
         if S.shape[0] <= S.shape[1]:
             return self._design.predictions(self._images, self._right @ S.T)
@@ -172,16 +194,21 @@ class RayBlock(FactorBlock):
     """The implicit matrix of the map from c (m,) to the predictions of left diag(c) right'."""
 
     def predict(self, weights: Array) -> Array:
+        """Return the predictions of left diag(c) right' for c = ``weights``."""
         return self._design.predictions(self._images * weights, self._right)
 
     def scores(self, v: Array) -> Scores:
-        """Return the adjoint: u_h'Z v_h for each pair of columns of left and right."""
+        """Return the adjoint: u_h'Z v_h for each pair of columns u_h of left and v_h of right.
+
+        Z (p, q) are the scores of v.
+        """
         pulled = self._design.pulled(v, self._right)
         return ArrayScores(np.einsum("ij,ij->j", self._images, pulled))
 
     def column(self, number: int) -> Array:
-        one = slice(number, number + 1)
-        return self._design.predictions(self._images[:, one], self._right[:, one])
+        """Return the predictions of the pair of columns at position ``number``."""
+        pair = slice(number, number + 1)
+        return self._design.predictions(self._images[:, pair], self._right[:, pair])
 
 
 class Reshaped(MatrixDesign):
@@ -200,6 +227,7 @@ class Reshaped(MatrixDesign):
     """
 
     def __init__(self, base: Design, shape: Shape, order: Columns | None = None) -> None:
+        """Store the design, the shape (p, q) of W, and the column of each entry of W."""
         self.base = base
         self.order = order
         self.traits = Traits(base.traits.reads_at_once, matrix_shape=shape)
@@ -208,25 +236,29 @@ class Reshaped(MatrixDesign):
 
     @property
     def listable(self) -> bool:
+        """Whether the columns are few enough to be listed."""
         return self.base.listable
 
     def scores(self, v: Array) -> Scores:
+        """Return the scores X'v as a matrix (p, q)."""
         return self._matrix(self.base.scores(v).full())
 
     def scores_many(self, V: Array) -> Sequence[Scores]:
+        """Return the scores of each column of V (n_samples, m), in one pass."""
         return [self._matrix(z.full()) for z in self.base.scores_many(V)]
 
     def _matrix(self, z: Array) -> MatrixScores:
-        """Return the scores as a matrix (p, q), with its entries in the order of W."""
+        """Return the scores z of the base design as a matrix (p, q), in the order of W."""
         return MatrixScores(
             np.reshape(z if self.order is None else z[self.order], self.matrix_shape)
         )
 
     def gather(self, columns: Columns) -> Block:
+        """Return the columns of these entries of W, a block of the base design."""
         return self.base.gather(columns if self.order is None else self.order[columns])
 
     def predict(self, weights: Array) -> Array:
-        """Return X w."""
+        """Return the predictions X w, (n_samples,), for ``weights`` w (p q,) in the order of W."""
         if self.order is not None:
             ordered = np.empty(weights.size)
             ordered[self.order] = weights
@@ -242,6 +274,9 @@ def as_matrix_design(
     design: Design, shape: Shape, tensor: tuple[int, ...] | None = None, mode: int = 0
 ) -> Design:
     """Return the design as an operator on matrices of this shape, or on a tensor's unfolding.
+
+    If ``tensor`` is its shape (d_1, ..., d_M), the matrix is the unfolding along ``mode``: d_mode
+    rows, and the other modes in order as columns.
 
     Raises
     ------

@@ -37,7 +37,8 @@ class Entries(MatrixDesign):
     Parameters
     ----------
     rows, cols : array-like of int (n_samples,)
-        ``rows``: the flat index in row-major order if ``cols`` is None.
+        Row and column of the entry of each sample. If ``cols`` is None, ``rows`` are the flat
+        indices in row-major order.
     shape : (p, q), or the shape of a tensor
         A tensor (d_1, ..., d_m) is a matrix of shape (d_1, d_2 ... d_m); its entries are given by
         their flat index, ``np.ravel_multi_index(indices, shape)``.
@@ -55,9 +56,10 @@ class Entries(MatrixDesign):
     """
 
     def __init__(self, rows: object, cols: object, shape: tuple[int, ...]) -> None:
+        """Check the indices, and sort the distinct entries by row, then column."""
         sizes = check_tensor_shape("Entries", shape)
         p, q = sizes[0], math.prod(sizes[1:])
-        # There are no data other than the vectors.
+        # There are no data other than these vectors, so that all reads are free.
         self.traits = Traits(reads_at_once=True, matrix_shape=(p, q))
         if cols is None:
             flat = _indices(rows, "rows", p * q)
@@ -73,6 +75,7 @@ class Entries(MatrixDesign):
             )
         if not i.size:
             raise ValueError("Entries needs at least one observed entry, got none")
+        # Small indices take half of the memory.
         kind = np.int32 if max(p, q, i.size) < 2**31 else np.int64
         keys = i * q + j
         self._n_samples = i.size
@@ -96,11 +99,11 @@ class Entries(MatrixDesign):
 
     @property
     def _keys(self) -> Columns:
-        """The columns of the distinct entries, in increasing order."""
+        """The columns (flat indices) of the distinct observed entries, in increasing order."""
         return flat_columns(self._cols, self._starts, self.matrix_shape[1])
 
     def predict(self, weights: Array) -> Array:
-        """Return w at the observed entries."""
+        """Return the predictions (n_samples,): ``weights`` (p q,) at the observed entries."""
         return self._spread(np.asarray(weights, dtype=np.float64)[self._keys])
 
     def gather(self, columns: Columns) -> Block:
@@ -127,7 +130,11 @@ class Entries(MatrixDesign):
         return lambda weight: EntryRidge(self, self._cols, self._starts)
 
     def unfolded(self, shape: tuple[int, ...], mode: int) -> Design:
-        """Return the design of the entries of the mode-th unfolding, for the same samples."""
+        """Return the design of the entries of the mode-th unfolding, for the same samples.
+
+        The unfolding of a tensor of this shape has shape[mode] rows; the other modes, in order, are
+        its columns.
+        """
         index = np.unravel_index(self._spread(self._keys), shape)
         others = [axis for axis in range(len(shape)) if axis != mode]
         sizes = tuple(shape[axis] for axis in others)
@@ -140,7 +147,7 @@ class Entries(MatrixDesign):
         return sums
 
     def _spread(self, values: NDArray[Any]) -> NDArray[Any]:
-        """Return the value of each sample, given those of the distinct entries."""
+        """Return the value of each sample, given ``values``, one for each distinct entry."""
         return values if self._place is None else values[self._place]
 
 
@@ -149,10 +156,20 @@ class EntryRidge:
 
     For the factor right there is one regression per column of W. Each uses the observed entries of
     its row or column.
+
+    Parameters
+    ----------
+    entries : Entries
+        The design.
+    cols, starts : (n_entries,) and (p + 1,) int
+        The distinct observed entries, in compressed rows: row i has the columns
+        cols[starts[i] : starts[i + 1]].
     """
 
     def __init__(self, entries: Entries, cols: Columns, starts: Columns) -> None:
+        """Store the observed entries, and the same entries ordered by columns."""
         self._entries = entries
+        # The same entries by rows, and by columns with the position of each entry in row order.
         self._rows = ((cols, starts), None)
         positions: Any = np.arange(cols.size, dtype=cols.dtype)
         by_columns = sparse.csr_array((positions, cols, starts), shape=entries.matrix_shape).tocsc()
@@ -173,21 +190,26 @@ class EntryRidge:
         ``slope`` and ``curvature`` (n_samples,) are first and second derivatives of the loss in the
         predictions; ``amount`` is the ridge parameter.
         """
-        (samples, starts), order = self._rows if is_left else self._cols
-        g = self._entries.summed(slope)
-        h = self._entries.summed(curvature)
-        return _kernels.factor_ridge(samples, starts, g, h, fixed, updated, amount, order)
+        (indices, starts), order = self._rows if is_left else self._cols
+        # The derivatives of the loss at each distinct entry.
+        slopes = self._entries.summed(slope)
+        curvatures = self._entries.summed(curvature)
+        pattern = indices, starts
+        return _kernels.factor_ridge(*pattern, slopes, curvatures, fixed, updated, amount, order)
 
 
 def flat_columns(cols: NDArray[Any], starts: NDArray[Any], q: int) -> Columns:
-    """Return the row-major flat indices of the entries of a CSR matrix with q columns."""
+    """Return the row-major flat indices of the entries of a CSR matrix with q columns.
+
+    Row i has the entries in the columns cols[starts[i] : starts[i + 1]].
+    """
     rows = np.repeat(np.arange(starts.size - 1, dtype=np.int64), np.diff(starts))
     columns: Columns = rows * q + cols
     return columns
 
 
 def dense_scores(Z: sparse.csr_array) -> Array:
-    """Return a sparse matrix of scores as a dense array; raise TypeError if it is too large."""
+    """Return a sparse matrix of scores Z (p, q) as an array; raise TypeError if it is too large."""
     p, q = Z.shape
     if p * q > LIMITS.most_dense:
         raise TypeError(
@@ -204,31 +226,40 @@ def sparse_matrix(Z: sparse.csr_array) -> ScoreMatrix:
     (p, q) = Z.shape
 
     def dot(x: Array) -> Array:
+        """Return Z x for a vector (q,) or a matrix (q, r)."""
         if x.ndim == 1:
             return _kernels.sparse_dots(*parts, x)
         return _kernels.matrix_product_csr(*parts, x)
 
     def transpose_dot(x: Array) -> Array:
+        """Return Z'x for a vector (p,) or a matrix (p, r)."""
         return _kernels.sparse_sums(*parts, x, q) if x.ndim == 1 else np.asarray(Z.T @ x)
 
     return ScoreMatrix((p, q), dot, transpose_dot, lambda: dense_scores(Z))
 
 
 class EntryScores(Scores):
-    """Scores that are zero except at the observed entries: a CSR matrix (p, q), sorted indices."""
+    """Scores that are zero except at the observed entries.
+
+    ``Z`` is a CSR matrix (p, q) of the scores, whose indices are sorted.
+    """
 
     def __init__(self, Z: sparse.csr_array) -> None:
+        """Store the CSR matrix Z (p, q) of the scores."""
         self._Z = Z
         self.as_matrix = sparse_matrix(Z)
         self.n_columns = int(self._Z.shape[0]) * int(self._Z.shape[1])
 
     @cached_property
     def _keys(self) -> Columns:
-        """The columns of the observed entries, in increasing order."""
+        """The columns (flat indices) of the observed entries, in increasing order."""
         return flat_columns(self._Z.indices, self._Z.indptr, self._Z.shape[1])
 
     def top(self, count: int) -> tuple[Columns, Array]:
-        """Return the largest scores; if too few are nonzero, also the smallest other columns."""
+        """Return the columns of the ``count`` largest |scores|, and their scores.
+
+        If fewer scores are nonzero, the first columns with the score 0 follow.
+        """
         count = min(int(count), self.n_columns)
         if count <= 0:
             return np.zeros(0, dtype=np.int64), np.zeros(0)
@@ -246,23 +277,31 @@ class EntryScores(Scores):
         return columns, values
 
     def at(self, columns: Columns) -> Array:
-        """Return the scores of these entries, 0 for entries that are not observed."""
+        """Return the scores of these entries (columns), 0 for entries that are not observed."""
+        # A column is observed if it is at the position where it would be inserted.
         keys = self._keys
         data = self._Z.data
         positions = np.minimum(np.searchsorted(keys, columns), keys.size - 1)
         return np.where(keys[positions] == columns, data[positions], 0.0)
 
     def full(self) -> Array:
+        """Return all scores, (p q,), if they are not too many."""
         return dense_scores(self._Z).reshape(-1)
 
     def group_norms(self, labels: NDArray[np.int64], n_groups: int) -> Array:
-        """Return the l2 norm of the scores over each group, from the observed entries only."""
+        """Return the l2 norm of the scores over each group, (n_groups,).
+
+        ``labels`` (p q,) has the group of each entry. Only observed entries contribute.
+        """
         return norms_by_label(self._Z.data, labels[self._keys], n_groups)
 
 
-def _indices(given: object, name: str, size: int) -> Columns:
-    """Return the indices as int64 after checking that they are in [0, size)."""
-    array = np.asarray(given)
+def _indices(values: object, name: str, size: int) -> Columns:
+    """Return the indices ``values`` as int64 after checking that they are in [0, size).
+
+    Error messages call them ``name``.
+    """
+    array = np.asarray(values)
     if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
         raise TypeError(
             f"Entries: {name} must be a vector of whole numbers, got dtype {array.dtype} of shape "

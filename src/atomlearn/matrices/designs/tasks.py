@@ -32,8 +32,8 @@ from atomlearn.matrices.scores import MatrixScores
 class TaskSpan(SpanBlock):
     """The implicit matrix A kron B of the linear map S -> vec(A S B') for a core S (r, s).
 
-    A = X U (n_rows, r) are the predictions of the left basis U, and B (n_tasks, s) is the right
-    basis. Sample i * n_tasks + t is row i of X and task t.
+    The coefficients are W = U S B' with the left basis U and the right basis B (n_tasks, s), and
+    A = X U is (n_rows, r). Sample i * n_tasks + t is row i of X and task t.
     """
 
     traits = Traits(couples_by_structure=True)
@@ -42,12 +42,13 @@ class TaskSpan(SpanBlock):
 class TaskBlock(Block):
     """Columns of pairs (feature j, task t): x_j at the samples of task t, zero elsewhere.
 
-    Column i has the feature in row ``places[i]`` of ``features`` (n_distinct, n_rows) and the task
-    ``tasks[i]``; pairs may repeat. Each feature is stored once for all tasks. A product costs
-    O(n_rows) per column, and columns of different tasks are orthogonal.
+    Column i has the feature in row ``places[i]`` of ``features`` (n_distinct, n_rows) and the
+    task ``tasks[i]``, one of ``n_tasks``; pairs may repeat. Each feature is stored once for all
+    tasks. A product costs O(n_rows) per column, and columns of different tasks are orthogonal.
     """
 
     def __init__(self, features: Array, places: Columns, tasks: Columns, n_tasks: int) -> None:
+        """Store the features and the pairs, and order the pairs by features."""
         self.features = features
         self.places = places
         self.tasks = tasks
@@ -66,13 +67,18 @@ class TaskBlock(Block):
         return np.ascontiguousarray((W.T @ self.features).T).reshape(-1)
 
     def scores(self, v: Array) -> Scores:
+        """Return the products of all columns with v (n_samples,)."""
         return ArrayScores(self._pairs(self.features, v))
 
     def _squares(self, weights: Array) -> Array:
+        """Return the squared norm of each column, with ``weights`` (n_samples,) of the samples."""
         return self._pairs(np.square(self.features), weights)
 
     def _pairs(self, rows: Array, v: Array) -> Array:
-        """Return <row of the feature, samples of the task in v> for each column, (n_columns,)."""
+        """Return <rows[feature], v at the samples of the task> for each column, (n_columns,).
+
+        ``rows`` (n_distinct, n_rows) has one vector for each feature; v is (n_samples,).
+        """
         result = np.empty(self.tasks.size)
         result[self._order] = _kernels.sampled_products(*self._pattern, rows, self._of_tasks(v))
         return result
@@ -86,15 +92,17 @@ class TaskBlock(Block):
         chosen = self if positions is None else self.gather(positions)
         result = np.zeros((chosen.tasks.size, chosen.tasks.size))
         weights = self._of_tasks(curvature)
+        # Columns of different tasks are orthogonal, so that each task has a block of its own.
         order = np.argsort(chosen.tasks, kind="stable")
         tasks, starts = np.unique(chosen.tasks[order], return_index=True)
-        for task, positions_of in zip(tasks, np.split(order, starts[1:]), strict=False):
-            rows = self.features[chosen.places[positions_of]]
-            corner = (rows * weights[task]) @ rows.T
-            result[np.ix_(positions_of, positions_of)] = 0.5 * (corner + corner.T)
+        for task, members in zip(tasks, np.split(order, starts[1:]), strict=False):
+            rows = self.features[chosen.places[members]]
+            products = (rows * weights[task]) @ rows.T
+            result[np.ix_(members, members)] = 0.5 * (products + products.T)
         return result
 
     def dense(self) -> Array:
+        """Return the columns as a dense array (n_samples, n_columns)."""
         return self.explicit().dense()
 
     def explicit(self) -> SparseBlock:
@@ -102,6 +110,7 @@ class TaskBlock(Block):
         if self._stored is not None:
             return self._stored
         n_rows = self.features.shape[1]
+        # Column i is stored at the samples row * n_tasks + tasks[i].
         rows = np.arange(n_rows, dtype=np.int64)[None, :] * self.n_tasks + self.tasks[:, None]
         starts = np.arange(self.tasks.size + 1, dtype=np.int64) * n_rows
         data = self.features[self.places].reshape(-1)
@@ -111,6 +120,7 @@ class TaskBlock(Block):
     traits = Traits(is_sparse=True)
 
     def stored(self) -> Any:
+        """Return the columns as a sparse matrix of SciPy."""
         return self.explicit().stored()
 
     def gather(self, columns: Columns) -> TaskBlock:
@@ -118,7 +128,11 @@ class TaskBlock(Block):
         return TaskBlock(self.features, self.places[columns], self.tasks[columns], self.n_tasks)
 
     def append(self, other: Block) -> Block:
-        """Return the columns of both blocks; features that both have are stored twice."""
+        """Return the columns of this block and of ``other``.
+
+        Features that both have are stored twice. Other kinds of blocks are appended to a
+        sparse block.
+        """
         if not isinstance(other, TaskBlock) or other.n_tasks != self.n_tasks:
             return self.explicit().append(other)
         return TaskBlock(
@@ -132,12 +146,20 @@ class TaskBlock(Block):
 class TaskRidge:
     """Alternating ridge regression steps for the factors of W = left right'.
 
-    With right fixed, the SVD of X diagonalizes the ridge regression for left; with left fixed, the
-    factor right is a ridge regression on X left. The loss is replaced by a quadratic upper bound:
-    the weight of each row times the largest curvature of the loss per unit weight.
+    With right fixed, the SVD of X diagonalizes the ridge regression for left. With left fixed, the
+    factor right is a ridge regression on X left. The loss is replaced by a quadratic upper bound,
+    whose curvature at a row is the weight of the row times the largest curvature per unit weight.
+
+    Parameters
+    ----------
+    X : (n_rows, n_features) float64
+        The features.
+    weight : (n_samples,) float64
+        The sample weights, one for each row and task.
     """
 
     def __init__(self, X: Array, weight: Array) -> None:
+        """Compute the SVD of X (n_rows, n_features) with its rows weighted."""
         self._X = X
         self._weight = weight
         self._rows = np.reshape(weight, (X.shape[0], -1)).max(axis=1)
@@ -146,7 +168,7 @@ class TaskRidge:
         )[1:]
 
     def predictions(self, left: Array, right: Array) -> Array:
-        """Return vec(X left right')."""
+        """Return the predictions vec(X left right'), (n_samples,)."""
         return np.asarray(self._X @ left @ right.T).reshape(-1)
 
     def step(
@@ -164,17 +186,21 @@ class TaskRidge:
         predictions; ``amount`` is the ridge parameter.
         """
         V = np.reshape(slope, (self._X.shape[0], -1))
-        counts = self._weight > 0.0
-        largest = float((curvature[counts] / self._weight[counts]).max())
+        has_weight = self._weight > 0.0
+        largest = float((curvature[has_weight] / self._weight[has_weight]).max())
+        # Each update is a Newton step on the quadratic upper bound.
         if not is_left:
             images = self._X @ fixed
             H = largest * (images.T * self._rows) @ images + amount * np.eye(fixed.shape[1])
             return np.asarray(updated - np.linalg.solve(H, images.T @ V + amount * updated.T).T)
-        sizes, turn = np.linalg.eigh(fixed.T @ fixed)
-        change = (self._X.T @ (V @ fixed) + amount * updated) @ turn / amount
-        stiff = largest * np.outer(self._values**2, np.maximum(sizes, 0.0))
-        change -= self._vectors.T @ (stiff / (stiff + amount) * (self._vectors @ change))
-        return np.asarray(updated - change @ turn.T)
+        # In the eigenvectors of fixed'fixed and the right singular vectors of X the Hessian is
+        # diagonal, with the entries ``curvatures`` + amount.
+        eigenvalues, eigenvectors = np.linalg.eigh(fixed.T @ fixed)
+        change = (self._X.T @ (V @ fixed) + amount * updated) @ eigenvectors / amount
+        curvatures = largest * np.outer(self._values**2, np.maximum(eigenvalues, 0.0))
+        shares = curvatures / (curvatures + amount)
+        change -= self._vectors.T @ (shares * (self._vectors @ change))
+        return np.asarray(updated - change @ eigenvectors.T)
 
 
 class Tasks(MatrixDesign):
@@ -204,6 +230,7 @@ class Tasks(MatrixDesign):
     """
 
     def __init__(self, X: object, n_tasks: int) -> None:
+        """Check ``n_tasks``; X is read as a design, and not copied."""
         self.base = as_design(X)
         if not is_whole(n_tasks) or n_tasks < 1:
             raise ValueError(
@@ -219,30 +246,37 @@ class Tasks(MatrixDesign):
         self.dtype = self.base.dtype
 
     def scores(self, v: Array) -> Scores:
+        """Return the scores Z = X'V of v (n_samples,), with V its reshape to (n_rows, n_tasks)."""
         return self.scores_many(v[:, None])[0]
 
     def scores_many(self, V: Array) -> Sequence[Scores]:
-        """Return the scores Z = X'V of each vector, by one pass for all tasks."""
+        """Return the scores X'V_m of each column v of V, with V_m its reshape to rows and tasks.
+
+        One pass reads X for all vectors and tasks.
+        """
         task_scores = self.base.scores_many(np.hstack([self._rows(v) for v in V.T]))
         Z = np.column_stack([z.full() for z in task_scores])
         return [MatrixScores(z) for z in np.hsplit(Z, V.shape[1])]
 
     def predict(self, weights: Array) -> Array:
-        """Return vec(X W) in one pass."""
+        """Return vec(X W) in one pass; ``weights`` are W in row-major order."""
         return self.base.product(np.reshape(weights, self.matrix_shape)).reshape(-1)
 
     def gather(self, columns: Columns) -> Block:
-        """Return the columns: a ``TaskBlock`` for dense data, else a sparse block."""
+        """Return the columns j * n_tasks + t: a ``TaskBlock`` for dense data, else a sparse block.
+
+        Each feature j is read once for all its tasks t.
+        """
         features, positions = np.unique(columns // self.n_tasks, return_inverse=True)
         block = self.base.gather(features)
         tasks = columns % self.n_tasks
         if not block.traits.is_sparse:
             rows = np.ascontiguousarray(block.dense().T, dtype=np.float64)
             return TaskBlock(rows, positions.ravel(), tasks, self.n_tasks)
-        # The columns e_t kron x_j, stored.
+        # A sparse column has x_j at the samples of task t: its rows i become i * n_tasks + t.
         matrix = block.stored()[:, positions.ravel()].tocsc()
-        owner = np.repeat(np.arange(positions.size), np.diff(matrix.indptr))
-        rows = matrix.indices.astype(np.int64) * self.n_tasks + tasks[owner]
+        column_of_entry = np.repeat(np.arange(positions.size), np.diff(matrix.indptr))
+        rows = matrix.indices.astype(np.int64) * self.n_tasks + tasks[column_of_entry]
         return SparseBlock(matrix.data, rows, matrix.indptr, self.shape[0])
 
     def span(self, left: Array, right: Array) -> Block:
@@ -257,8 +291,8 @@ class Tasks(MatrixDesign):
         """Return a function from sample weights to ``TaskRidge``; None if the SVD is too large."""
         base = self.base
         n_features = self.base.shape[1]
-        small = min(base.shape) <= TUNING.few_columns and base.listable
-        if not small or base.shape[0] * n_features > TUNING.column_entries:
+        is_small = min(base.shape) <= TUNING.few_columns and base.listable
+        if not is_small or base.shape[0] * n_features > TUNING.column_entries:
             return None
 
         def begin(weight: Array) -> TaskRidge:
@@ -276,12 +310,17 @@ class Tasks(MatrixDesign):
         return np.asarray(self._rows(v) @ right)
 
     def _rows(self, v: Array) -> Array:
+        """Return v (n_samples,) as a matrix (n_rows, n_tasks)."""
         return np.reshape(v, (self.base.shape[0], self.n_tasks))
 
 
 @columns_for_kernel.register
 def _pairs_of(block: TaskBlock) -> Any:
-    """Return the distinct features and, for each column, its feature and its task."""
+    """Return the arguments of kernels for a ``TaskBlock``.
+
+    They are the distinct features, the feature and the task of each column, and the number of
+    tasks.
+    """
     return block.features, block.places, block.tasks, block.n_tasks
 
 
@@ -289,23 +328,25 @@ def _pairs_of(block: TaskBlock) -> Any:
 def _span_hessian(block: TaskSpan, curvature: Array, coupling: Any) -> Array:
     """Return the Hessian (A kron B)'(diag(c) - K K')(A kron B), (r s, r s), of the core S.
 
-    ``curvature`` is c (n_samples,) and ``coupling`` is K, sparse (n_samples, k). Columns of K with
-    entries in one row of the data only, as in multinomial losses, give each row i a matrix C_i (s,
-    s); block (a, b) of the result is then A' diag(C_1ab, C_2ab, ...) A, at a cost of O(n_rows r^2).
-    Other columns of K contribute rank-one terms.
+    ``curvature`` is c (n_samples,) and ``coupling`` is K, sparse (n_samples, k). If a column of K
+    has entries in one row i of the data only, as in multinomial losses, row i has a matrix
+    C_i (s, s). Block (a, b) of the result is then A' diag(C_1ab, C_2ab, ...) A, at a cost of
+    O(n_rows r^2). Other columns of K contribute rank-one terms.
     """
     A = block._images
     B = block._right
     (n_rows, r) = A.shape
     (n_tasks, s) = B.shape
     K = sparse.csc_array(coupling)
-    owners = np.repeat(np.arange(K.shape[1]), np.diff(K.indptr))
+    column_of_entry = np.repeat(np.arange(K.shape[1]), np.diff(K.indptr))
     # In losses of several classes column i of K belongs to row i; other columns may follow.
-    inside = (owners < n_rows) & (K.indices // n_tasks == owners)
-    wide = np.unique(owners[~inside])
-    inside &= ~np.isin(owners, wide)
+    is_in_row = (column_of_entry < n_rows) & (K.indices // n_tasks == column_of_entry)
+    other_columns = np.unique(column_of_entry[~is_in_row])
+    is_in_row &= ~np.isin(column_of_entry, other_columns)
+    # Row i of ``shares`` is column i of K at the samples of row i; it is 0 for other columns.
     shares = np.zeros((n_rows, n_tasks))
-    shares[owners[inside], K.indices[inside] % n_tasks] = K.data[inside]
+    shares[column_of_entry[is_in_row], K.indices[is_in_row] % n_tasks] = K.data[is_in_row]
+    # C_i = B' (diag(c_i) - k_i k_i') B, with c_i and k_i at the samples of row i.
     U = shares @ B
     C = np.einsum("it,ta,tb->iab", np.reshape(curvature, (n_rows, n_tasks)), B, B)
     C -= U[:, :, None] * U[:, None, :]
@@ -315,7 +356,7 @@ def _span_hessian(block: TaskSpan, curvature: Array, coupling: Any) -> Array:
             blocks[:, a, :, b] = (A * C[:, a, b][:, None]).T @ A
             blocks[:, b, :, a] = blocks[:, a, :, b]
     H: Array = blocks.reshape(r * s, r * s)
-    for column in wide:
+    for column in other_columns:
         pulled = block.scores(K[:, [column]].toarray().ravel()).full()
         H -= np.outer(pulled, pulled)
     return H
@@ -323,21 +364,26 @@ def _span_hessian(block: TaskSpan, curvature: Array, coupling: Any) -> Array:
 
 @spanned.register
 def _of_tasks(block: TaskBlock, right: Array) -> Block | None:
-    """Return the implicit matrix of S if the weights of the block, by features, are S right'.
+    """Return the implicit matrix from S to the predictions of the block at weights S right'.
 
+    S right' is (n_features, n_tasks), with one row for each feature of the block. The result is
     None if the block does not contain all tasks of each of its features, in order.
     """
-    places = block.places[:: block.n_tasks]
-    pairs = np.repeat(places, block.n_tasks), np.tile(np.arange(block.n_tasks), places.size)
+    features = block.places[:: block.n_tasks]
+    pairs = np.repeat(features, block.n_tasks), np.tile(np.arange(block.n_tasks), features.size)
     if not (np.array_equal(block.places, pairs[0]) and np.array_equal(block.tasks, pairs[1])):
         return None
-    images = np.ascontiguousarray(block.features[places].T)
+    images = np.ascontiguousarray(block.features[features].T)
     return TaskSpan(Tasks(images, block.n_tasks), images, right)
 
 
 @spanned.register
 def _of_repeated_tasks(block: RepeatedBlock, right: Array) -> Block | None:
-    """Return the same for features of which some are repeated."""
+    """Return the result of ``_of_tasks`` for a block in which some columns are repeated.
+
+    It is the implicit matrix from a core S to the predictions of the block at weights S right'.
+    The result is None if the block without repetitions is not a ``TaskBlock``.
+    """
     inner = block.base.inner
     if not isinstance(inner, TaskBlock):
         return None

@@ -52,15 +52,18 @@ class ShapedNorm(Parameters, Norm):
         return () if self.shape is None else tuple(self.shape)
 
     def on(self, n_features: int, shape: Shape | None = None) -> Self:
-        """Return the norm bound to this shape; raise ValueError if it is unknown or mismatched."""
+        """Return the norm for matrices of this shape, with p q = ``n_features``.
+
+        Raise ValueError if neither the norm nor ``shape`` says the shape, or if they differ.
+        """
         name = type(self).__name__
-        the_shape = agreed_shape(self, self.shape, shape)
-        if the_shape is None:
+        known_shape = agreed_shape(self, self.shape, shape)
+        if known_shape is None:
             raise ValueError(
                 f"{name} needs to know the shape of W: pass shape=(p, q), or a design that knows "
                 "it, such as designs.Tasks(X, n_tasks), Identity or Entries"
             )
-        sizes = check_tensor_shape(name, the_shape)
+        sizes = check_tensor_shape(name, known_shape)
         if len(sizes) != 2 or math.prod(sizes) != n_features:
             raise ValueError(
                 f"{name}: shape {sizes} has {math.prod(sizes)} entries, and there are "
@@ -69,7 +72,7 @@ class ShapedNorm(Parameters, Norm):
         return self if sizes == self.shape else self.replaced(shape=sizes)
 
     def _shape_of(self, size: int) -> Shape:
-        """Return (p, q) for a vector of this size."""
+        """Return (p, q) for a vector of ``size`` numbers."""
         p, q = self.on(size).shape
         return int(p), int(q)
 
@@ -89,8 +92,9 @@ class ShapedNorm(Parameters, Norm):
 class MatrixNorm(ShapedNorm):
     """Atomic norm with rank-one atoms: inf { sum_i c_i : W = sum_i c_i u_i v_i', c >= 0 }.
 
-    The infimum is over all sums of atoms u_i v_i' from a set that the subclass defines. ``shape``
-    is (p, q); vectors contain W in row-major order. If ``shape`` is None, it is that of the design
+    The infimum is over all sums of atoms u_i v_i' from a set that the subclass defines. The polar
+    (dual norm) of scores Z is the largest <u v', Z> over atoms. ``shape`` is (p, q); vectors
+    contain W in row-major order. If ``shape`` is None, it is that of the design
     (``designs.Tasks``, ``Identity``, ``Entries``), or of a 2-d array passed to ``value``. A
     subclass implements the search for atoms with the largest scores (``_search``), the coordinates
     in which the solver represents W (``coordinates``), and the decomposition of a matrix into atoms
@@ -137,20 +141,31 @@ class MatrixNorm(ShapedNorm):
 
     @abstractmethod
     def _search(self, matrix: ScoreMatrix, count: int, accuracy: float, thorough: bool) -> Found:
-        """Search for atoms without the cache; arguments and result are those of ``search``."""
+        """Search for up to ``count`` atoms with the largest scores, without the cache.
+
+        ``search`` calls it. The scores are ``matrix`` (p, q). ``accuracy`` is the relative
+        gap between the bounds on the polar at which the search stops, and ``thorough``
+        allows branch and bound if the polar is NP-hard.
+        """
 
     def at_zero(self, term: Term, design: Design) -> Coordinates:
-        """Return the term W = 0 in the coordinates of this norm; ``term`` contains the norm."""
+        """Return the term W = 0 in the coordinates of this norm; ``term`` contains the norm.
+
+        ``design`` is the design of the problem; the coordinates use it as an operator on matrices.
+        """
         p, q = self.matrix_shape
         view = as_matrix_design(design, (p, q), self.tensor, self.mode)
         return self.coordinates(term, view, np.zeros(0), np.zeros((p, 0)), np.zeros((q, 0)))
 
     def of_core(self, shape: Shape) -> Norm:
-        """Return the norm of the core S (r, s) that equals the norm of U S V', U, V orthonormal."""
+        """Return a norm of cores S (r, s) that equals this norm of U S V' for orthonormal U, V.
+
+        ``shape`` is (r, s).
+        """
         return self.replaced(shape=shape)
 
     def threshold(self, values: Array) -> float:
-        """Return t: atoms of score at most multiplier * t do not improve W with these ``values``.
+        """Return t such that atoms with a score of at most multiplier * t do not improve W.
 
         ``values`` (r,) are the singular values or eigenvalues of W.
         """
@@ -158,23 +173,30 @@ class MatrixNorm(ShapedNorm):
 
     @abstractmethod
     def decomposed(self, left: Array, weights: Array, right: Array) -> tuple[Array, Array, Array]:
-        """Return W = left diag(weights) right' as a sum of atoms with no larger weight sum.
+        """Return W = left diag(weights) right' as a sum of atoms, in the same form.
 
-        The total weight is the norm of W if that is tractable. Costs O((p + q) t^2) for t atoms.
+        left is (p, t), weights (t,) and right (q, t). The sum of the weights does not increase; it
+        becomes the norm of W if that is tractable. This takes O((p + q) t^2) operations.
         """
 
     def solver(self, tol: float) -> Solver:
-        """Return ``MatrixGeneration``, which represents W by factors."""
+        """Return ``MatrixGeneration``, which represents W by factors, with relative gap ``tol``."""
         return MatrixGeneration(tol=tol)
 
     def polar_bounds(self, scores: Scores, thorough: bool = False) -> tuple[float, float]:
-        """Return bounds (lower, upper) on the polar; ``thorough``: branch and bound if NP-hard."""
+        """Return bounds (lower, upper) on the polar of the scores.
+
+        If the polar is NP-hard, ``thorough`` also allows branch and bound.
+        """
         matrix = score_matrix(scores, self._shape_of(scores.n_columns))
         atoms = self.search(matrix, thorough=thorough)
         return atoms.lower, atoms.upper
 
     def polar(self, scores: Scores) -> float:
-        """Return the tightest upper bound on the polar max <u v', Z>, which certificates use."""
+        """Return the tightest upper bound on the polar max <u v', Z> for ``scores`` Z.
+
+        The maximum is over all atoms u v'. Certificates use this bound.
+        """
         return self.polar_bounds(scores, thorough=True)[1]
 
     def best_atom(self, scores: Scores) -> Atom:
@@ -185,11 +207,15 @@ class MatrixNorm(ShapedNorm):
             return Atom(np.zeros(0, dtype=np.int64), np.zeros(0))
         u = atoms.left[:, 0]
         v = atoms.right[:, 0]
+        # The flat indices and values of the nonzero entries of u v'.
         rows = np.flatnonzero(u)
         cols = np.flatnonzero(v)
         columns = (rows[:, None] * shape[1] + cols[None, :]).reshape(-1)
         return Atom(columns.astype(np.int64), np.outer(u[rows], v[cols]).reshape(-1))
 
     def best_columns(self, scores: Scores, count: int) -> Columns:
-        """Return the flat indices of the nonzero entries of the best atom; ignores ``count``."""
+        """Return the flat indices of the nonzero entries of the best atom for ``scores``.
+
+        ``count`` is ignored.
+        """
         return self.best_atom(scores).columns

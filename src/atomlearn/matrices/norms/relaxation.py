@@ -7,9 +7,9 @@ Z = S + U it is at most
 
 because ||u||_1 ||v||_1 <= sqrt(k q). For atoms u u' the bound is lambda_max(S) + k max |U_ij|. The
 smallest such bound is the dual of the semidefinite relaxation of sparse PCA (DSPCA) [d'Aspremont,
-El Ghaoui, Jordan, Lanckriet 2007]. Its conjugate is the norm max(||W||_tr, ||W||_1 / sqrt(k q)),
-which is at most the atomic norm. Every split gives a valid bound, so that no iteration here has to
-converge.
+El Ghaoui, Jordan, Lanckriet 2007]. As a function of Z it is the dual norm of
+max(||W||_tr, ||W||_1 / sqrt(k q)), which is at most the atomic norm. Every split gives a valid
+bound, so that no iteration here has to converge.
 """
 
 from __future__ import annotations
@@ -42,24 +42,25 @@ class RankOneRelaxation:
     size: float
 
     def bound(self, S: Array, U: Array) -> float:
-        """Return an upper bound on the polar of S + U, rounding included."""
+        """Return an upper bound on the polar of S + U (p, q), rounding included."""
         values = np.linalg.eigvalsh(S) if self.symmetric else np.linalg.svd(S, compute_uv=False)
         return self.bound_of_values(values, U)
 
     def bound_of_values(self, values: NDArray[Any], U: Array) -> float:
-        """Return the bound for the eigenvalues or singular values of S."""
+        """Return the bound for S with these eigenvalues or singular values, and for U."""
         flat = self.size * float(np.abs(U).max(initial=0.0))
         rounding = SETTINGS.rounding * (float(np.abs(values).max(initial=0.0)) + flat)
         return float(values.max(initial=0.0)) + self.size * self.largest(U) + rounding
 
     def largest(self, U: Array) -> float:
-        """Return max |U_ij|, where a negative diagonal counts as zero if symmetric."""
+        """Return max |U_ij| for U (p, q); if symmetric, a negative U_ii counts as zero."""
         return float(self._magnitudes(U).max(initial=0.0))
 
     def lowest(self, Z: Array, deadline: Deadline) -> tuple[float, Array]:
         """Return the smallest bound on the polar of Z that was found, and the U of its split.
 
-        The alternating direction method of multipliers minimizes the bound over U.
+        The alternating direction method of multipliers minimizes the bound over S and U with
+        S + U = Z, and stops early at ``deadline``.
         """
         U = np.zeros_like(Z)
         best = self.bound(Z, U), U
@@ -68,10 +69,12 @@ class RankOneRelaxation:
         step = best[0]
         scaled_multiplier = np.zeros_like(Z)
         for iteration in range(1, SETTINGS.relaxed_steps + 1):
+            # Proximal steps for S, then for U, then the multiplier of S + U = Z.
             S = self._spectral(Z - U - scaled_multiplier, step)
             M = Z - S - scaled_multiplier
             U = self._clipped(M, _threshold(self._magnitudes(M).ravel(), step * self.size))
             scaled_multiplier += S + U - Z
+            # Any U gives a valid bound, which is computed now and then.
             if iteration % SETTINGS.look == 0:
                 bound = self.bound(Z - U, U)
                 if bound < best[0]:
@@ -85,10 +88,12 @@ class RankOneRelaxation:
     ) -> tuple[Array, float]:
         """Return a matrix V near T whose polar is at most about ``radius``, and a bound on it.
 
-        V is the projection of T on the sums S + U of bound ``radius``, by accelerated projected
-        gradients. T - V minimizes 1/2 ||T - W||^2 + radius max(||W||_tr, ||W||_1 / size), whose
-        duality gap is at most ``accuracy`` of its value at the end, unless it is stopped early.
+        V is the projection of T on the sums S + U whose bound is at most ``radius``, computed by
+        accelerated projected gradients. W = T - V minimizes the objective
+        1/2 ||T - W||^2 + radius max(||W||_tr, ||W||_1 / size). The iteration ends when the duality
+        gap is at most ``accuracy`` times the dual objective, or at the deadline.
         """
+        # Each step starts at the extrapolated point (ahead_S, ahead_U).
         S = U = np.zeros_like(T)
         ahead_S = S
         ahead_U = U
@@ -105,6 +110,7 @@ class RankOneRelaxation:
             momentum = next_momentum
             ahead_S, ahead_U = S + extrapolation * change[0], U + extrapolation * change[1]
             if iteration % SETTINGS.look == 0:
+                # The duality gap of the problem in W.
                 W = T - S - U
                 dual = 0.5 * float(np.vdot(T, T) - np.vdot(W, W))
                 primal = 0.5 * float(np.vdot(S + U, S + U)) + radius * self._value(W)
@@ -113,7 +119,7 @@ class RankOneRelaxation:
         return S + U, self.bound(S, U)
 
     def _value(self, W: Array) -> float:
-        """Return max(||W||_tr, ||W||_1 / size)."""
+        """Return max(||W||_tr, ||W||_1 / size), with ||W||_1 the sum of all |W_ij|."""
         values = np.linalg.eigvalsh(W) if self.symmetric else np.linalg.svd(W, compute_uv=False)
         return max(float(np.abs(values).sum()), float(np.abs(W).sum()) / self.size)
 
@@ -121,16 +127,18 @@ class RankOneRelaxation:
         """Return the nearest S and U with a bound of at most ``radius``.
 
         Given the largest entry s of U, the nearest S and U are clipped: the values of S at
-        radius - size * s, and U at s. The squared distance is convex in s, so the sign of its slope
-        tells on which side of s the minimum is.
+        radius - size * s, and U at s. The squared distance is convex in s. So bisection by the sign
+        of its slope finds the best s.
         """
-        values, rebuilt = self._decomposed(S)
+        values, with_values = self._decomposed(S)
         sizes = np.sort(self._magnitudes(U).ravel())[::-1]
         sums = np.cumsum(sizes)
         low = 0.0
         high = radius / self.size
         sufficient = SETTINGS.rounding * high
         while high - low > sufficient > 0.0:
+            # The slope is size * (sum of the parts of values above ``top``) minus the sum of the
+            # parts of |U_ij| above s.
             s = 0.5 * (low + high)
             count = int(np.searchsorted(-sizes, -s))
             excess = float(sums[count - 1]) - count * s if count else 0.0
@@ -139,12 +147,13 @@ class RankOneRelaxation:
                 high = s
             else:
                 low = s
-        return rebuilt(np.minimum(values, radius - self.size * low)), self._clipped(U, low)
+        return with_values(np.minimum(values, radius - self.size * low)), self._clipped(U, low)
 
     def _decomposed(self, M: Array) -> tuple[Array, Callable[[Array], Array]]:
-        """Return the eigenvalues or singular values of M, and the function that replaces them.
+        """Return the eigenvalues or singular values of M, and a function that replaces them.
 
-        It returns the matrix with the vectors of M and other values.
+        The function takes other values, and returns the matrix with these values and the vectors
+        of M.
         """
         if self.symmetric:
             values, vectors = np.linalg.eigh(M)
@@ -153,12 +162,15 @@ class RankOneRelaxation:
         return values, lambda new: (left * new) @ right
 
     def _spectral(self, M: Array, step: float) -> Array:
-        """Return the proximal operator of ``step`` times the largest value of M."""
-        values, rebuilt = self._decomposed(M)
-        return rebuilt(np.minimum(values, _threshold(values, step, not self.symmetric)))
+        """Return the proximal map at M of ``step`` times the largest eigen- or singular value.
+
+        It cuts off the values above a threshold t, where the parts above t sum to ``step``.
+        """
+        values, with_values = self._decomposed(M)
+        return with_values(np.minimum(values, _threshold(values, step, not self.symmetric)))
 
     def _magnitudes(self, U: Array) -> Array:
-        """Return |U_ij|, with max(U_ii, 0) on the diagonal if symmetric."""
+        """Return |U_ij| for U (p, q); if symmetric, the diagonal has max(U_ii, 0)."""
         sizes = np.abs(U)
         if self.symmetric:
             np.fill_diagonal(sizes, np.maximum(np.diag(U), 0.0))
@@ -173,7 +185,11 @@ class RankOneRelaxation:
 
 
 def _threshold(values: Array, amount: float, positive: bool = True) -> float:
-    """Return t with sum(max(values - t, 0)) = amount; if ``positive``, at least 0."""
+    """Return t with sum_i max(values_i - t, 0) = amount for an array ``values``.
+
+    If ``positive``, the result is at least 0.
+    """
+    # If the m largest values exceed t, then t = (their sum - amount) / m.
     ordered = np.sort(values)[::-1]
     ends = (np.cumsum(ordered) - amount) / np.arange(1, ordered.size + 1)
     t = float(ends[int(np.count_nonzero(ordered > ends)) - 1])

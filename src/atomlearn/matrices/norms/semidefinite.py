@@ -23,7 +23,10 @@ from atomlearn.matrices.settings import SETTINGS
 
 
 class SemidefiniteAtom(NamedTuple):
-    """The best atom R (p, p) for scores Z, lower = <Z, R>, and an upper bound on the polar."""
+    """The best atom R (p, p) for scores Z, lower = <Z, R>, and an upper bound on the polar.
+
+    The polar (dual norm) is the largest <Z, R> over all atoms, the extreme points of the unit ball.
+    """
 
     R: Array
     lower: float
@@ -37,21 +40,25 @@ class SemidefiniteSet(ShapedNorm):
     """
 
     def on(self, n_features: int, shape: Shape | None = None) -> SemidefiniteSet:
-        """Return the same norm for matrices of this shape, which must be square."""
+        """Return the same norm for matrices of this shape, with ``n_features`` entries.
+
+        The shape must be square.
+        """
         return square(super().on(n_features, shape))
 
     @abstractmethod
     def _best(self, Z: Array) -> SemidefiniteAtom:
-        """Return the best atom for the symmetric scores Z, with its bounds."""
+        """Return the best atom for the symmetric scores Z (p, p), with its bounds."""
 
     @abstractmethod
     def _scale(self, W: Array) -> float:
-        """Return the gauge of a matrix of the cone, and infinity if the affine set excludes it."""
+        """Return the gauge of a positive semidefinite W (p, p); inf if the set excludes W."""
 
     def value(self, w: NDArray[Any]) -> float:
         """Return gauge(W), or infinity if W is outside the cone (by more than rounding)."""
         W = self._as_matrix(w)
         self.on(W.size, W.shape)
+        # Scaled to a largest entry of 1, W may violate a condition by ``accuracy``.
         size = float(np.abs(W).max(initial=0.0))
         if size == 0.0:
             return 0.0
@@ -63,26 +70,35 @@ class SemidefiniteSet(ShapedNorm):
         return math.inf if least < -accuracy * W.shape[0] else size * self._scale(W)
 
     def polar(self, scores: Scores) -> float:
-        """Return the upper bound on the polar by the dual point of the semidefinite program."""
-        return max(self._answer(scores).upper, 0.0)
+        """Return an upper bound on the polar (dual norm) of ``scores``.
+
+        It is the value of the dual point of the semidefinite program.
+        """
+        return max(self._best_for(scores).upper, 0.0)
 
     def best_atom(self, scores: Scores) -> Atom:
-        """Return the atom R of largest <Z, R>; the empty atom if none has more than 0."""
-        best = self._answer(scores)
+        """Return the atom R with the largest <Z, R> for ``scores`` Z.
+
+        The result is the empty atom if no <Z, R> is positive.
+        """
+        best = self._best_for(scores)
         entries = best.R.reshape(-1)
         columns = np.flatnonzero(entries) if best.lower > 0.0 else np.zeros(0, dtype=np.int64)
         return Atom(columns, entries[columns])
 
     def best_columns(self, scores: Scores, count: int) -> Columns:
-        """Return the flat indices of the nonzero entries of the best atom; ignores ``count``."""
+        """Return the flat indices of the nonzero entries of the best atom for ``scores``.
+
+        ``count`` is ignored.
+        """
         return self.best_atom(scores).columns
 
     def solver(self, tol: float) -> Solver:
-        """Return ``AtomGeneration``: atoms are matrices of any rank."""
+        """Return ``AtomGeneration`` with relative gap ``tol``: atoms are matrices of any rank."""
         return AtomGeneration(tol=tol)
 
-    def _answer(self, scores: Scores) -> SemidefiniteAtom:
-        """Return the best atom for these scores, computed once."""
+    def _best_for(self, scores: Scores) -> SemidefiniteAtom:
+        """Return the best atom for these scores; it is cached with the scores."""
         matrix = score_matrix(scores, self._shape_of(scores.n_columns))
         memo: dict[Any, Any] = matrix.memo
         cached: SemidefiniteAtom | None = memo.get(repr(self))
@@ -159,9 +175,9 @@ class DoublyNonnegative(SemidefiniteSet):
     -----
     The set contains the completely positive matrices, conv {uu' : u >= 0, ||u|| = 1}, whose polar
     is NP-hard; both are equal for p <= 4 [Maxfield, Minc 1962], and not for any p >= 5. The polar
-    computed here is a semidefinite program with p (p - 1) / 2 inequalities, solved to about 1e-9 in
-    10 to 30 steps of O(p^6): 0.15 seconds for p = 20, three for p = 40. Where no entry of Z off the
-    diagonal is negative, it is the largest eigenvalue.
+    computed here is a semidefinite program with p (p - 1) / 2 inequalities. It is solved to about
+    1e-9 in 10 to 30 steps of O(p^6) operations: 0.15 seconds for p = 20, three for p = 40. If no
+    entry of Z off the diagonal is negative, the polar is the largest eigenvalue.
 
     References
     ----------
@@ -188,8 +204,8 @@ class DoublyNonnegative(SemidefiniteSet):
     def _best(self, Z: Array) -> SemidefiniteAtom:
         """Return the best atom for the symmetric scores Z, with its bounds.
 
-        If Z has no negative entry off the diagonal, it is u u' for the Perron vector u of Z; else a
-        semidefinite program is solved.
+        If Z has no negative entry off the diagonal, it is u u' for the leading eigenvector u of Z,
+        which is nonnegative. Otherwise a semidefinite program is solved.
         """
         p = len(Z)
         off_diagonal = Z - np.diag(np.diag(Z))
@@ -198,13 +214,17 @@ class DoublyNonnegative(SemidefiniteSet):
             u = np.abs(vectors[:, -1])
             lower = float(u @ Z @ u)
             return SemidefiniteAtom(np.outer(u, u), lower, max(float(values[-1]), lower))
-        inside = np.full((p, p), 0.5 / p**2)
-        inside[np.diag_indices(p)] = 1.0 / p
-        return solve_sdp(Z, np.ones((1, p)), inside, nonnegative=True)
+        # A strictly feasible start: trace 1, positive definite, with positive entries.
+        interior = np.full((p, p), 0.5 / p**2)
+        interior[np.diag_indices(p)] = 1.0 / p
+        return solve_sdp(Z, np.ones((1, p)), interior, nonnegative=True)
 
 
 class Feasible(NamedTuple):
-    """Strictly feasible points of both programs: R and (y, n), with S = diag(a'y) - C - N."""
+    """Strictly feasible points of the primal and of the dual program, see ``Program``.
+
+    R (p, p) is primal; y (m,) and n (number of pairs,) are dual, with S = diag(a'y) - C - N.
+    """
 
     R: Array
     y: Array
@@ -215,9 +235,10 @@ class Feasible(NamedTuple):
 class Program:
     """max <C, R> over psd R (p, p) with a diag(R) = a diag(R_0), and R_ij >= 0 if ``nonnegative``.
 
-    The dual is min (a diag R_0)'y over n >= 0 with S = diag(a'y) - C - N psd, where N has entries
-    n_ij / 2 off the diagonal. Any such y bounds the first program from above, since
-    <C, R> = b'y - <S, R> - <N, R>; where S has an eigenvalue -delta, b'y + delta tr(R_0) does.
+    Let b = a diag(R_0). The dual is min b'y over y and n >= 0 with S = diag(a'y) - C - N psd, where
+    N has the entries n_ij / 2 off the diagonal. Each such y bounds the first program from above,
+    because <C, R> = b'y - <S, R> - <N, R>. If S has an eigenvalue -delta < 0, the bound is
+    b'y + delta tr(R_0).
 
     Parameters
     ----------
@@ -232,6 +253,7 @@ class Program:
     """
 
     def __init__(self, C: Array, a: Array, R: Array, nonnegative: bool) -> None:
+        """Store the program, and make strictly feasible points of both programs, ``first``."""
         p = len(C)
         self.C = C
         self.a = a
@@ -246,57 +268,67 @@ class Program:
         self.first = Feasible(R, y, n, self.slack(y, n))
 
     def slack(self, y: Array, n: Array) -> Array:
-        """Return S = diag(a'y) - C - N."""
+        """Return S = diag(a'y) - C - N (p, p), with N the matrix of n."""
         return np.diag(self.a.T @ y) - self.C - self.spread(n)
 
     def spread(self, n: Array) -> Array:
-        """Return the symmetric matrix N with <N, R> = sum_ij n_ij R_ij over i < j."""
+        """Return the symmetric matrix N with <N, R> = sum_ij n_ij R_ij over i < j.
+
+        n has one number for each constrained entry (i, j); N has n_ij / 2 at (i, j) and (j,
+        i).
+        """
         N = np.zeros_like(self.C)
         N[self.i, self.j] = N[self.j, self.i] = 0.5 * n
         return N
 
-    def upper(self, at: Feasible) -> float:
-        """Return the upper bound of the dual point."""
-        least = float(np.linalg.eigvalsh(at.S)[0])
-        return float(self.b @ at.y) + max(-least, 0.0) * self.trace
+    def upper(self, point: Feasible) -> float:
+        """Return the upper bound b'y + max(delta, 0) tr(R_0) of a dual point."""
+        least = float(np.linalg.eigvalsh(point.S)[0])
+        return float(self.b @ point.y) + max(-least, 0.0) * self.trace
 
-    def step(self, at: Feasible) -> tuple[Feasible, float]:
-        """Return the next points, after a Newton step, and the shorter of both lengths.
+    def step(self, point: Feasible) -> tuple[Feasible, float]:
+        """Return the next points, after a Newton step, and the shorter of both step lengths.
 
-        The step aims at S R = mu I. mu is the share (1 - t)^2 of its present mean, where t is the
-        length that a step to mu = 0 could have. [Mehrotra 1992]
+        The step aims at S R = mu I and n_ij R_ij = mu. mu is the share (1 - t)^2 of the present
+        mean of these products. t is the length that a step to mu = 0 could have. [Mehrotra 1992]
         """
         i = self.i
         j = self.j
-        R = at.R
-        inverse = np.linalg.inv(at.S)
+        R = point.R
+        inverse = np.linalg.inv(point.S)
         inverse = 0.5 * (inverse + inverse.T)
-        factor = cho_factor(self._system(at, inverse))
+        factor = cho_factor(self._system(point, inverse))
         size = len(R) + i.size
-        mean = (float(np.vdot(R, at.S)) + float(at.n @ R[i, j])) / size
-        reached = np.append(self.b, np.zeros(i.size))
-        raised = np.append(self.a @ np.diag(inverse), inverse[i, j] - 1.0 / at.n)
+        mean = (float(np.vdot(R, point.S)) + float(point.n @ R[i, j])) / size
+        # The right side of the equations for dy and -dn is mu * with_mu - without_mu.
+        without_mu = np.append(self.b, np.zeros(i.size))
+        with_mu = np.append(self.a @ np.diag(inverse), inverse[i, j] - 1.0 / point.n)
+        # The first round is for mu = 0, and determines t and mu; the second one is the step.
         mu = 0.0
         for _ in range(2):
-            multipliers = cho_solve(factor, mu * raised - reached)
+            multipliers = cho_solve(factor, mu * with_mu - without_mu)
             dy = multipliers[: self.b.size]
             dn = -multipliers[self.b.size :]
             dS = np.diag(self.a.T @ dy) - self.spread(dn)
             dR = mu * inverse - R - inverse @ dS @ R
             dR = 0.5 * (dR + dR.T)
             primal = _length(R, dR, R[i, j], dR[i, j])
-            dual = _length(at.S, dS, at.n, dn)
+            dual = _length(point.S, dS, point.n, dn)
             shorter = min(primal, dual)
             mu = mu or mean * max(1.0 - shorter, 0.1) ** 2
-        y = at.y + dual * dy
-        n = at.n + dual * dn
+        y = point.y + dual * dy
+        n = point.n + dual * dn
         return Feasible(R + primal * dR, y, n, self.slack(y, n)), shorter
 
-    def _system(self, at: Feasible, inverse: Array) -> Array:
-        """Return the matrix of the equations for dy and -dn; ``inverse`` is that of S."""
+    def _system(self, point: Feasible, inverse: Array) -> Array:
+        """Return the matrix of the equations for dy and -dn in a Newton step.
+
+        ``inverse`` is S^-1. Entry (A, B) is tr(A S^-1 B R), with A and B the matrices of the
+        constraints: diagonal ones for y, and a pair of entries 1/2 at (i, j) and (j, i) for n_ij.
+        """
         i = self.i
         j = self.j
-        R = at.R
+        R = point.R
         m = len(self.a)
         system = np.empty((m + i.size, m + i.size))
         system[:m, :m] = self.a @ (inverse * R) @ self.a.T
@@ -309,16 +341,18 @@ class Program:
             + inverse[np.ix_(j, i)] * R[np.ix_(i, j)]
             + inverse[np.ix_(j, j)] * R[np.ix_(i, i)]
         )
+        # The equations n_ij R_ij = mu add to the diagonal.
         pairs = np.arange(m, len(system))
-        system[pairs, pairs] += R[i, j] / at.n
+        system[pairs, pairs] += R[i, j] / point.n
         return system
 
 
 def solve_sdp(Z: Array, a: Array, R: Array, nonnegative: bool) -> SemidefiniteAtom:
-    """Return the solution of ``Program`` with bounds, at the accuracy that rounding leaves.
+    """Return the solution of ``Program`` for the scores Z, with a lower and an upper bound.
 
-    It ends where the bounds are within 1e-9 (``SETTINGS.accuracy``) of their size, or within 1e-18
-    of the largest |Z_ij|, or do not get closer; each is valid wherever it ends.
+    ``a``, ``R`` and ``nonnegative`` are the arguments of ``Program``. The iteration ends when the
+    bounds differ by at most 1e-9 (``SETTINGS.accuracy``) of their size, or by 1e-18 of the largest
+    |Z_ij|, or when they do not get closer. The bounds are valid in each case.
     """
     unit = float(np.abs(Z).max(initial=0.0))
     if unit == 0.0:
@@ -328,6 +362,7 @@ def solve_sdp(Z: Array, a: Array, R: Array, nonnegative: bool) -> SemidefiniteAt
     best = SemidefiniteAtom(R, -math.inf, math.inf)
     stalled = 0
     while stalled < SETTINGS.interior_patience:
+        # Each point may improve either bound. ``stalled`` counts the steps without progress.
         lower = float(np.vdot(program.C, point.R))
         upper = program.upper(point)
         gap = best.upper - best.lower
@@ -336,11 +371,12 @@ def solve_sdp(Z: Array, a: Array, R: Array, nonnegative: bool) -> SemidefiniteAt
             max(lower, best.lower),
             min(upper, best.upper),
         )
-        closer = best.upper - best.lower
-        stalled = 0 if closer < 0.9 * gap else stalled + 1
-        # Of a program whose value is 0 the bounds shrink forever; |C| is 1 at most.
+        new_gap = best.upper - best.lower
+        stalled = 0 if new_gap < 0.9 * gap else stalled + 1
+        # If the value of the program is 0, both bounds shrink forever, so the size that the gap is
+        # compared with has a minimum. The largest |C_ij| is 1.
         size = max(abs(best.upper), SETTINGS.accuracy)
-        if closer <= SETTINGS.accuracy * size or Deadline.current().passed:
+        if new_gap <= SETTINGS.accuracy * size or Deadline.current().passed:
             break
         try:
             point, length = program.step(point)
@@ -353,12 +389,18 @@ def solve_sdp(Z: Array, a: Array, R: Array, nonnegative: bool) -> SemidefiniteAt
 
 
 def _length(M: Array, step: Array, x: Array, dx: Array) -> float:
-    """Return the longest t <= 1 with M + t step psd and x + t dx >= 0, times 0.98 if below 1."""
+    """Return the longest t <= 1 with M + t step psd and x + t dx >= 0, times 0.98 if below 1.
+
+    M and ``step`` are (p, p), M is positive definite, and x > 0. The factor 0.98 keeps the next
+    point strictly feasible. If M is singular up to rounding, the result is 0.
+    """
+    # M + t step is psd as long as I + t L^-1 step L^-T is, where M = L L'. So 1 / t is at least
+    # minus the smallest eigenvalue of the second matrix, and minus the smallest dx / x.
     try:
         L = cholesky(M, lower=True)
         inner = np.linalg.solve(L, np.linalg.solve(L, step).T)
     except LinAlgError:
         return 0.0
-    falls = [-float(np.linalg.eigvalsh(0.5 * (inner + inner.T))[0])]
-    falls.append(float((-dx / x).max(initial=0.0)))
-    return min(1.0, 0.98 / max(*falls, 0.5))
+    inverse_lengths = [-float(np.linalg.eigvalsh(0.5 * (inner + inner.T))[0])]
+    inverse_lengths.append(float((-dx / x).max(initial=0.0)))
+    return min(1.0, 0.98 / max(*inverse_lengths, 0.5))

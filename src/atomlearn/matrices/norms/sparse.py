@@ -24,13 +24,18 @@ class SparseNorm(MatrixNorm):
     coordinates = Rays
 
     def decomposed(self, left: Array, weights: Array, right: Array) -> tuple[Array, Array, Array]:
-        """Return the same sum of atoms, orthogonalized on each pair of supports."""
+        """Return left diag(weights) right', a sum of atoms, orthogonalized on each support.
+
+        left is (p, t), weights (t,) and right (q, t). A support is the pair of nonzero rows
+        of an atom. The result has the same form, and its weights have no larger sum.
+        """
         return merged(left, weights, right)
 
     def value(self, w: NDArray[Any]) -> float:
         """Return gauge(W) to a relative accuracy of 1e-6, by column generation.
 
-        Raise TypeError if this accuracy cannot be certified, or if W is too large.
+        ``w`` is W (p, q), or its entries in row-major order. Raise TypeError if this accuracy
+        cannot be certified, or if W is too large.
         """
         if np.ndim(w) == 2:
             return float(self.on(np.size(w), np.shape(w)).value(np.ravel(w)))
@@ -47,26 +52,37 @@ class SparseNorm(MatrixNorm):
 
     @abstractmethod
     def _sparse(self, matrix: ScoreMatrix) -> SparseSearch:
-        """Return the search for sparse vectors with the largest scores."""
+        """Return the search for sparse atoms with the largest scores in ``matrix`` (p, q)."""
 
     def nearest(self, matrix: ScoreMatrix, radius: float, accuracy: float) -> tuple[Array, float]:
         """Return scores near ``matrix`` with a polar of about ``radius``, and a bound on it.
 
-        They are the projection on scores for which the convex relaxation proves this polar; see
-        ``RankOneRelaxation.nearest`` for ``accuracy``.
+        They are the projection of ``matrix`` on the scores for which the convex relaxation
+        proves a polar (dual norm) of ``radius``. The projection ends when its relative
+        duality gap is at most ``accuracy``.
         """
         relaxation = self._sparse(matrix).relaxation
         dense = matrix.dense()
         target = symmetric_part(matrix).dense() if relaxation.symmetric else dense
         projected, bound = relaxation.nearest(target, radius, accuracy, matrix.deadline)
+        # The skew-symmetric part has no effect on symmetric atoms, so that it stays as it is.
         return projected + (dense - target), bound
 
     @abstractmethod
     def _dense(self, matrix: ScoreMatrix, accuracy: float) -> Found:
-        """Return the best atoms without the sparsity constraint: an upper bound."""
+        """Return the best atoms for the scores ``matrix`` without the sparsity constraint.
+
+        Their scores are an upper bound, and their supports start the search for sparse
+        atoms. ``accuracy`` is the relative gap between the bounds on the best score at
+        which the search stops.
+        """
 
     def _search(self, matrix: ScoreMatrix, count: int, accuracy: float, thorough: bool) -> Found:
-        """Return the best sparse atoms found, with bounds."""
+        """Return the best sparse atoms found for the scores ``matrix``, with bounds on the polar.
+
+        There are at most ``count`` atoms. ``accuracy`` is the relative gap of the search
+        for dense atoms, and ``thorough`` allows branch and bound.
+        """
         search = self._sparse(matrix)
         dense = self._dense(matrix, accuracy)
         top = np.vstack([dense.left, dense.right])[: search.labels.size]
@@ -74,11 +90,12 @@ class SparseNorm(MatrixNorm):
         return _atoms(X[:, :count], values[:count], matrix, upper)
 
     def search_near(self, matrix: ScoreMatrix, left: Array, right: Array) -> Found:
-        """Return all atoms of positive score on the supports of the given atoms and on nearby ones.
+        """Return all atoms of positive score on the supports of given atoms and on nearby supports.
 
-        Nearby supports are those reached by exchanging indices (local search). Each support takes a
-        small eigendecomposition. ``matrix`` may contain some rows and columns only. The upper bound
-        is infinite.
+        The given atoms have the columns of ``left`` (p, t) and ``right`` (q, t). Nearby supports
+        are those that local search reaches by exchanging indices. Each support takes a small
+        eigendecomposition. ``matrix`` may contain only some rows and columns of the scores. The
+        upper bound on the polar is infinite.
         """
         search = self._sparse(matrix)
         supports = search.supports(np.vstack([left, right])[: search.labels.size])
@@ -87,7 +104,12 @@ class SparseNorm(MatrixNorm):
 
 
 def _atoms(X: Array, values: Array, matrix: ScoreMatrix, upper: float) -> Found:
-    """Return the atoms of the columns of X, which are u (for u u') or (u, v) / sqrt(2)."""
+    """Return the atoms of the columns of X, which are u (for u u') or (u, v) / sqrt(2).
+
+    ``values`` (t,) are their scores, ``matrix`` has the shape of the scores, and ``upper`` is an
+    upper bound on the polar.
+    """
+    # For u u' the first p rows and the last q = p rows are the same.
     left = X[: matrix.shape[0]]
     right = X[-matrix.shape[1] :]
     left = left / np.linalg.norm(left, axis=0)
@@ -113,11 +135,11 @@ class SparseRankOne(SparseNorm):
     -----
     The polar is NP-hard. ``search`` exchanges indices one by one, starting at the supports of
     singular vectors, of the best rows and columns, and of random vectors. Its upper bound is the
-    minimum of the largest singular value, the largest sums of k x q magnitudes or squares by rows
-    or columns, and, at the end of a fit, of the semidefinite relaxation and of branch and bound,
-    which is exact for p + n up to about 64. With a squared loss of the entries of W
-    (``designs.Identity``) the gap is that of a dual point for which the relaxation is tight, which
-    is far smaller than that of the scores. If the bounds remain different a fit can end with
+    least of several ones: the largest singular value, and the largest sums of k x q magnitudes or
+    squares by rows or columns. At the end of a fit the semidefinite relaxation and branch and bound
+    are added, which is exact for p + n up to about 64. With a squared loss of the entries of W
+    (``designs.Identity``) the gap is computed at a dual point for which the relaxation is tight. It
+    is far smaller than the gap at the scores. If the bounds remain different, a fit can end with
     ``Status.SEARCH_RELATIVE``.
 
     References
@@ -140,15 +162,20 @@ class SparseRankOne(SparseNorm):
         self.shape = shape
 
     def on(self, n_features: int, shape: Shape | None = None) -> SparseRankOne:
-        """Return the same norm for matrices of this shape; k and q may exceed the sides."""
+        """Return the same norm for matrices of this shape, with ``n_features`` entries.
+
+        k and q may exceed the sides of the matrix.
+        """
         whole_number("SparseRankOne", "k", self.k)
         whole_number("SparseRankOne", "q", self.q)
         return super().on(n_features, shape)
 
     def _sparse(self, matrix: ScoreMatrix) -> SparseSearch:
+        """Return the search in ``matrix`` for pairs u, v with at most k and q nonzero entries."""
         return SparseSearch.of_pairs(matrix.dense(), self.k, self.q, matrix.deadline)
 
     def _dense(self, matrix: ScoreMatrix, accuracy: float) -> Found:
+        """Return the top singular triplets of ``matrix``, with bounds of gap ``accuracy``."""
         return top_singular(matrix, SETTINGS.starts, accuracy)
 
 
@@ -167,9 +194,9 @@ class SparsePSD(SparseNorm):
 
     Notes
     -----
-    The polar, max u'Zu, is NP-hard. It is searched by exchanges of one index from several starts,
-    and bounded from above by the largest eigenvalue, Gershgorin's discs of k x k blocks, sums of
-    squares, the semidefinite relaxation of sparse PCA, and branch and bound; see SparseRankOne.
+    The polar, max u'Zu, is NP-hard. It is searched by exchanges of one index from several starts.
+    Upper bounds are the largest eigenvalue, Gershgorin's discs of k x k blocks, sums of squares,
+    the semidefinite relaxation of sparse PCA, and branch and bound; see SparseRankOne.
 
     References
     ----------
@@ -189,13 +216,21 @@ class SparsePSD(SparseNorm):
         self.shape = shape
 
     def on(self, n_features: int, shape: Shape | None = None) -> SparsePSD:
-        """Return the same norm for matrices of this shape, which must be square."""
+        """Return the same norm for matrices of this shape, with ``n_features`` entries.
+
+        The shape must be square.
+        """
         whole_number("SparsePSD", "k", self.k)
         return square(super().on(n_features, shape))
 
     def _sparse(self, matrix: ScoreMatrix) -> SparseSearch:
+        """Return the search in ``matrix`` for vectors u with at most k nonzero entries."""
         A = symmetric_part(matrix).dense()
         return SparseSearch.of_vectors(A, self.k, matrix.deadline)
 
     def _dense(self, matrix: ScoreMatrix, accuracy: float) -> Found:
+        """Return the top eigenpairs of the symmetric part of ``matrix``, with bounds.
+
+        The relative gap of the bounds is ``accuracy``.
+        """
         return PSD(matrix.shape).search(matrix, SETTINGS.starts, accuracy)

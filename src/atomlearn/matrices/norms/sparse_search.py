@@ -1,12 +1,12 @@
 """Sparse PCA search for sparse rank-one atoms: local search, upper bounds, branch and bound.
 
 The best atom u u' maximizes x'Ax over unit vectors x with at most k nonzero entries, A symmetric
-(sparse PCA). The best atom u v' does so for A = [0 Z; Z' 0] and x = (u, v) / sqrt(2), for which
-x'Ax = u'Zv, with at most k nonzero entries in the first part of x and q in the second. One search
-covers both: it is over supports with a given number of indices in each part, and is NP-hard. Local
-search over exchanges of indices gives lower bounds. Upper bounds are the largest eigenvalue,
-Gershgorin discs, Frobenius norms, the convex relaxation, and branch and bound, which is exact
-unless it is stopped early.
+(sparse PCA). The best atom u v' maximizes x'Ax for A = [0 Z; Z' 0] and x = (u, v) / sqrt(2), since
+x'Ax = u'Zv. Here x has at most k nonzero entries in its first part and q in the second. One search
+covers both: it is over supports (sets of indices) with a given number of indices in each part, and
+is NP-hard. Local search over exchanges of indices gives lower bounds. Upper bounds are the largest
+eigenvalue, Gershgorin discs, Frobenius norms, the convex relaxation, and branch and bound, which is
+exact unless it is stopped early.
 """
 
 from __future__ import annotations
@@ -53,13 +53,19 @@ class SparseSearch:
 
     @classmethod
     def of_vectors(cls, A: Array, k: int, deadline: Deadline) -> SparseSearch:
-        """Return the search for atoms u u'."""
+        """Return the search for atoms u u' with at most k nonzero entries, for symmetric A (n, n).
+
+        It ends at ``deadline``.
+        """
         n = A.shape[0]
         return cls(A, np.zeros(n, dtype=np.int64), (min(k, n),), deadline)
 
     @classmethod
     def of_pairs(cls, Z: Array, k: int, q: int, deadline: Deadline) -> SparseSearch:
-        """Return the search for atoms u v'."""
+        """Return the search for atoms u v' with at most k and q nonzero entries.
+
+        Z (p, n) are the scores, and the search ends at ``deadline``.
+        """
         p, n = Z.shape
         return cls(symmetric_block(Z), np.repeat([0, 1], [p, n]), (min(k, p), min(q, n)), deadline)
 
@@ -78,6 +84,7 @@ class SparseSearch:
         supports = self.exchanged(self._starts(top))
         lower = float(self._tops(supports)[0].max())
         upper = min(upper, self._bound(np.zeros(self.labels.size, dtype=np.bool_)))
+        # The expensive bounds are computed only if the cheap ones leave a gap.
         if thorough and upper > lower + SETTINGS.rounding * abs(lower):
             bound, flat = self._relaxed()
             upper = min(upper, bound)
@@ -88,9 +95,10 @@ class SparseSearch:
         return X, values, max(upper, float(values.max(initial=0.0)))
 
     def supports(self, M: Array) -> Indices:
-        """Return the distinct supports of the largest entries of each column of M, as rows.
+        """Return the supports of the largest entries of each column of M (n, t), one in each row.
 
-        M is (n, t); a support has ``limits[part]`` indices in each part.
+        A support is an increasing array of indices, ``limits[part]`` of them in each part. Equal
+        supports are returned once.
         """
         chosen = []
         for part, limit in enumerate(self.limits):
@@ -99,7 +107,11 @@ class SparseSearch:
         return np.unique(np.sort(np.vstack(chosen), axis=0).T, axis=0)
 
     def on_supports(self, supports: Indices) -> tuple[Array, Array]:
-        """Return the eigenvectors of A restricted to each support, with eigenvalues > 0, sorted."""
+        """Return the eigenvectors (n, t) of A restricted to each support, and their eigenvalues.
+
+        Only positive eigenvalues are kept, of all supports together, in decreasing order.
+        """
+        # Each positive eigenvalue has the number of its support, and its rank there.
         values, vectors = np.linalg.eigh(self._blocks(supports))
         support, rank = np.nonzero(values > SETTINGS.accuracy * max(values.max(initial=0.0), 0.0))
         values = values[support, rank]
@@ -110,59 +122,72 @@ class SparseSearch:
         return X, values[order]
 
     def exchanged(self, supports: Indices) -> Indices:
-        """Return supports improved by local search, which swaps one index while that helps."""
+        """Return supports (s, k), each improved by local search.
+
+        A step swaps the index whose exchange raises the largest eigenvalue the most. A support is
+        finished when no tried swap raises it.
+        """
         supports = supports.copy()
         values, X = self._tops(supports)
-        going_on = np.arange(values.size)
-        while going_on.size and not self.deadline.passed:
-            trials = self._exchanges(supports[going_on], values[going_on], X[going_on])
-            size, count, k = trials.shape
-            if not count:
+        unfinished = np.arange(values.size)
+        while unfinished.size and not self.deadline.passed:
+            # ``n_trials`` swaps are tried for each support; there are none if it has all indices.
+            trials = self._exchanges(supports[unfinished], values[unfinished], X[unfinished])
+            n_supports, n_trials, k = trials.shape
+            if not n_trials:
                 break
-            reached = self._tops(trials.reshape(-1, k))[0].reshape(size, count)
-            best = trials[np.arange(size), reached.argmax(axis=1)]
-            least = values[going_on] + SETTINGS.rounding * np.abs(values[going_on])
-            improves = reached.max(axis=1) > least
-            going_on = going_on[improves]
-            supports[going_on] = best[improves]
-            values[going_on], X[going_on] = self._tops(supports[going_on])
+            eigenvalues = self._tops(trials.reshape(-1, k))[0].reshape(n_supports, n_trials)
+            best = trials[np.arange(n_supports), eigenvalues.argmax(axis=1)]
+            # An improvement must exceed rounding.
+            least = values[unfinished] + SETTINGS.rounding * np.abs(values[unfinished])
+            improves = eigenvalues.max(axis=1) > least
+            unfinished = unfinished[improves]
+            supports[unfinished] = best[improves]
+            values[unfinished], X[unfinished] = self._tops(supports[unfinished])
         return np.unique(supports, axis=0)
 
     def _exchanges(self, supports: Indices, values: Array, X: Array) -> Indices:
         """Return t candidate swaps for each of s supports, (s, t, k).
 
-        Indices with the smallest entries of the eigenvector x leave; those enter for which the
-        largest eigenvalue on the span of x and the new coordinate vector is largest. ``values`` and
-        ``X`` are the largest eigenvalues and eigenvectors on the supports.
+        ``values`` (s,) and ``X`` (s, k) are the largest eigenvalues and eigenvectors x on the
+        ``supports`` (s, k). Indices with the smallest entries of x leave. An index j enters if the
+        largest eigenvalue on the span of x and the unit vector e_j is among the largest. With
+        d = (x'Ax - A_jj) / 2 this eigenvalue is x'Ax - d + sqrt(d^2 + (Ax)_j^2).
         """
         rows = np.arange(values.size)[:, None]
         padded = np.zeros((values.size, self.labels.size))
         padded[rows, supports] = X
-        half = 0.5 * (values[:, None] - np.diag(self.A))
-        promised = values[:, None] - half + np.hypot(half, padded @ self.A)
+        half_difference = 0.5 * (values[:, None] - np.diag(self.A))
+        promised = values[:, None] - half_difference + np.hypot(half_difference, padded @ self.A)
         promised[rows, supports] = -np.inf
         trials = [np.zeros((values.size, 0, supports.shape[1]), dtype=np.int64)]
+        # Within a part, each leaving index is paired with each entering one. ``positions`` are the
+        # places of the part in a support.
         first = 0
         for part, limit in enumerate(self.limits):
             members = np.flatnonzero(self.labels == part)
-            slots = np.arange(first, first + limit)
-            leave = slots[np.argsort(np.abs(X[:, slots]), axis=1)[:, : SETTINGS.exchanges]]
+            positions = np.arange(first, first + limit)
+            leave = positions[np.argsort(np.abs(X[:, positions]), axis=1)[:, : SETTINGS.exchanges]]
             count = min(SETTINGS.exchanges, members.size - limit)
             enter = members[np.argsort(-promised[:, members], axis=1)[:, :count]]
-            pairs = np.repeat(supports[:, None, :], leave.shape[1] * count, axis=1)
+            swapped = np.repeat(supports[:, None, :], leave.shape[1] * count, axis=1)
             leaving = np.repeat(leave, count, axis=1)[:, :, None]
-            np.put_along_axis(pairs, leaving, np.tile(enter, leave.shape[1])[:, :, None], axis=2)
-            trials.append(np.sort(pairs, axis=2))
+            np.put_along_axis(swapped, leaving, np.tile(enter, leave.shape[1])[:, :, None], axis=2)
+            trials.append(np.sort(swapped, axis=2))
             first += limit
         return np.concatenate(trials, axis=1)
 
     def _starts(self, top: Array) -> Indices:
-        """Return starting supports: from eigenvectors, large Gershgorin discs, random vectors."""
+        """Return starting supports: from eigenvectors, large Gershgorin discs, random vectors.
+
+        ``top`` (n, s) are eigenvectors of A.
+        """
         count = SETTINGS.starts
         n = self.labels.size
         best = np.argsort(-self._discs(), kind="stable")[:count]
         discs = np.abs(self.A[:, best])
-        # The order is the center, then the indices nearest to it, then those nearest to these.
+        # A support has the center of a disc first, then the indices j with the largest |A_ij| for
+        # the center i. Ties are broken by a second step: the indices that these lead to.
         discs[best, np.arange(best.size)] = 2.0 * discs.max(initial=0.0) + 1.0
         discs += (
             1e-3 * np.abs(self.A) @ discs / max(float(np.abs(self.A).sum(axis=1).max()), 1e-300)
@@ -171,7 +196,7 @@ class SparseSearch:
         return self.ranked(self.supports(np.hstack([top, discs, random])))
 
     def ranked(self, supports: Indices) -> Indices:
-        """Return the supports with the largest eigenvalues, at most ``SETTINGS.starts``."""
+        """Return the supports with the largest eigenvalues, at most ``SETTINGS.starts`` of them."""
         order = np.argsort(-self._tops(supports)[0], kind="stable")
         return supports[order[: SETTINGS.starts]]
 
@@ -180,14 +205,21 @@ class SparseSearch:
         return np.asarray(self.A[supports[:, :, None], supports[:, None, :]])
 
     def _tops(self, supports: Indices) -> tuple[Array, Array]:
-        """Return the largest eigenvalue of A on each support and its eigenvector, (s,), (s, k)."""
+        """Return the largest eigenvalue of A on each support and its eigenvector, (s,) and (s, k).
+
+        ``supports`` (s, k) has the indices of one support in each row.
+        """
         values, vectors = np.linalg.eigh(self._blocks(supports))
         return values[:, -1], vectors[:, :, -1]
 
     def _sums(self, M: Array) -> Array:
-        """Return the largest sum of a row of M >= 0 over a support, without its diagonal."""
+        """Return for each row of M >= 0 its largest sum over a support, without the diagonal, (n,).
+
+        The support contains the index of the row, so that its part has one index less to offer.
+        """
         M = M - np.diag(np.diag(M))
         sums = np.zeros(M.shape[0])
+        # In each part, column c has the sums of the c + 1 largest entries of a row.
         for part, limit in enumerate(self.limits):
             columns = np.sort(M[:, self.labels == part], axis=1)[:, ::-1].cumsum(axis=1)
             counts = limit - (self.labels == part)
@@ -195,14 +227,21 @@ class SparseSearch:
         return sums
 
     def _discs(self) -> Array:
-        """Return for each index the largest right end of its Gershgorin disc on a support, (n,)."""
+        """Return the largest right end of the Gershgorin disc of each index on a support, (n,).
+
+        It is A_ii plus the largest sum of |A_ij| over the other indices j of a support. The largest
+        eigenvalue on a support is at most the largest of these numbers.
+        """
         return np.asarray(np.diag(self.A) + self._sums(np.abs(self.A)))
 
     def _bound(self, keep: Mask) -> float:
         """Return an upper bound on x'Ax over supports that contain the indices ``keep``.
 
-        It is the smaller one of the Gershgorin bound and the largest Frobenius norm of a submatrix.
+        ``keep`` (n,) is a mask. The bound is the smaller one of the Gershgorin bound and a bound on
+        the Frobenius norm of A on a support.
         """
+        # ``energy`` bounds the squares in one row of A on a support. Their sum over the rows of one
+        # part bounds the squared eigenvalue.
         squares = self.A * self.A
         energy = np.diag(squares) + self._sums(squares)
         sums = []
@@ -221,7 +260,8 @@ class SparseSearch:
     def _relaxed(self) -> tuple[float, Array | None]:
         """Return the bound of the convex relaxation, and the flat part of A that attains it.
 
-        None if A is so large that its decompositions would take too long.
+        The flat part is U in the split A = S + U of ``RankOneRelaxation``. The bound is inf and the
+        part None if A is so large that its decompositions would take too long.
         """
         if self.A.size > SETTINGS.decomposed_entries:
             return math.inf, None
@@ -232,9 +272,10 @@ class SparseSearch:
         return bound, symmetric_block(U)
 
     def _inside(self, alive: Mask, keep: Mask) -> tuple[float, Array]:
-        """Return an upper bound over supports with keep <= support <= alive, and |eigenvector|.
+        """Return an upper bound on x'Ax over the supports of a node, and the entries |x| for it.
 
-        The vector (n,) is the magnitude of the leading eigenvector of A restricted to ``alive``.
+        A support has all indices of the mask ``keep`` and only indices of the mask ``alive``. The
+        vector (n,) is the magnitude of the leading eigenvector of A restricted to ``alive``.
         """
         i = np.flatnonzero(alive)
         reduced = replace(self, A=self.A[np.ix_(i, i)], labels=self.labels[i])
@@ -253,13 +294,16 @@ class SparseSearch:
 
         Each node includes or excludes some indices. It inherits the split of A into ``flat`` and
         the rest that the relaxation found for all indices. Return the best support if it exceeds
-        ``value`` (else none), and an upper bound: the optimum if the search is complete, else the
-        largest bound of the open nodes after ``branch_nodes`` nodes or at the deadline.
+        ``value``, else no support, and an upper bound. The bound is the optimum if the search is
+        complete, else the largest bound of the open nodes after ``branch_nodes`` nodes or at the
+        deadline.
         """
         size = self.labels.size
         limits = np.array(self.limits)
+        # The heap is ordered by minus the bound; the counter breaks ties.
         tie = itertools.count()
         improved = np.zeros((0, int(limits.sum())), dtype=np.int64)
+        # A node has the masks of the indices that its supports may have, and must have.
         alive = np.ones(size, dtype=np.bool_)
         keep = np.zeros(size, dtype=np.bool_)
         bound, x = self._inside(alive, keep)
@@ -270,24 +314,27 @@ class SparseSearch:
             if -queue[0][0] <= sufficient or self.deadline.passed:
                 break
             _, _, alive, keep, x = heapq.heappop(queue)
+            # The kept indices with the largest entries of x are a support of this node.
             support = self.supports((x + 2.0 * keep)[:, None])
             reached = float(self._tops(support)[0][0])
             if reached > value:
                 value = reached
                 improved = support
+            # Branch on the undecided index with the largest entry: with it, and without it.
             undecided = np.bincount(self.labels[alive], minlength=limits.size) > limits
             weights = np.where(alive & ~keep & undecided[self.labels], x, -1.0)
             chosen = int(weights.argmax())
             for is_kept in (True, False) if weights[chosen] >= 0.0 else ():
-                fewer = alive.copy()
-                child = keep.copy()
-                fewer[chosen] = is_kept
-                child[chosen] = is_kept
-                full = np.bincount(self.labels[child], minlength=limits.size) == limits
-                fewer &= child | ~full[self.labels]
-                bound, x = self._inside(fewer, child)
-                heapq.heappush(queue, (-bound, next(tie), fewer, child, x))
+                child_alive = alive.copy()
+                child_keep = keep.copy()
+                child_alive[chosen] = is_kept
+                child_keep[chosen] = is_kept
+                # If a part has all its indices, its other indices are excluded.
+                full = np.bincount(self.labels[child_keep], minlength=limits.size) == limits
+                child_alive &= child_keep | ~full[self.labels]
+                bound, x = self._inside(child_alive, child_keep)
+                heapq.heappush(queue, (-bound, next(tie), child_alive, child_keep, x))
             if not queue:
                 break
-        left = max((-entry[0] for entry in queue), default=value)
-        return improved, max(left, value) + SETTINGS.rounding * abs(value)
+        open_bound = max((-entry[0] for entry in queue), default=value)
+        return improved, max(open_bound, value) + SETTINGS.rounding * abs(value)

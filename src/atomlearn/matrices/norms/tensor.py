@@ -16,7 +16,11 @@ from atomlearn.matrices.solver.generation import MatrixGeneration
 
 
 class UnfoldedTrace(TraceNorm):
-    """The trace norm ||W_(mode)||_* of the mode-th unfolding of a tensor, which has d_mode rows."""
+    """The trace norm ||W_(mode)||_* of the mode-th unfolding of a tensor.
+
+    The unfolding is a matrix with d_mode rows; the entries of the other modes, in order, are its
+    columns. ``tensor`` is the shape (d_1, ..., d_M).
+    """
 
     def __init__(self, tensor: tuple[int, ...], mode: int) -> None:
         self.tensor = tensor  # type: ignore[misc]
@@ -24,11 +28,12 @@ class UnfoldedTrace(TraceNorm):
 
     @property
     def shape(self) -> Shape:
-        """(d_mode, the product of the other sizes)."""
+        """Shape of the unfolding: d_mode, and the product of the other sizes."""
         rows = self.tensor[self.mode]
         return rows, math.prod(self.tensor) // rows
 
     def of_core(self, shape: Shape) -> TraceNorm:
+        """Return the trace norm of cores S of this shape, which are matrices."""
         return TraceNorm(shape)
 
 
@@ -84,16 +89,20 @@ class TensorTrace(LiftedNorm):
         return self.modes()[0]
 
     def solver(self, tol: float) -> Solver:
-        """Return ``MatrixGeneration``, with one low-rank term for each unfolding."""
+        """Return ``MatrixGeneration`` of gap ``tol``, with a low-rank term for each unfolding."""
         return MatrixGeneration(tol=tol)
 
     def on(self, n_features: int, shape: Shape | None = None) -> TensorTrace:
-        """Return the norm itself, whose solver works on the unfoldings."""
+        """Return the norm itself, after a check of ``n_features``; ``shape`` is not needed."""
         self.lift(n_features)
         return self
 
     def lift(self, n_features: int) -> Lift:
-        """Return L from M unfoldings to their sum, and their weighted trace norms."""
+        """Return the norm as a simpler one over more columns: one copy of the tensor per mode.
+
+        The linear map L adds the M copies. Each copy has its entries in the order of its unfolding,
+        and the weighted trace norm of this matrix.
+        """
         shape, _ = self.modes()
         size = math.prod(shape)
         if size != n_features:
@@ -101,6 +110,7 @@ class TensorTrace(LiftedNorm):
                 f"TensorTrace: a tensor of shape {shape} has {size} entries, and there are "
                 f"{n_features} columns; give the shape of the tensor"
             )
+        # The entries of the tensor in the order of each unfolding.
         index = np.arange(size, dtype=np.int64).reshape(shape)
         orders = [np.moveaxis(index, mode, 0).reshape(-1) for mode in range(len(shape))]
         norms = [Scaled(term.norm, term.factor) for term in self.terms()]
@@ -110,5 +120,5 @@ class TensorTrace(LiftedNorm):
         return Lift(expansion, Blocks(norms, blocks), modes)
 
     def value(self, w: NDArray[Any]) -> float:
-        """Return the latent trace norm of a tensor or its entries, to a relative 1e-8."""
+        """Return the latent trace norm of ``w``, a tensor or its entries, to a relative 1e-8."""
         return super().value(np.ravel(w))

@@ -70,14 +70,14 @@ class Searched:
     ----------
     bounds : (float, float)
         Lower and upper bound on the polar of the term's norm, before division by its factor.
-    wanting : object
+    to_add : object
         Atoms to add in the next iteration, as an argument of ``Coordinates.expanded``.
     ahead : object
         Atoms with which a warm start at a smaller regularization parameter begins.
     """
 
     bounds: tuple[float, float]
-    wanting: Any
+    to_add: Any
     ahead: Any
 
 
@@ -135,31 +135,38 @@ class Coordinates(ABC):
 
     @abstractmethod
     def compressed(self) -> Self:
-        """Return the same matrix W_i without the atoms or entries of weight zero."""
+        """Return the term with the same matrix W_i, without atoms or entries of weight zero."""
 
     @abstractmethod
-    def expanded(self, wanting: Any) -> Self:
-        """Return the term with the atoms ``wanting`` (see ``Searched``) added at weight zero."""
+    def expanded(self, to_add: Any) -> Self:
+        """Return the term with the atoms (or entries) ``to_add`` added at weight zero.
+
+        They are those that ``searched`` has found.
+        """
 
     @abstractmethod
-    def searched(self, at: TermPricing) -> Searched:
-        """Search for atoms with the largest scores: return them with bounds on the polar."""
+    def searched(self, pricing: TermPricing) -> Searched:
+        """Search for atoms with the largest scores: return them with bounds on the polar.
 
-    def closer_dual(self, at: TermPricing, accuracy: float) -> tuple[Array, float] | None:
+        ``pricing`` has the scores and the requested effort. The polar is the dual norm of
+        the scores.
+        """
+
+    def closer_dual(self, pricing: TermPricing, accuracy: float) -> tuple[Array, float] | None:
         """Return a dual point v with a small proven polar of X'v, and the bound on this polar.
 
-        ``at.v`` is the negative gradient of a squared loss at W = 0. The dual point is at most a
-        share ``accuracy`` worse than the best one for which the norm can prove the polar. None if
-        the norm proves the polar of every v, or if the design restricts X'v.
+        ``pricing.v`` is the negative gradient of a squared loss at W = 0. Among the dual points for
+        which the norm can prove the polar, the result is the best one up to a share ``accuracy``.
+        It is None if the norm proves the polar of every v, or if the design restricts X'v.
         """
         return None
 
-    def turned(self, v: Array, multiplier: float) -> tuple[Coordinates, float]:
+    def with_atoms_on_supports(self, v: Array, multiplier: float) -> tuple[Coordinates, float]:
         """Return the term with atoms added on the current supports, and their violation.
 
         No pass over the data is needed. ``v`` (n_samples,) is the negative gradient with respect to
-        the predictions; the violation is the largest score of such an atom minus ``multiplier``, or
-        0 if there are none.
+        the predictions, and ``multiplier`` the Lagrange multiplier of the gauge. The violation is
+        the largest score of such an atom minus ``multiplier``, or 0 if there are none.
         """
         return self, 0.0
 
@@ -172,8 +179,9 @@ class Coordinates(ABC):
     ) -> tuple[Coordinates, Array]:
         """Return the term and the predictions of all terms after alternating minimization.
 
-        ``linear`` (n_samples,) are the predictions of all terms without the intercept; sweeps
-        stop when one decreases the objective by at most ``enough``.
+        ``linear`` (n_samples,) are the predictions of all terms without ``intercept``. Sweeps stop
+        when one decreases the objective by at most ``enough``. Terms without such a method are
+        returned unchanged.
         """
         return self, linear
 
@@ -182,7 +190,7 @@ class Coordinates(ABC):
         """Return the term as a ``MatrixPart`` of the result."""
 
     @abstractmethod
-    def placed(self, part: MatrixPart) -> Self | None:
+    def with_value_of(self, part: MatrixPart) -> Self | None:
         """Return the term with the value ``part`` (warm start); None if the kinds or shapes differ.
 
         ``part`` is a term of the result of an earlier fit.
@@ -211,6 +219,7 @@ class Entrywise(Coordinates):
     columns: Columns
 
     def __post_init__(self) -> None:
+        """Raise TypeError if the norm cannot be restricted to some entries."""
         if self.term.norm.restrict(self.columns[:0], self.design.shape[1]) is None:
             raise TypeError(
                 f"{self.term.norm!r} in a union with matrix norms must be restrictable to "
@@ -219,9 +228,11 @@ class Entrywise(Coordinates):
             )
 
     def block(self) -> Block:
+        """Return the columns of the design at the entries in use."""
         return self.design.gather(self.columns)
 
     def inner_norm(self) -> Norm:
+        """Return the norm restricted to the entries in use."""
         return cast(Norm, self.term.norm.restrict(self.columns, self.design.shape[1]))
 
     def compressed(self) -> Self:
@@ -229,22 +240,28 @@ class Entrywise(Coordinates):
         nonzero = np.flatnonzero(self.x)
         return replace(self, columns=self.columns[nonzero], x=self.x[nonzero])
 
-    def expanded(self, wanting: Columns) -> Self:
-        """Return the term with the entries ``wanting`` added at zero; indices remain sorted."""
-        union = np.union1d(self.columns, wanting)
+    def expanded(self, to_add: Columns) -> Self:
+        """Return the term with the entries ``to_add`` added at zero; indices remain sorted."""
+        union = np.union1d(self.columns, to_add)
         padded = np.zeros(union.size)
         padded[np.searchsorted(union, self.columns)] = self.x
         return replace(self, columns=union, x=padded)
 
-    def searched(self, at: TermPricing) -> Searched:
-        """Search for entries with the largest scores; return them with bounds on the polar."""
+    def searched(self, pricing: TermPricing) -> Searched:
+        """Search for entries with the largest scores; return them with bounds on the polar.
+
+        ``pricing`` has the scores, and the least number of entries to search for.
+        """
         norm = self.term.norm
-        n_columns = at.scores.n_columns
+        n_columns = pricing.scores.n_columns
         # Request at least 1% of all entries: another pass costs more than unused columns.
-        best = norm.best_columns(at.scores, max(at.columns, 4 * self.x.size, n_columns // 100))
-        threshold = at.multiplier * self.term.factor * norm.thresholds(self.x, best, n_columns)
-        wanting = best[(np.abs(at.scores.at(best)) > threshold) | (np.asarray(threshold) <= 0)]
-        return Searched(norm.polar_bounds(at.scores), wanting, best)
+        best = norm.best_columns(
+            pricing.scores, max(pricing.columns, 4 * self.x.size, n_columns // 100)
+        )
+        # Only entries whose scores can improve the objective are added; a warm start gets all.
+        threshold = pricing.multiplier * self.term.factor * norm.thresholds(self.x, best, n_columns)
+        to_add = best[(np.abs(pricing.scores.at(best)) > threshold) | (np.asarray(threshold) <= 0)]
+        return Searched(norm.polar_bounds(pricing.scores), to_add, best)
 
     def part(self) -> MatrixPart:
         """Return the term with its entries."""
@@ -253,7 +270,7 @@ class Entrywise(Coordinates):
             term.norm, term.factor, self.gauge, columns=self.columns, weights=self.x.copy()
         )
 
-    def placed(self, part: MatrixPart) -> Self | None:
+    def with_value_of(self, part: MatrixPart) -> Self | None:
         """Return the term with the entries of ``part`` (warm start); None if it has none."""
         if part.columns is None or part.weights is None:
             return None
@@ -262,6 +279,7 @@ class Entrywise(Coordinates):
         return replace(self, columns=part.columns, x=part.weights)
 
     def entries(self) -> tuple[Columns, Array]:
+        """Return the columns in use and their values."""
         return self.columns, self.x
 
 
@@ -277,6 +295,8 @@ class MatrixState(State):
         The terms of W.
     found : tuple of Searched
         Atoms and polar bounds that the last pass found for each term.
+    patience : float
+        Number of iterations without progress after which the solver stops.
     """
 
     terms: tuple[Coordinates, ...] = ()
@@ -297,6 +317,7 @@ class MatrixState(State):
         return tuple(replace(part, ahead=candidates.ahead) for part, candidates in pairs)
 
     def check(self) -> None:
+        """Raise AssertionError if an invariant of the state or of a term fails."""
         State.check(self)
         for term in self.terms:
             assert term.x.shape == (term.block().shape[1],)

@@ -1,8 +1,9 @@
 """FactoredAtoms: active rank-one atoms of Frank-Wolfe methods, stored by their factors.
 
-The dense matrix W = sum_h c_h u_h v_h' is never formed. The module provides the operations of
-Frank-Wolfe methods on matrices: the linear minimization oracle, with bounds on the polar; the
-predictions of the atoms; the iterate as a term of the result.
+The dense matrix W = sum_h c_h u_h v_h' is never formed. The module provides three operations of
+Frank-Wolfe methods on matrices. ``best`` is the linear minimization oracle: it searches for the
+best atom, and bounds the polar (the dual norm of the scores). ``images`` has the predictions of the
+atoms. ``part`` returns the iterate as a term of the result.
 """
 
 from __future__ import annotations
@@ -75,7 +76,7 @@ class FactoredAtoms:
 
     @property
     def _norm(self) -> Any:
-        """The norm, typed as one of matrices."""
+        """The norm, typed as a norm of matrices."""
         return self.term.norm
 
     @property
@@ -90,7 +91,7 @@ class FactoredAtoms:
         return block
 
     def append(self, design: Design, atom: RankOne) -> FactoredAtoms:
-        """Return U with this atom added."""
+        """Return the set with ``atom`` added; ``design`` is not needed."""
         left = np.column_stack([self.left, atom.left])
         return replace(self, left=left, right=np.column_stack([self.right, atom.right]))
 
@@ -105,22 +106,23 @@ class FactoredAtoms:
         return number if number >= 0 and inner_products[number] >= 1.0 - SETTINGS.rounding else -1
 
     def combine(self, shares: Array) -> Array:
-        """Return an empty array, because ``columns`` is empty."""
+        """Return an empty array: the entries of W are not listed for any ``shares`` (t,)."""
         return np.zeros(0)
 
     def products(self, weights: Array) -> Array:
-        """Return zeros (t,), because no entries of W are listed in ``columns``."""
+        """Return zeros (t,), because no entries of W are listed, and ``weights`` is empty."""
         return np.zeros(self.size)
 
     def parts(self, shares: Array) -> tuple[tuple[Atom, float], ...]:
-        """Return an empty tuple; ``part`` returns the iterate instead."""
+        """Return an empty tuple for any ``shares`` (t,); ``part`` returns the iterate instead."""
         return ()
 
     def part(self, shares: Array) -> MatrixPart:
         """Return the iterate W = sum_h shares_h u_h v_h' / factor as a term of the result.
 
-        Its gauge is reported as sum(shares). The factors are orthogonalized (those of sparse atoms
-        on each support), which costs O((p + q) t^2).
+        ``shares`` (t,) are the weights of the atoms, and their sum is reported as the norm of W.
+        The factors are orthogonalized, for sparse atoms on each support. This takes O((p + q) t^2)
+        operations.
         """
         weights = shares / self.term.factor
         left, weights, right = self._norm.decomposed(self.left, weights, self.right)
@@ -131,10 +133,11 @@ class FactoredAtoms:
     def best(
         self, scores: Scores, accuracy: float, thorough: bool
     ) -> tuple[RankOne | None, float, tuple[float, float]]:
-        """Return the linear minimization oracle: the atom a, <a, Z>, and bounds on the polar.
+        """Return the best atom a found, its score <a, Z>, and bounds (lower, upper) on the polar.
 
-        a has the largest score <a, Z> found, Z the matrix of ``scores``; None if no atom has a
-        positive score.
+        This is the linear minimization oracle; Z is the matrix of ``scores``. The atom is None if
+        no atom has a positive score. ``accuracy`` is the relative gap between the bounds at which
+        the search stops, and ``thorough`` allows branch and bound.
         """
         factor = self.term.factor
         matrix = score_matrix(scores, cast(Shape, self.design.traits.matrix_shape))
@@ -149,8 +152,8 @@ class FactoredAtoms:
 def factored_atoms(problem: Problem) -> FactoredAtoms | None:
     """Return an empty set of factored atoms, or None if atoms are stored by their entries.
 
-    The latter are those of norms of vectors, unions, tensors, norms whose atoms are not of rank
-    one, and problems with a ridge term (tau > 0).
+    Atoms are stored by their entries for norms of vectors, unions of norms, tensors, norms whose
+    atoms are not of rank one, and problems with a ridge term (tau > 0).
     """
     [*others, term] = problem.regularizer.norm.terms()
     shape = problem.design.traits.matrix_shape
@@ -165,7 +168,12 @@ def factored_atoms(problem: Problem) -> FactoredAtoms | None:
 def warm_factors(
     problem: Problem, atoms: FactoredAtoms, warm: WarmStart | None
 ) -> tuple[FactoredAtoms, Array, float]:
-    """Return the atoms, their shares and the intercept of ``warm``; no atoms if norms differ."""
+    """Return the atoms, their shares (t,) and the intercept of a warm start.
+
+    ``atoms`` is the empty set of the problem. It is returned with the atoms of ``warm``, the result
+    of another fit, if both have the same norm. If a constraint on the norm is violated, the shares
+    are scaled down.
+    """
     intercept, parts = (0.0, ()) if warm is None else (warm.intercept, warm.matrix_parts or ())
     factored = parts[0].factored if len(parts) == 1 else None
     if factored is None or parts[0].norm != atoms.term.norm:

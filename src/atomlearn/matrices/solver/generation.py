@@ -2,9 +2,9 @@
 
 Each iteration adds the rank-one atoms with the largest scores and re-fits all atoms. This is [V]
 Algorithm 1 (Vinyes, Obozinski 2017), with one improvement for trace norms: instead of weights of
-single atoms it re-fits the matrix S of W = U S V' (active subspaces, Hsieh, Olsen 2014). Terms with
-sparse rank-one atoms and terms given by entries are re-fitted at the same time. The dense matrix W
-is never formed.
+single atoms it re-fits the matrix S of W = U S V' (active subspaces, Hsieh, Olsen 2014). For a
+union of norms W is a sum of terms, one for each norm. Terms with sparse rank-one atoms and terms
+given by entries are re-fitted at the same time. The dense matrix W is never formed.
 """
 
 from __future__ import annotations
@@ -57,8 +57,8 @@ from atomlearn.matrices.solver.coordinates import (
 
 
 @dataclass(frozen=True, slots=True)
-class Aim:
-    """Starting point of a re-fit: its objective, duality gap and intercept."""
+class RefitStart:
+    """Objective, duality gap and intercept of the point at which a re-fit starts."""
 
     objective: float
     gap: float
@@ -71,12 +71,13 @@ class MatrixGeneration(Solver):
 
     f is the loss, b the intercept, R the regularizer. Each iteration makes one pass over the data,
     for the matrix of scores Z (the negative gradient of f with respect to W). For a trace norm with
-    W = U S V', the top singular vectors of Z, the gradient directions Z V and Z'U, and the factors
-    of the previous iteration extend U and V. For norms with sparse atoms the atoms with the
-    largest scores become active, for norms of vectors the entries. Then all coordinates (S, the
-    weights of the sparse atoms, the entries) are re-fitted together, a small vector problem, and
-    those at zero are removed. Objective and duality gap use the sum of the norms of the terms. A
-    ridge term tau > 0 requires a single ``TraceNorm`` or ``PSD``, for which ||W||_F = ||S||_F.
+    W = U S V', the bases U and V are extended by the top singular vectors of Z, the gradient
+    directions Z V and Z'U, and the factors of the previous iteration. For norms with sparse atoms
+    the atoms with the largest scores become active, for norms of vectors the entries with the
+    largest scores. Then all coordinates (S, the weights of the sparse atoms, the entries) are
+    re-fitted together, a small vector problem, and coordinates at zero are removed. Objective and
+    duality gap use the sum of the norms of the terms. A ridge term tau > 0 requires a single
+    ``TraceNorm`` or ``PSD``, for which ||W||_F = ||S||_F.
 
     Parameters
     ----------
@@ -126,35 +127,43 @@ class MatrixGeneration(Solver):
     tol: float = TOLERANCE
 
     def start(self, problem: Problem, warm: WarmStart | None = None) -> MatrixState:
-        """Return the initial state: W = 0, or the terms of ``warm`` if its norms are of this kind.
+        """Return the initial state: W = 0, or the terms of ``warm``, the result of another fit.
 
-        If ``warm`` contains the atoms found in its last pass, they are added and re-fitted first:
-        scores do not depend on the regularization parameter, so that no new pass is needed.
+        A term of ``warm`` is used if its norm is of the same kind and its shape agrees. If ``warm``
+        contains the atoms found in its last pass, they are added and re-fitted first. Scores do not
+        depend on the regularization parameter, so that no new pass is needed for them.
         """
-        terms = begun(problem)
+        terms = terms_at_zero(problem)
         intercept = 0.0 if warm is None else warm.intercept
         parts = () if warm is None or warm.matrix_parts is None else warm.matrix_parts
         parts = parts if len(parts) == len(terms) else ()
         if parts:
-            terms = [t.placed(part) or t for t, part in zip(terms, parts, strict=True)]
+            terms = [t.with_value_of(part) or t for t, part in zip(terms, parts, strict=True)]
         gauge = sum(term.gauge for term in terms)
+        # A constrained problem needs a feasible start.
         if problem.regularizer.form == "constrained" and gauge > problem.regularizer.amount:
             share = problem.regularizer.amount / gauge
             terms = [replace(term, x=share * term.x) for term in terms]
             gauge = share * gauge
         linear = SideBySide([term.block() for term in terms]).predict(_values(terms))
+        # The atoms that the last pass of ``warm`` found, for each term.
         ahead = [part.ahead for part in parts if part.ahead is not None]
         if len(ahead) < len(terms):
-            return self._priced(problem, terms, linear, intercept, np.inf)
+            return self._state_after_pass(problem, terms, linear, intercept, np.inf)
+        # A re-fit with these atoms, to a share of the objective, since no duality gap is known.
         terms = [term.expanded(candidates) for term, candidates in zip(terms, ahead, strict=True)]
         objective = loss_value(problem, linear, intercept)
         objective += problem.regularizer.value(gauge)
-        aim = Aim(objective, SETTINGS.loose * abs(objective), intercept)
-        small, linear, refit = self._moved(problem, aim, terms)
-        return self._priced(problem, small, linear, refit.intercept, SETTINGS.loose)
+        initial = RefitStart(objective, SETTINGS.loose * abs(objective), intercept)
+        refitted, linear, refit = self._refitted_and_improved(problem, initial, terms)
+        return self._state_after_pass(problem, refitted, linear, refit.intercept, SETTINGS.loose)
 
     def saved(self, state: MatrixState) -> dict[str, NDArray[Any]]:
-        """Return the factors and entries of the terms, for a checkpoint."""
+        """Return the factors and entries of the terms of ``state``, for a checkpoint.
+
+        The arrays of term number t are named "left", "weights", "right" (or "columns", "weights"
+        for entries), each followed by t.
+        """
         arrays: dict[str, NDArray[Any]] = {"intercept": np.array(state.intercept)}
         for number, part in enumerate(state.matrix_parts()):
             fields: dict[str, Any] = {"columns": part.columns, "weights": part.weights}
@@ -169,7 +178,11 @@ class MatrixGeneration(Solver):
         return arrays
 
     def restored(self, problem: Problem, arrays: dict[str, NDArray[Any]]) -> MatrixState:
-        """Return the state at the point of a checkpoint; one pass computes its certificate."""
+        """Return the state of a checkpoint, whose ``arrays`` are those that ``saved`` returned.
+
+        One pass over the data computes its certificate (objective and duality gap).
+        """
+        # Terms without factors are given by their entries. The state is that of a warm start.
         parts = []
         for number, term in enumerate(problem.regularizer.norm.terms()):
             left = arrays.get(f"left{number}")
@@ -188,70 +201,80 @@ class MatrixGeneration(Solver):
     def step(self, problem: Problem, state: MatrixState) -> MatrixState:
         """Return the next state: add the atoms found, re-fit, drop zeros, search for new atoms.
 
-        The search makes the only pass over the data.
+        The search makes the only pass over the data. If the search for atoms is heuristic and its
+        bounds leave the gap open, the state says that nothing more can be proved.
         """
         certificate = state.certificate
-        aim = Aim(certificate.objective, certificate.closable, state.intercept)
+        initial = RefitStart(certificate.objective, certificate.closable, state.intercept)
         pairs = zip(state.terms, state.found, strict=True)
-        terms = [term.expanded(found.wanting) for term, found in pairs]
-        small, linear, refit = self._moved(problem, aim, terms)
-        before = certificate.relative_gap
-        following = self._priced(problem, small, linear, refit.intercept, before)
+        terms = [term.expanded(found.to_add) for term, found in pairs]
+        refitted, linear, refit = self._refitted_and_improved(problem, initial, terms)
+        previous_gap = certificate.relative_gap
+        following = self._state_after_pass(problem, refitted, linear, refit.intercept, previous_gap)
         following.master_steps = state.master_steps + refit.steps
         following.iteration = state.iteration + 1
-        hard = any(term.hard for term in following.terms)
-        if hard and following.certificate.leaves_open(self.tol):
+        is_heuristic = any(term.hard for term in following.terms)
+        if is_heuristic and following.certificate.leaves_open(self.tol):
             following.exhausted = Status.SEARCH_RELATIVE
         return following
 
-    def _moved(
-        self, problem: Problem, aim: Aim, terms: list[Coordinates]
+    def _refitted_and_improved(
+        self, problem: Problem, initial: RefitStart, terms: list[Coordinates]
     ) -> tuple[list[Coordinates], Array, Refit]:
         """Return the re-fitted terms without zeros, their predictions without intercept, the Refit.
 
-        No pass over the data is needed. After the re-fit, better sparse atoms on the active
+        No pass over the data is needed. ``terms`` have the new atoms at weight zero, and
+        ``initial`` describes their point. After the re-fit, better sparse atoms on the active
         supports are added, and low-rank terms are improved by alternating minimization.
         """
-        small, refit = self._refitted(problem, aim, terms)
-        if not problem.deadline.passed and any(term.hard and term.x.size for term in small):
-            improved, gain = self._turned(problem, small, refit)
-            if gain > self._target(aim):
-                small, refit = self._refitted(problem, aim, improved)
+        refitted, refit = self._refitted(problem, initial, terms)
+        # A second re-fit, if atoms on the active supports can decrease the objective enough.
+        if not problem.deadline.passed and any(term.hard and term.x.size for term in refitted):
+            improved, gain = self._with_atoms_on_supports(problem, refitted, refit)
+            if gain > self._target(initial):
+                refitted, refit = self._refitted(problem, initial, improved)
         linear = refit.prediction
         if refit.intercept:
             linear = linear - refit.intercept
-        sufficient = 1e-4 * self.tol * abs(aim.objective)
-        for number, term in enumerate(small):
+        # Alternating minimization ends when a sweep decreases the objective by less than this.
+        sufficient = 1e-4 * self.tol * abs(initial.objective)
+        for number, term in enumerate(refitted):
             if term.rank and term.sweeps(problem) and not problem.deadline.passed:
-                small[number], linear = term.swept(problem, linear, refit.intercept, sufficient)
-        return small, linear, refit
+                refitted[number], linear = term.swept(problem, linear, refit.intercept, sufficient)
+        return refitted, linear, refit
 
-    def _turned(
-        self, problem: Problem, small: list[Coordinates], refit: Refit
+    def _with_atoms_on_supports(
+        self, problem: Problem, refitted: list[Coordinates], refit: Refit
     ) -> tuple[list[Coordinates], float]:
-        """Return the terms with better sparse atoms on the active supports added.
+        """Return the terms ``refitted`` with better sparse atoms on the active supports added.
 
-        The second result bounds the decrease of the objective that these atoms can bring.
+        ``refit`` has their predictions. The second result bounds the decrease of the objective that
+        these atoms can bring: the gauge times the largest amount by which a score exceeds the
+        multiplier.
         """
         v = negative_gradient(problem, refit.prediction)
-        gauge = sum(term.gauge for term in small)
+        gauge = sum(term.gauge for term in refitted)
         inner = float(v @ (refit.prediction - refit.intercept))
         multiplier = problem.regularizer.multiplier(gauge, inner)
-        improved = [term.turned(v, multiplier) for term in small]
+        improved = [term.with_atoms_on_supports(v, multiplier) for term in refitted]
         return [term for term, _ in improved], max(gain for _, gain in improved) * gauge
 
-    def _target(self, aim: Aim) -> float:
-        """Return the absolute duality gap at which a re-fit stops."""
-        return max(self.inner_ratio * aim.gap, 0.1 * self.tol * abs(aim.objective))
+    def _target(self, initial: RefitStart) -> float:
+        """Return the absolute duality gap at which a re-fit that starts at ``initial`` stops."""
+        return max(self.inner_ratio * initial.gap, 0.1 * self.tol * abs(initial.objective))
 
     def _refitted(
-        self, problem: Problem, aim: Aim, terms: list[Coordinates]
+        self, problem: Problem, initial: RefitStart, terms: list[Coordinates]
     ) -> tuple[list[Coordinates], Refit]:
-        """Return the terms after a joint re-fit of all coordinates, and the Refit; drop zeros."""
+        """Return the terms after a joint re-fit of all coordinates, and the Refit.
+
+        Coordinates that become zero are dropped. ``initial`` is the point where the re-fit starts.
+        """
         active = [term for term in terms if term.x.size]
         start = _values(terms)
         if not active:
             return terms, Refit(start, 0.0, np.zeros_like(problem.y), np.inf, np.inf)
+        # The vector problem: the coordinates of all terms side by side, each with its norm.
         sizes = np.cumsum([0, *(term.x.size for term in active)])
         parts = [np.arange(a, b) for a, b in pairwise(sizes)]
         norms = [term.norm for term in active]
@@ -263,7 +286,7 @@ class MatrixGeneration(Solver):
         # Bases that span the whole space cannot be extended by a pass, so that this re-fit has to
         # solve the problem.
         has_whole = any(term.is_whole for term in active)
-        target = self._target(replace(aim, gap=0.0) if has_whole else aim)
+        target = self._target(replace(initial, gap=0.0) if has_whole else initial)
         limit = None
         if any(term.sweeps(problem) for term in active):
             # Alternating ridge regressions are exact for least squares, so that gradient steps
@@ -271,23 +294,25 @@ class MatrixGeneration(Solver):
             exact = is_quadratic(problem.loss) and len(terms) == 1
             limit = SETTINGS.before_sweeps if exact else TUNING.inner_steps
         master = self.master or master_for(active, limit)
-        refit = ModelNewton(master).solve(restricted, start, aim.intercept, target)
+        refit = ModelNewton(master).solve(restricted, start, initial.intercept, target)
+        # The new coordinates of each term.
         pieces = np.split(refit.weights, np.cumsum([term.x.size for term in terms])[:-1])
         pairs = zip(terms, pieces, strict=True)
         return [replace(term, x=x).compressed() for term, x in pairs], refit
 
-    def _priced(
+    def _state_after_pass(
         self,
         problem: Problem,
         terms: list[Coordinates],
         linear: Array,
         intercept: float,
-        before: float,
+        previous_gap: float,
     ) -> MatrixState:
         """Return the state at this point after one pass: new atoms, and the duality certificate.
 
-        ``linear`` (n_samples,) are the predictions without intercept; ``before`` is the relative
-        gap of the previous iteration, which determines the accuracy of the polar bounds.
+        ``linear`` (n_samples,) are the predictions without intercept. ``previous_gap`` is
+        the relative gap of the previous iteration, which determines the accuracy of the
+        bounds on the polar (the dual norm of the scores).
         """
         intercept = optimal_intercept(problem, linear, intercept)
         prediction = linear + intercept if intercept else linear
@@ -297,33 +322,38 @@ class MatrixGeneration(Solver):
         ridge = _values(terms) if problem.tau else np.zeros(0)
         inner = float(v @ linear) - problem.tau * float(ridge @ ridge)
         multiplier = problem.regularizer.multiplier(gauge, inner)
-        accuracy = min(max(SETTINGS.loose * before, 0.05 * self.tol), SETTINGS.loose)
+        # While the gap is large, rough bounds on the polar suffice.
+        accuracy = min(max(SETTINGS.loose * previous_gap, 0.05 * self.tol), SETTINGS.loose)
         scores = problem.design.scores(v)
-        at = TermPricing(problem, v, scores, multiplier, self.batch, self.columns, accuracy)
+        pricing = TermPricing(problem, v, scores, multiplier, self.batch, self.columns, accuracy)
 
-        def searched(at: TermPricing) -> tuple[list[Searched], Certificate]:
-            """Search for new atoms of all terms; return them and the duality certificate."""
-            found = [term.searched(at) for term in terms]
+        def searched(pricing: TermPricing) -> tuple[list[Searched], Certificate]:
+            """Search for new atoms of all terms; return them and the duality certificate.
+
+            The polar of a sum of norms is the largest polar of a norm divided by its factor.
+            """
+            found = [term.searched(pricing) for term in terms]
             lower, upper = (
-                max(one.bounds[side] / t.term.factor for one, t in zip(found, terms, strict=True))
+                max(each.bounds[side] / t.term.factor for each, t in zip(found, terms, strict=True))
                 for side in (0, 1)
             )
-            known = certify(problem, ridge, prediction, v, gauge, (lower, upper))
-            return found, with_rounding(problem, known, ridge, prediction, v)
+            exact = certify(problem, ridge, prediction, v, gauge, (lower, upper))
+            return found, with_rounding(problem, exact, ridge, prediction, v)
 
-        found, certificate = searched(at)
+        found, certificate = searched(pricing)
         if certificate.leaves_open(self.tol) and not problem.deadline.passed:
             # The atoms found cannot close the gap. Another dual point may close it, ...
-            other = self._closer(problem, terms, at, prediction, gauge)
+            other = self._certificate_of_other_dual(problem, terms, pricing, prediction, gauge)
             certificate = _tighter(certificate, other)
             if certificate.leaves_open(self.tol):
-                # ... or tighter upper bounds on the polar.
+                # ... or tighter upper bounds on the polar, to a part of the gap that is allowed.
                 tolerance_left = 0.4 * (
                     self.tol - certificate.closable / abs(certificate.objective)
                 )
                 accuracy = max(tolerance_left, 0.02 * self.tol)
-                found, certificate = searched(replace(at, accuracy=accuracy, thorough=True))
+                found, certificate = searched(replace(pricing, accuracy=accuracy, thorough=True))
                 certificate = _tighter(certificate, other)
+        # Entries that are in several terms are summed.
         entries, weights = zip(*(term.entries() for term in terms), strict=True)
         columns, inverse = np.unique(np.concatenate(entries), return_inverse=True)
         sums = np.bincount(inverse, np.concatenate(weights), columns.size).astype(np.float64)
@@ -337,45 +367,58 @@ class MatrixGeneration(Solver):
             found=tuple(found),
         )
 
-    def _closer(
+    def _certificate_of_other_dual(
         self,
         problem: Problem,
         terms: list[Coordinates],
-        at: TermPricing,
+        pricing: TermPricing,
         prediction: Array,
         gauge: float,
     ) -> Certificate | None:
-        """Return the certificate of a dual point that the polar's bounds suit; None without one."""
+        """Return the certificate of another dual point, whose polar has tighter bounds.
+
+        Only the dual point differs: the primal point has the predictions ``prediction`` and
+        the norm ``gauge``. ``pricing`` has the settings of the search at the usual dual
+        point. The result is None unless there is one term, its norm offers such a point,
+        and the problem is least squares without an intercept and a ridge.
+        """
         is_least_squares = (
             not problem.tau and not problem.fit_intercept and is_quadratic(problem.loss)
         )
         if len(terms) > 1 or not is_least_squares:
             return None
         v = negative_gradient(problem, np.zeros_like(prediction))
-        start = replace(at, v=v, scores=problem.design.scores(v))
+        start = replace(pricing, v=v, scores=problem.design.scores(v))
         closer = terms[0].closer_dual(start, 0.1 * self.tol)
         if closer is None:
             return None
         v, bound = closer
-        none = np.zeros(0)  # weights of the ridge term
-        proved = certify(problem, none, prediction, v, gauge, (bound, bound))
-        return with_rounding(problem, proved, none, prediction, v)
+        no_ridge = np.zeros(0)  # weights of the ridge term
+        proved = certify(problem, no_ridge, prediction, v, gauge, (bound, bound))
+        return with_rounding(problem, proved, no_ridge, prediction, v)
 
 
 def _tighter(certificate: Certificate, other: Certificate | None) -> Certificate:
-    """Return the certificate with the gap of the other one, of the same point, if it is smaller."""
+    """Return ``certificate``, with the gap of ``other`` if that is smaller.
+
+    Both certificates are of the same point. ``other`` may be None.
+    """
     if other is None or other.gap >= certificate.gap:
         return certificate
     return replace(certificate, gap=other.gap, rounding=other.rounding, shortfall=other.shortfall)
 
 
 def _values(terms: list[Coordinates]) -> Array:
-    """Return the concatenated coordinates of all terms."""
+    """Return the concatenated coordinates x of all terms, (m,)."""
     return np.concatenate([term.x for term in terms])
 
 
-def begun(problem: Problem) -> list[Coordinates]:
-    """Return the terms at W = 0; raise for norms of vectors, and for a ridge term with several."""
+def terms_at_zero(problem: Problem) -> list[Coordinates]:
+    """Return the terms of the norm of the problem, each at W_i = 0.
+
+    Raise TypeError for a norm of vectors, and ValueError for a ridge that this solver cannot
+    separate by terms.
+    """
     norm = problem.regularizer.norm
     terms = norm.terms()
     if norm.solver(1.0) is None:
@@ -394,7 +437,10 @@ def begun(problem: Problem) -> list[Coordinates]:
 
 
 def at_zero(term: Term, design: Design) -> Coordinates:
-    """Return the term at W_i = 0: ``Entrywise`` for norms of vectors, else as the norm defines."""
+    """Return the coordinates of a term at W_i = 0, for the design of the problem.
+
+    They are ``Entrywise`` for norms of vectors; a norm of matrices has its own kind.
+    """
     if not term.norm.matrix_shape:
         return Entrywise(term, design, np.zeros(0), np.zeros(0, dtype=np.int64))
     norm: Any = term.norm
@@ -407,8 +453,8 @@ def master_for(terms: list[Coordinates], most: int | None = None) -> Master:
 
     Sparse atoms together with other terms are nearly collinear, so that first-order methods are
     slow and a semismooth Newton method is used. First-order methods are also slow for low-rank
-    terms if columns have different scales; ``most`` limits their iterations, which suffices if
-    alternating minimization follows.
+    terms if columns have different scales. ``most`` limits the number of their iterations, which
+    suffices if alternating minimization follows; None is no limit.
     """
     if all(term.hard for term in terms):
         return SequentialQP()
