@@ -19,7 +19,7 @@ Place = str
 
 
 def loaded(part: Any) -> Any:
-    """Return the part itself; a text "module:attribute" is imported."""
+    """Return ``part``, or the object that it names if it is a text "module:attribute"."""
     return pkgutil.resolve_name(part) if isinstance(part, str) else part
 
 
@@ -127,7 +127,7 @@ TARGETS: list[Callable[..., tuple[object, object, object, Loss, bool]] | Place] 
 
 
 def register_norm(name: str, norm: type[Norm] | Place, required: tuple[str, ...] = ()) -> None:
-    """Have ``norm=name`` mean this class.
+    """Make ``norm=name`` mean this class, in all functions and estimators.
 
     Parameters
     ----------
@@ -147,7 +147,7 @@ def register_norm(name: str, norm: type[Norm] | Place, required: tuple[str, ...]
 
 
 def register_loss(name: str, loss: type[Loss] | Place, task: Task = "regression") -> None:
-    """Have ``loss=name`` mean this class.
+    """Make ``loss=name`` mean this class, in all functions and estimators.
 
     Parameters
     ----------

@@ -136,7 +136,10 @@ def solve(
 
 
 def _with_time_limit(stop: StoppingRule | None, time_limit: float | None) -> StoppingRule | None:
-    """Return the stopping rule, combined with the time limit in seconds if there is one."""
+    """Return the rule ``stop`` combined with a time limit in seconds; None stands for no rule.
+
+    A None in ``stop`` or ``time_limit`` means that the user gave none.
+    """
     if time_limit is None:
         return stop
     limit = Seconds(positive("time_limit", time_limit, "seconds, for example 60"))
@@ -144,7 +147,10 @@ def _with_time_limit(stop: StoppingRule | None, time_limit: float | None) -> Sto
 
 
 def _start(warm_start: Any, n_features: int) -> WarmStart | None:
-    """Return the initial point of a solve from a result, a warm start or coefficients."""
+    """Return the initial point of a solve as a WarmStart; None means w = 0.
+
+    ``warm_start`` is a result, a warm start or an array of ``n_features`` coefficients.
+    """
     if isinstance(warm_start, Result):
         return warm_start.warm_start()
     if warm_start is None or isinstance(warm_start, WarmStart):
@@ -163,7 +169,11 @@ def _start(warm_start: Any, n_features: int) -> WarmStart | None:
 def _amounts(
     form: str, alpha: float | None, l1_ratio: float, radius: float | None
 ) -> tuple[float, float]:
-    """Return the amount of the regularizer and the weight of the ridge term."""
+    """Return the amount of the regularizer and the weight tau of the ridge term.
+
+    The arguments are those of ``solve``; raise if they do not fit together. The amount is alpha *
+    l1_ratio, or the radius for the form "constrained".
+    """
     if not (is_number(l1_ratio) and 0 <= l1_ratio <= 1):
         raise ValueError(f"l1_ratio must be a number from 0 to 1, got {l1_ratio!r}")
     if alpha is not None:
@@ -186,7 +196,10 @@ def _amounts(
 
 
 def _constrained(alpha: float | None, l1_ratio: float, radius: float | None) -> tuple[float, float]:
-    """Return the radius and the weight of the ridge term."""
+    """Return the radius and the weight tau of the ridge term, for the form "constrained".
+
+    The arguments are those of ``solve``; only a ridge term needs ``alpha`` here.
+    """
     if radius is None:
         raise ValueError(
             "form='constrained' needs radius=, a positive number; a first value: half of "
