@@ -58,27 +58,28 @@ class CodedColumns(NamedTuple):
 
 
 def code_histograms(x: CodedColumns, v: Array) -> Array:
-    """Return the histogram of each column: the sum of v over the rows with each code.
+    """Return the histogram of each column of ``x``: the sum of v over the rows with each code.
 
-    The histograms are concatenated: float64 of shape (starts[-1],). v is (n_rows,), or
-    (n_rows, m) for m histograms of shape (starts[-1], m) in one pass, as in all functions here.
-    Time O(entries).
+    The histograms are concatenated: float64 of shape (starts[-1],). ``v`` is (n_rows,), or (n_rows,
+    m) for m histograms of shape (starts[-1], m) in one pass, as in all functions here. Time
+    O(entries).
     """
     return _sums(_native.code_histograms, x, v, int(x.starts[-1]))
 
 
 def table_scores(x: CodedColumns, tables: Array, begins: Positions, v: Array) -> Array:
-    """Return the scores z = A'v of columns A that are functions of the coded columns.
+    """Return the scores z = A'v of columns A that are functions of the coded columns ``x``.
 
     Each coded column j has d_j derived columns. Their values are given by a lookup table
-    (n_levels_j, d_j), stored row after row in tables[begins[j] : begins[j + 1]]. The result is
-    float64 of shape (sum_j d_j,). Time O(entries + tables).
+    (n_levels_j, d_j), stored row after row in tables[begins[j] : begins[j + 1]]. ``v`` is (n_rows,)
+    or (n_rows, m). The result is float64 of shape (sum_j d_j,) or (sum_j d_j, m). Time O(entries +
+    tables).
     """
     entries = _checks.weights(tables, "tables", int(begins[-1]))
-    sizes = np.diff(begins) // x.levels
-    if begins.size != x.starts.size or (sizes * x.levels != np.diff(begins)).any():
+    n_derived = np.diff(begins) // x.levels
+    if begins.size != x.starts.size or (n_derived * x.levels != np.diff(begins)).any():
         raise ValueError("begins must give each column whole rows, one a level")
-    offsets = np.concatenate([[0], np.cumsum(sizes)])
+    offsets = np.concatenate([[0], np.cumsum(n_derived)])
     arguments = *x, entries, begins, offsets
     return _sums(_native.table_scores, arguments, v, int(offsets[-1]))
 
@@ -87,11 +88,18 @@ def thermometer_scores(x: CodedColumns, values: Array, zero: Positions, v: Array
     """Return the scores z = A'v of the thermometer encoding A of the coded columns, float64.
 
     A coded column with L levels has L - 1 thermometer columns, one for each pair of neighboring
-    levels. values : the levels of all columns, concatenated, increasing within a column.
-    zero : (n_columns,), the code at which all thermometer columns are zero. With
-    gap = values[b + 1] - values[b], thermometer column b is sqrt(gap) in the rows with code > b
-    if b >= zero, and -sqrt(gap) in the rows with code <= b if b < zero; other rows are 0. The
-    result has shape (starts[-1] - n_columns,). Time O(entries + levels).
+    levels. With gap = values[b + 1] - values[b], thermometer column b is sqrt(gap) in the rows with
+    code > b if b >= zero, and -sqrt(gap) in the rows with code <= b if b < zero; other rows are 0.
+    The result has shape (starts[-1] - n_columns,). Time O(entries + levels).
+
+    Parameters
+    ----------
+    x : CodedColumns
+    values : (starts[-1],)
+        The levels of all columns, concatenated, increasing within a column.
+    zero : (n_columns,)
+        The code at which all thermometer columns of a coded column are zero.
+    v : (n_rows,) or (n_rows, m)
     """
     arguments = *x, values, zero
     return _sums(_native.thermometer_scores, arguments, v, int(x.starts[-1]) - x.n_columns)
@@ -102,10 +110,17 @@ def pair_histograms(
 ) -> Array:
     """Return the weighted contingency table of each pair of columns (first[p], second[p]).
 
-    Entry [p, a, b] is the sum of ``weights`` over the rows with code a in column first[p] and b
-    in second[p]. codes : (n_rows, n_columns) uint8 in Fortran order, smaller than n_levels <= 16;
-    they must have been checked. The result is float64 of shape (len(first), n_levels, n_levels).
-    Time O(n_rows) per pair.
+    Entry [p, a, b] is the sum of ``weights`` over the rows with code a in column first[p] and b in
+    second[p]. The result is float64 of shape (n_pairs, n_levels, n_levels). Time O(n_rows) per
+    pair.
+
+    Parameters
+    ----------
+    codes : (n_rows, n_columns) uint8, Fortran order
+        All smaller than n_levels <= 16; they must have been checked.
+    n_levels : int
+    first, second : (n_pairs,) int64
+    weights : (n_rows,) or (n_rows, m)
     """
     if codes.dtype != np.uint8 or codes.ndim != 2 or not codes.flags.f_contiguous:
         raise TypeError("codes must be uint8 of two dimensions in Fortran order")
@@ -116,19 +131,20 @@ def pair_histograms(
     return out.reshape(-1, n_levels, n_levels, *out.shape[1:])
 
 
-def _sums(kernel: Callable[..., None], given: tuple[Any, ...], v: Array, count: int) -> Array:
-    """Run a compiled kernel with the arguments ``given``; return its sums over the rows of v.
+def _sums(kernel: Callable[..., None], arguments: tuple[Any, ...], v: Array, count: int) -> Array:
+    """Run a compiled kernel, and return the sums that it computes over the rows of ``v``.
 
-    Their shape is (count,) for v (n_rows,), and (count, m) for v (n_rows, m).
+    ``kernel`` takes the arguments ``given``, then v by rows, the number of vectors, and the array
+    to fill. The result is (count,) for v (n_rows,), and (count, m) for v (n_rows, m).
     """
     if v.ndim != 2:
         sums = np.empty(count)
-        kernel(*given, v, 1, sums)
+        kernel(*arguments, v, 1, sums)
         return sums
-    rows, number = in_lanes(v)
+    rows, n_vectors = in_lanes(v)
     sums = np.empty((count, rows.shape[1]))
-    kernel(*given, rows.reshape(-1), rows.shape[1], sums.reshape(-1))
-    return sums[:, :number]
+    kernel(*arguments, rows.reshape(-1), rows.shape[1], sums.reshape(-1))
+    return sums[:, :n_vectors]
 
 
 def find_levels(

@@ -36,16 +36,27 @@ def pair_bounds_csc(
     high: Data,
     columns: Positions | None = None,
 ) -> tuple[Array, Array, Array]:
-    """Return three bounds per column i of X (CSC) for scores s_ij = sum_k v_k x_ki x_kj.
+    """Return three bounds per column i of X for its scores s_ij = sum_k v_k x_ki x_kj.
 
-    v : (n_rows,); low, high : (n_rows,), bounds on the entries of each row of X; columns : the
-    columns to bound, default all. The bounds, one number per column each:
+    The bounds, one number per column each, are
 
-    upper_i = max(sum_k max_x (v_k x_ki x)_+, sum_k max_x (v_k x_ki x)_-), x in [low_k, high_k],
-    bounds |s_ij| for every j. rising_i >= sqrt(sum_k (v_k)_+ x_ki^2) and
-    falling_i >= sqrt(sum_k (v_k)_- x_ki^2) bound |s_ij| by Cauchy-Schwarz. The last two are
-    raised by 1e-100 to cover underflow, and are infinite if squares overflow.
+        upper_i = max(sum_k max_x (v_k x_ki x)_+, sum_k max_x (v_k x_ki x)_-), x in [low_k, high_k]
+        rising_i >= sqrt(sum_k (v_k)_+ x_ki^2)
+        falling_i >= sqrt(sum_k (v_k)_- x_ki^2)
+
+    The first bounds |s_ij| for every j. The others bound it by Cauchy-Schwarz; they are raised by
+    1e-100 to cover underflow, and are infinite if squares overflow.
+
+    Parameters
+    ----------
+    data, indices, indptr : X in CSC format
+    v : (n_rows,)
+    low, high : (n_rows,)
+        Bounds on the entries of each row of X.
+    columns : int64, optional
+        The columns to bound; None: all.
     """
+    # For each row: v, and the products of v with the largest and the smallest entry.
     packed = np.empty((v.size, 3))
     packed[:, 0] = v
     with np.errstate(over="ignore"):
@@ -112,10 +123,12 @@ def pair_search(
         raise ValueError("order, reaches, upper, sizes and costs must be of one size")
     if v.size != table[1].size:
         raise ValueError("v must be of the size of a column")
+    # The largest reach from each position on: the search of a column ends where it is too small.
     peaks = np.maximum.accumulate(reaches[::-1])[::-1].copy()
     arguments = *columns, *table, order, v, reaches, peaks, upper, sizes, costs
 
     def between(begin: int, end: int, *limits: float) -> Found:
+        """Return the pairs at positions [begin, end); ``limits`` are the other six numbers."""
         first, second = np.empty((2, size + FOUND_AT_A_TIME), dtype=np.int32)
         dots = np.empty(first.size)
         following, number, products = _native.pair_search(

@@ -39,10 +39,14 @@ class Operators(LiftedNorm):
     """
 
     def __init__(self, operators: Sequence[Any]) -> None:
+        """Store the parameters, which the class documents."""
         self.operators = operators
 
     def lift(self, n_features: int) -> Lift:
-        """Return L = [M_1', M_2', ...] and the group norm with one group for each matrix M."""
+        """Return L = [M_1', M_2', ...] and the group norm with one group for each matrix M.
+
+        Raise ValueError unless each M has ``n_features`` columns and each feature is in some M.
+        """
         rows = []
         for number, operator in enumerate(self.operators):
             matrix = sparse.csr_array(operator, dtype=np.float64)

@@ -83,12 +83,15 @@ def survival_target(
 
 
 def survival_records(events: Events, time: Any, entry: Any, stratum: Any) -> NDArray[Any]:
-    """Return the checked structured array y of events that were read; see ``survival_target``."""
+    """Return the checked structured array y of events that were read from a column.
+
+    ``time``, ``entry`` and ``stratum`` are the arguments of ``survival_target``.
+    """
     return checked_survival(_records(events.observed, time, entry, stratum, events.competing))
 
 
 def checked_survival(y: object) -> NDArray[Any]:
-    """Return y converted to the dtype ``RECORD``; raise ValueError if that is impossible."""
+    """Return ``y`` converted to the dtype ``RECORD``; raise ValueError if that is impossible."""
     fields = _fields_of(unmasked("y", y))
     if fields.dtype.names is None or fields.ndim != 1:
         raise ValueError(f"y must be {_EXPECTED}; received {fields.dtype} of shape {fields.shape}")
@@ -97,13 +100,13 @@ def checked_survival(y: object) -> NDArray[Any]:
     records = fields if fields.dtype == RECORD else _recorded(fields)
     late = ~(records["entry"] < records["time"])
     is_negative = ~(records["time"] >= 0.0)
-    for wrong, words in (
+    for wrong, explanation in (
         (late, "whose entry is not before their time"),
         (is_negative, "at times < 0"),
     ):
         if wrong.any():
             raise ValueError(
-                f"y has {int(wrong.sum())} samples {words}, the first at index "
+                f"y has {int(wrong.sum())} samples {explanation}, the first at index "
                 f"{int(np.argmax(wrong))}; correct or drop them"
             )
     if records["competing"].any() and np.isfinite(records["entry"]).any():
@@ -115,7 +118,10 @@ def checked_survival(y: object) -> NDArray[Any]:
 
 
 def competing_at_infinity(y: NDArray[Any]) -> NDArray[Any]:
-    """Return the records with competing events at infinite times, after which no event comes."""
+    """Return the records ``y`` with competing events at infinite times.
+
+    The event cannot happen after a competing event, so such a sample stays at risk for ever.
+    """
     if not y["competing"].any():
         return y
     later = y.copy()
@@ -124,7 +130,7 @@ def competing_at_infinity(y: NDArray[Any]) -> NDArray[Any]:
 
 
 def _fields_of(y: Any) -> NDArray[Any]:
-    """Return y as an array; a data frame becomes a structured array with its columns as fields."""
+    """Return ``y`` as an array; the columns of a data frame become fields of a structured array."""
     names = getattr(y, "columns", None)
     if names is None or not all_text(names):
         return np.asarray(y)
@@ -133,7 +139,11 @@ def _fields_of(y: Any) -> NDArray[Any]:
 
 
 def _recorded(records: NDArray[Any]) -> NDArray[Any]:
-    """Return records from a structured array whose fields are recognized by name and type."""
+    """Return records from a structured array whose fields are recognized by name and type.
+
+    The event is the only boolean field, else the only field with a usual name, else the only field
+    of zeros and ones; the time is the only field that is left.
+    """
     names = list(records.dtype.names or ())
     entry, stratum, competing = (
         next((name for name in names if name.lower() in known), None)
@@ -152,7 +162,11 @@ def _recorded(records: NDArray[Any]) -> NDArray[Any]:
 
 
 def _records(event: Any, time: Any, entry: Any, stratum: Any, competing: Any) -> NDArray[Any]:
-    """Return the structured array with these fields, after checks; raise ValueError."""
+    """Return the structured array with these fields, each (n_samples,) or None, after checks.
+
+    ``event`` and ``competing`` are booleans; a sample cannot have both. None means no left
+    truncation, one stratum, or no competing events. Raise ValueError if the shapes differ.
+    """
     times = _numbers(time, "time")
     observed = np.asarray(event)
     if observed.shape != times.shape:
@@ -171,13 +185,16 @@ def _records(event: Any, time: Any, entry: Any, stratum: Any, competing: Any) ->
 
 
 def _numbers(values: Any, name: str, *, infinite: bool = False) -> Array:
-    """Return the values as float64 after checks; ``infinite`` allows -inf."""
+    """Return ``values`` as float64 after checks; ``name`` is the field for the error message.
+
+    ``infinite`` : whether -inf is allowed.
+    """
     try:
         numbers = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise ValueError(f"y must have numbers for its field {name!r}: {error}") from error
-    good = numbers < np.inf if infinite else np.isfinite(numbers)
-    if numbers.ndim != 1 or not good.all():
+    is_valid = numbers < np.inf if infinite else np.isfinite(numbers)
+    if numbers.ndim != 1 or not is_valid.all():
         raise ValueError(
             f"y must have one finite number for each sample in its field {name!r}; drop the others"
         )
