@@ -194,9 +194,9 @@ class LatentNorm(LiftedNorm):
         bad = np.flatnonzero(~(np.isfinite(delta) & (delta > 0)))
         if bad.size:
             raise ValueError(
-                f"{class_name}: weights[{int(bad[0])}] is {delta[bad[0]]}, but weights of sets that "
-                "may overlap must be positive and finite; drop a set that is to be left out, and name "
-                "columns without a penalty in unpenalized="
+                f"{class_name}: weights[{int(bad[0])}] is {delta[bad[0]]}, but weights of sets "
+                "that may overlap must be positive and finite; drop a set that is to be left out, "
+                "and name columns without a penalty in unpenalized="
             )
         return delta
 

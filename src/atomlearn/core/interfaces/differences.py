@@ -18,11 +18,12 @@ from atomlearn.core.interfaces.scores import ArrayScores, Scores
 
 
 def best_by_differences(norm: Any, columns: Columns, scores: Scores) -> tuple[Columns, Array]:
-    """Return columns and values of an atom with <a, z> = gauge°(z), nearly, and gauge(a) = 1.
+    """Return columns and values of an atom a with <a, z> = gauge°(z), nearly, and gauge(a) = 1.
 
-    If several atoms are best, the polar has a kink at z, and the differences are a mixture of them.
-    The gradient is then computed at a point near z, at which one of them is best. It takes
-    2 len(columns) polars, up to three times.
+    ``norm`` has value and polar, ``columns`` are those of the best atom, and ``scores`` are z. If
+    several atoms are best, the polar has a kink at z, and the differences are a mixture of them.
+    The gradient is then computed at a point near z, at which one of them is best. It takes 2
+    len(columns) polars, up to three times.
 
     Raises
     ------
@@ -35,7 +36,7 @@ def best_by_differences(norm: Any, columns: Columns, scores: Scores) -> tuple[Co
         return columns[:0], z[:0]
 
     def spread(values: Array) -> Array:
-        """Return an array of all columns with these values at ``columns``, else 0."""
+        """Return an array over all columns: ``values`` at ``columns``, else 0."""
         scattered = np.zeros(scores.n_columns)
         scattered[columns] = values
         return scattered
@@ -52,13 +53,14 @@ def best_by_differences(norm: Any, columns: Columns, scores: Scores) -> tuple[Co
         slopes = np.empty(z.size)
         for coordinate, change in enumerate(step * size * np.eye(z.size)):
             polar_above, polar_below = (
-                norm.polar(ArrayScores(spread(perturbed + m))) for m in (change, -change)
+                norm.polar(ArrayScores(spread(perturbed + offset))) for offset in (change, -change)
             )
+            # The central difference of the polar in this coordinate.
             slopes[coordinate] = (polar_above - polar_below) / (2.0 * step * size)
         steepest = float(np.abs(slopes).max())
         if math.isfinite(steepest) and steepest > 0.0:
-            # Rounded to seven digits, so that an atom of a polytope is the same for every z at
-            # which it is best.
+            # Round to seven digits, so that an atom of a polytope is the same for every z at
+            # which it is best. Keep the best of the three candidates.
             rounded = np.round(slopes / steepest, 7)
             gauge = norm.value(spread(rounded))
             if gauge > 0.0 and float(rounded @ z) / gauge > value:
