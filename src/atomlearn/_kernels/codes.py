@@ -173,6 +173,7 @@ def find_levels(
     ends = _ends(values, begin)
     if rows is None and (np.diff(ends) != weight.size).any():
         raise ValueError("columns without rows must have an entry in every row")
+    # The kernel fills these arrays, one row or entry for each column.
     levels = np.empty((ends.size - 1, shares.size + 1))
     counts, zero = np.zeros((2, ends.size - 1), dtype=np.int64)
     _native.find_levels(values, rows, ends, weight, shares, uniform, levels.ravel(), counts, zero)

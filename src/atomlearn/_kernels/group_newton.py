@@ -83,6 +83,7 @@ def group_newton(
     slopes : (p,) with u_g = t_g slopes[members of g]
     outcome : NewtonOutcome
     """
+    # The kernel checks nothing: check the shapes, and copy the arrays that it overwrites.
     load_blas()
     arrays = _samples_or_gram(matrix, gram)
     n_rows, n_features = arrays.shape

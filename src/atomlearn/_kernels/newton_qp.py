@@ -99,18 +99,25 @@ def newton_qp(
     """
     # Arrays for the results, one row a level; the first row holds the start.
     n_levels = len(terms)
-    Q = np.zeros((0, target.size)) if basis is None else np.ascontiguousarray(basis)
+    free_columns = np.zeros((0, target.size)) if basis is None else np.ascontiguousarray(basis)
     points = np.zeros((n_levels, weights.size))
-    shifts = np.zeros((n_levels, len(Q)))
+    shifts = np.zeros((n_levels, len(free_columns)))
     points[0] = weights
     shifts[0] = 0.0 if shift is None else shift
     load_blas()
-    M = np.zeros(0) if metric is None else metric.reshape(-1)
+    metric_entries = np.zeros(0) if metric is None else metric.reshape(-1)
     kept = KeptHessian() if kept is None else kept
     # The kernel takes arrays of size 0 for arguments that are absent.
     empty = np.zeros(0, dtype=np.int64)
     parts = groups or (empty, empty)
-    prices = price, np.ascontiguousarray(terms, dtype=np.float64), Q, M, signed, *parts
+    prices = (
+        price,
+        np.ascontiguousarray(terms, dtype=np.float64),
+        free_columns,
+        metric_entries,
+        signed,
+        *parts,
+    )
     arguments = _callbacks(loss, target, sample_weight), prices, (gap, share, most, seconds), kept
     # One kernel for each storage of the columns: tasks, sparse, dense.
     if isinstance(columns, tuple):
@@ -134,10 +141,12 @@ def _callbacks(loss: Any, y: Array, s: Array) -> _native.PythonLoss:
     writes predictions into the array z and calls a callback. This returns a number, or writes f'(z)
     or f''(z) into the arrays ``first`` or ``second``.
     """
+    # Arrays that are shared with the kernel: predictions, first and second derivatives.
     z, first, second = np.empty((3, y.size))
     least, largest = loss.curvature_bounds
+    # Rows to which the kernel wants K' applied; none for a loss without coupling.
     batch = np.zeros((TOGETHER * (loss.coupled != 1), y.size))
-    terms: Terms | None = None
+    coupling_terms: Terms | None = None
 
     def differentiate() -> None:
         """Store the gradient of the loss at the current predictions."""
@@ -148,17 +157,17 @@ def _callbacks(loss: Any, y: Array, s: Array) -> _native.PythonLoss:
 
         The Hessian of a loss that couples samples is diag(second) - K K'.
         """
-        nonlocal terms
+        nonlocal coupling_terms
         if loss.coupled == 1:
             second[:] = loss.curvature(y, z, s)
         else:
             second[:], K = loss.coupling(y, z, s)
-            terms = Terms(K, alike=not loss.coupled)
+            coupling_terms = Terms(K, alike=not loss.coupled)
 
     def coupled_products(count: int) -> Array:
         """Return K'a for the first ``count`` rows a of the shared array ``batch``."""
-        assert terms is not None
-        return terms.of(batch[:count])
+        assert coupling_terms is not None
+        return coupling_terms.of(batch[:count])
 
     def fenchel_gap(share: float) -> float:
         """Return f(z) + f*(u) - <u, z>, the Fenchel gap of f, at u = ``share`` times f'(z).

@@ -68,6 +68,7 @@ def pattern_newton(
     size = ordered.shape[1]
     if gram and ordered.shape[0] != size:
         raise ValueError(f"a Gram matrix must be square, got shape {ordered.shape}")
+    # The kernel overwrites a copy of the start.
     point = np.array(_checks.weights(weights, "weights", size))
     linear_term = _checks.weights(pull, "pull", size)
     load_blas()

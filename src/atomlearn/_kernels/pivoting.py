@@ -61,6 +61,7 @@ def pivot_path(
     prices = _checks.positive_weights(price, "price", size)
     most_active = size if most is None else max(int(most), 0)
     load_blas()
+    # Continue from the kept factor, which must be over these coordinates.
     state = ActiveFactor() if state is None else state
     state.reserve(min(size, most_active))
     if state.count and state.active.max() >= size:

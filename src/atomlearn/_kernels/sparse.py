@@ -170,6 +170,7 @@ def factor_ridge(
     positions = (
         np.empty(0, indices.dtype) if order is None else order.astype(indices.dtype, copy=False)
     )
+    # The kernel takes an empty array for the identity.
     if order is not None and order.shape != indices.shape:
         raise ValueError(f"order must have {indices.size} entries, got shape {order.shape}")
     slopes = _checks.weights(slope, "slope", indices.size)

@@ -136,11 +136,12 @@ def sum_of_pieces(product: Callable[[slice], Array], count: int, operations: flo
     threads = min(_native.max_threads(), count, int(operations / WORTH_A_THREAD))
     if threads <= 1:
         return product(slice(0, count))
+    # One slice for each thread; the parts are added in a fixed order, so that sums are the same.
     cuts = np.linspace(0, count, threads + 1).astype(int).tolist()
     parts: dict[int, Array] = {}
 
     def work(piece: int) -> None:
-        """Compute the product of one slice."""
+        """Compute the product of slice number ``piece``."""
         parts[piece] = product(slice(cuts[piece], cuts[piece + 1]))
 
     share_out(work, threads, operations)

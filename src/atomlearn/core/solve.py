@@ -122,6 +122,7 @@ def solve(
     ``status.is_converged`` has the gap proved at the returned point, intercept and sample
     weights included.
     """
+    # Check the settings, then the penalty, then the data; nothing is computed before.
     tol = positive("tol", tol, "relative duality gap to prove, for example 1e-6")
     settings = Settings(tol, max_iter, solver, _with_time_limit(stop, time_limit), tuple(observers))
     amount, tau = _amounts(form, alpha, l1_ratio, radius)
@@ -198,7 +199,8 @@ def _amounts(
 def _constrained(alpha: float | None, l1_ratio: float, radius: float | None) -> tuple[float, float]:
     """Return the radius and the weight tau of the ridge term, for the form "constrained".
 
-    The arguments are those of ``solve``; only a ridge term needs ``alpha`` here.
+    The arguments are those of ``solve``. ``alpha`` and ``l1_ratio`` below 1 are given only for a
+    ridge term, of weight alpha * (1 - l1_ratio).
     """
     if radius is None:
         raise ValueError(

@@ -159,7 +159,8 @@ class LatentNorm(LiftedNorm):
     def lift(self, n_features: int) -> Lift:
         """Return L, with one copy of each feature per set that contains it, and the group norm.
 
-        The copies belong to one set each, so that the sets no longer overlap.
+        L has ``n_features`` rows. The copies belong to one set each, so that the sets no longer
+        overlap.
         """
         sets = self.membership(n_features)
         nested = self.nested(sets, n_features)
@@ -250,7 +251,7 @@ class LatentGroups(LatentNorm):
         self.missing = missing
 
     def membership(self, n_features: int) -> Membership:
-        """Return the groups, which cover every feature.
+        """Return the groups, which cover each of ``n_features`` features.
 
         Groups numbered ``n_listed`` and above are the single features in no listed group.
         """
@@ -305,7 +306,10 @@ class Chains(LatentNorm):
         self.weights = weights
 
     def membership(self, n_features: int) -> Membership:
-        """Return the windows of consecutive features, ordered by their first feature."""
+        """Return the windows of consecutive features, ordered by their first feature.
+
+        There are ``n_features`` - length + 1 windows.
+        """
         length = min(whole_number("Chains", "length", self.length), max(n_features, 1))
         n_chains = max(n_features - length + 1, 0)
         check_members(n_chains * length, "Chains")
@@ -363,7 +367,7 @@ class LatentKSupport(LatentNorm):
         return self.groups if isinstance(self.groups, LatentNorm) else LatentGroups(self.groups)
 
     def membership(self, n_features: int) -> Membership:
-        """Return the groups, which cover every feature.
+        """Return the groups, which cover each of ``n_features`` features.
 
         Groups numbered ``n_listed`` and above are the single features in no listed group.
         """

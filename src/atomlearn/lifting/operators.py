@@ -60,6 +60,7 @@ class Operators(LiftedNorm):
             rows.append(matrix)
         if not rows:
             raise ValueError("Operators needs at least one matrix, got none")
+        # The gauge of a feature that no matrix sees would be infinite.
         stacked = sparse.vstack(rows, format="csr")
         unseen = np.setdiff1d(np.arange(n_features), stacked.indices[stacked.data != 0])
         if unseen.size:

@@ -119,7 +119,10 @@ class Union(LiftedNorm):
         return [term for norm in self.norms for term in norm.terms()]
 
     def solver(self, tol: float) -> object | None:
-        """Return the default solver of the first norm with a specific one; None if none has."""
+        """Return the default solver of the first norm that names one, for the relative gap ``tol``.
+
+        None if no norm names a solver.
+        """
         solvers = (norm.solver(tol) for norm in self.norms)
         return next((solver for solver in solvers if solver is not None), None)
 

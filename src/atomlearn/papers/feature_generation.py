@@ -334,9 +334,9 @@ class FeatureGeneration(Solver):
         return self._price(problem, following, state)
 
     def _refit(self, problem: Problem, state: GenerationState, accuracy: float) -> None:
-        """Solve the subproblem to a relative duality gap; store its solution in the state.
+        """Solve the subproblem to a relative duality gap; store its solution in ``state``.
 
-        ``state`` is changed, and ``accuracy`` is the relative gap.
+        ``accuracy`` is the relative gap, and ``problem`` is the whole problem.
         """
         restricted = self._subproblem(problem, state)
         master = self.master or choose_master(restricted)
@@ -478,12 +478,18 @@ def _gathered(problem: Problem, members: Columns) -> CachedBlock:
 
 
 def _count(problem: Problem, state: GenerationState) -> int:
-    """Return the number of distinct features (or groups) in the active blocks of ``state``."""
+    """Return the number of distinct features (or groups) in the active blocks of ``state``.
+
+    The groups are those of the norm of ``problem``.
+    """
     return np.unique(groups_of_columns(problem, state.members)).size
 
 
 def groups_of_columns(problem: Problem, columns: Columns) -> Columns:
-    """Return the group number of each of ``columns``; without groups, the column number itself."""
+    """Return the group number of each of ``columns``; without groups, the column number itself.
+
+    The groups are those of the norm of ``problem``.
+    """
     norm = _check(problem)
     if norm.groups is None:
         return columns

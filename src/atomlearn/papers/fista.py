@@ -144,6 +144,7 @@ class FISTA(Solver):
         iterate = state.iterate
         if self._step_size() == "fixed" and not state.begun:
             iterate = replace(iterate, lipschitz=lipschitz_constant(problem) or iterate.lipschitz)
+        # The iterations make no certificate: it takes one more pass at the end.
         for _ in range(self.iterations):
             iterate = acceleration.iterate(problem, proximal, iterate)
         prediction = iterate.linear + iterate.intercept
@@ -269,7 +270,7 @@ def proximal_of(problem: Problem, owner: str, name: NamedProx | None, tau: float
     k = int(pattern[0])
 
     def proximal(v: Array, step: float) -> Array:
-        """Return the proximal map of R plus ridge term at ``v``, by the algorithm ``name``."""
+        """Return the proximal map of R plus ridge term at ``v``, for this ``step`` size."""
         shrink = 1.0 / (1.0 + step * tau)
         return np.asarray(ksupport_prox(v * shrink, k, step * shrink * level, name)[0], np.float64)
 

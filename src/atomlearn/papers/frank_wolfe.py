@@ -196,7 +196,10 @@ class FrankWolfe(Solver):
         return self._price(problem, self._point(problem, hull), state)
 
     def _point(self, problem: Problem, hull: Hull) -> FrankWolfeState:
-        """Return the state at the point of ``hull`` with the best intercept, not yet certified."""
+        """Return the state at the point of ``hull`` with the best intercept, not yet certified.
+
+        ``problem`` has the loss, for which the intercept is optimal.
+        """
         atoms, shares = hull.used()
         if self.direction == "toward" and isinstance(atoms, AtomSet):
             atoms, shares = atoms.merged(shares)
@@ -268,7 +271,7 @@ class FrankWolfe(Solver):
     def _best(
         self, problem: Problem, state: FrankWolfeState, previous: FrankWolfeState | None
     ) -> tuple[Any, float, float]:
-        """Certify the point of ``state``; return the best atom, <a, z> and <w, z>.
+        """Certify the point of ``state`` in ``problem``; return the best atom, <a, z> and <w, z>.
 
         The atom is None if it is empty. ``previous`` is the state before the step.
         """
@@ -297,8 +300,8 @@ class FrankWolfe(Solver):
     ) -> tuple[Any, float, float]:
         """Certify a matrix by its factors; return the best atom, <a, z> and <w, z>.
 
-        ``atoms`` are the factors of ``state``. The best atom is computed as accurately as the gap
-        of ``previous``, the state before the step, requires.
+        ``atoms`` are the factors of ``state``, a point of ``problem``. The best atom is computed as
+        accurately as the gap of ``previous``, the state before the step, requires.
         """
         dual = negative_gradient(problem, state.prediction)
         scores = problem.design.scores(dual)

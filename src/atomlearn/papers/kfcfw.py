@@ -218,7 +218,7 @@ class KFCFW(Solver):
         return self._price(SimplexModel(problem, atoms, costs), alpha, intercept, None)
 
     def step(self, problem: Problem, state: AtomState) -> AtomState:
-        """Return the state after ``state``, certified by one pass over the data.
+        """Return the state after ``state``, certified by one pass over the data of ``problem``.
 
         The step adds the atom (S3), re-fits on the simplex (S4, S5), and finds the next atom (S1,
         S2).
@@ -258,6 +258,7 @@ class KFCFW(Solver):
         linear = atoms.images.predict(alpha[1:])
         intercept = optimal_intercept(problem, linear, intercept)
         prediction = linear + intercept
+        # This iterate with its own certificate.
         price = prove(problem, atoms.columns, weights, prediction)
         state = State(atoms.columns, weights, intercept, prediction, price.certificate)
         # Objectives and gaps go up and down: keep the lowest objective and the best lower bound.
@@ -308,7 +309,7 @@ def _combined(upper: Certificate, lower: Certificate) -> Certificate:
 def _new_atom(problem: Problem, scores: Scores) -> tuple[Columns, Array, float] | None:
     """Return columns, scaled values and cost of the next atom (S2); None if there is none.
 
-    ``scores`` are z = X'v. Without an atom a of <a, z> > 0 the gradient is 0.
+    ``scores`` are z = X'v of ``problem``. Without an atom a of <a, z> > 0 the gradient is 0.
     """
     regularizer = problem.regularizer
     best = regularizer.norm.best_atom(scores)

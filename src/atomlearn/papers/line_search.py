@@ -37,6 +37,8 @@ def best_step(problem: Problem, way: Way, longest: float, intercept: float) -> f
     slope, curvature, intercept = _slope(problem, way, step, intercept)
     if longest <= 0.0 or slope >= 0.0:
         return 0.0
+    # The root of the derivative is between ``lower`` and ``upper``. A Newton step that leaves this
+    # interval is replaced by bisection.
     sufficient = 1e-12 * abs(slope)
     for _ in range(TUNING.inner_steps):
         next_step = min(step - slope / curvature if curvature > 0.0 else longest, longest)
@@ -55,7 +57,8 @@ def best_step(problem: Problem, way: Way, longest: float, intercept: float) -> f
 def _slope(problem: Problem, way: Way, step: float, intercept: float) -> tuple[float, float, float]:
     """Return the first and second derivative at ``step``, and the optimal intercept there.
 
-    They are derivatives of the objective of ``best_step`` in s; ``intercept`` is a first guess.
+    They are derivatives in s of the objective of ``best_step``, for the same ``problem`` and
+    ``way``; ``intercept`` is a first guess.
     """
     linear = way.linear + step * way.change
     intercept = optimal_intercept(problem, linear, intercept)

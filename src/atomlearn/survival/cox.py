@@ -287,7 +287,7 @@ class Coupling:
         return result[:, 0] if A.ndim == 1 else result
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
-        """Return K as a dense array of type ``dtype`` (tests)."""
+        """Return K as a dense array of type ``dtype`` (tests); ``copy`` is ignored."""
         return (self @ np.eye(self.shape[1])).astype(dtype or np.float64)
 
 
@@ -316,17 +316,31 @@ def _x_log(x: Array, y: Array) -> Array:
 def _conjugate(sets: RiskSets, events: Array, weight: Array, slack: float) -> float:
     """Return the conjugate of the loss of one stratum; ``inf`` outside its domain.
 
-    It is ``inf`` with left truncation or competing events, too. ``sets`` are the risk sets.
-    ``events`` (n,) is u plus the weights of the observed events, and ``weight`` (n,) are the sample
-    weights, both in the order of ``sets.rows``; ``slack`` is the tolerance for sums.
+    It is ``inf`` with left truncation or competing events, too. With e_i = u_i plus the weight s_i
+    of an observed event, the value is
+
+        sum_i e_i log(e_i / s_i) + sum over event times of
+        [L log L - (C + L) log(C + L) - D log D + max of ``_largest_of_set``] + ``least``
+
+    where D is the sum of e_i over samples with an event at the time, C over those censored between
+    this time and the next, and L is the sum of u_i over all later times.
+
+    Parameters
+    ----------
+    sets : RiskSets
+    events : (n,)
+        e, in the order of ``sets.rows``.
+    weight : (n,)
+        s, in the same order.
+    slack : float
+        Tolerance for sums that rounding makes negative.
     """
     if sets.entries is not None or sets.staying is not None:
         return float("inf")
     group = sets.last - 1  # number of the last event time up to each sample's time; -1: none
     if np.any(events[group < 0] > 0.0):
         return float("inf")
-    # Sums of ``events`` over the m event times: all samples, those with an event at the time (D),
-    # and those censored between this time and the next (C).
+    # Sums of e over the samples of each event time: all of them, D and C.
     m = sets.ends.size
     has_event = np.zeros(group.size, dtype=bool)
     has_event[sets.events] = True
@@ -336,7 +350,7 @@ def _conjugate(sets: RiskSets, events: Array, weight: Array, slack: float) -> fl
     C: Array = np.asarray(
         np.bincount(group[is_other], events[is_other], minlength=m), dtype=np.float64
     )
-    # Sums over all later times: of u, they must be >= 0, and 0 in total.
+    # Sums of u from each time on must be >= 0, and 0 in total: else u is outside the domain.
     after = np.cumsum((total - sets.totals)[::-1])[::-1]
     if abs(after[0]) > slack or not np.all(after >= -slack):
         return float("inf")
@@ -359,6 +373,7 @@ def _largest_of_set(sets: RiskSets, D: Array, both: Array, after: Array) -> Arra
     those of samples with an event at the time, of later ones and those censored until then, and of
     all from the time on.
     """
+    # Without ties the maximum is at x = D / (D + both).
     interior = _x_log(D, D) + _x_log(both, both) - _x_log(D + both, D + both)
     if not sets.shares[1].any():
         return np.asarray(interior)
@@ -378,6 +393,7 @@ def _largest_of_set(sets: RiskSets, D: Array, both: Array, after: Array) -> Arra
         )
         low = np.where(slope > 0, theta, low)
         high = np.where(slope > 0, high, theta)
+    # The maximum at the zero of the derivative, or at an end x = 0 or 1 if D or both is 0.
     best = D * theta - after * np.logaddexp(0.0, theta)
     best -= np.bincount(
         times, term_weights * np.logaddexp(0.0, theta[times] + np.log1p(-share)), minlength=m
@@ -415,6 +431,7 @@ def concordance(y: Any, risk: Array) -> float:
             risk[ends[i] :][was_at_risk[ends[i] :]],
             risk[tied][(was_at_risk & ~event)[tied]],
         ):
+            # A higher risk than the other's is right, an equal one counts half.
             pairs += other_risks.size
             difference = risk[i] - other_risks
             concordant += float(np.count_nonzero(difference > TIED))

@@ -183,6 +183,7 @@ def _recognized(counts: Counter[str], name: str) -> list[str]:
     """
     if {*counts} == {"1", "2"}:
         return ["2"]
+    # If one label has no known meaning, the user has to say which one is the event.
     all_labels = EVENT_LABELS | CENSORED_LABELS
     if any(_plain(label) not in all_labels for label in counts):
         if len(counts) > _MOST_LABELS:
@@ -227,7 +228,7 @@ def _counted(counts: Counter[str]) -> str:
 
 
 def _labels_note(labels: Sequence[str], counts: Counter[str], role: str) -> str:
-    """Return a note such as "'0' (12 rows) is censored".
+    """Return a note such as "'0' (12 rows) is censored", for ``labels`` of one role.
 
     ``counts`` has the number of rows of each label, and ``role`` is the part after the verb.
     """

@@ -43,14 +43,18 @@ class Staying:
 
     @classmethod
     def of(cls, y: NDArray[Any], s: Array, times: Array, last: Rows) -> Staying | None:
-        """Return the record for samples in decreasing order of time; None if none competes.
+        """Return the samples that stay in later risk sets; None if none has a competing event.
 
         Parameters
         ----------
         y : (n,) records
-        s : (n,) weights
-        times : (m,) event times, increasing
-        last : (n,) number of event times up to each time
+            Targets of the stratum, in decreasing order of time.
+        s : (n,)
+            Their sample weights.
+        times : (m,)
+            Event times, increasing.
+        last : (n,) int64
+            Number of event times up to each time.
         """
         rows = np.flatnonzero(y["competing"])[::-1]
         if not rows.size:
@@ -69,6 +73,7 @@ class Staying:
         n_events = np.bincount(event_of, weights=s[~censored], minlength=event_times.size)
         is_event_time = np.isin(censoring_times, event_times)
         weight_at_risk[is_event_time] -= n_events[np.isin(event_times, censoring_times)]
+        # log G after each censoring time; the first entry is log 1, before all of them.
         with np.errstate(divide="ignore"):
             log_G = np.append(
                 0.0, np.cumsum(np.log1p(-np.minimum(n_censored / weight_at_risk, 1.0)))
@@ -229,10 +234,8 @@ class RiskSets:
     @cached_property
     def weights(self) -> tuple[Array, Array]:
         """The weight omega of each term, and its logarithm."""
-        shares_of_events = (
-            (self.totals / self.counts)[self.shares[0]] if self.efron else self.totals
-        )
-        return shares_of_events, np.log(shares_of_events)
+        omega = (self.totals / self.counts)[self.shares[0]] if self.efron else self.totals
+        return omega, np.log(omega)
 
     @cached_property
     def starts(self) -> tuple[Rows, Rows]:

@@ -98,6 +98,7 @@ def checked_survival(y: object) -> NDArray[Any]:
     if fields.size == 0:
         raise ValueError("y is empty; expected one record per sample, at least one sample")
     records = fields if fields.dtype == RECORD else _recorded(fields)
+    # A comparison with NaN is false, so that NaN counts as wrong here.
     late = ~(records["entry"] < records["time"])
     is_negative = ~(records["time"] >= 0.0)
     for wrong, explanation in (
@@ -145,10 +146,12 @@ def _recorded(records: NDArray[Any]) -> NDArray[Any]:
     of zeros and ones; the time is the only field that is left.
     """
     names = list(records.dtype.names or ())
+    # Find the optional fields by name.
     entry, stratum, competing = (
         next((name for name in names if name.lower() in known), None)
         for known in (_ENTRY, _STRATUM, _COMPETING)
     )
+    # Of the other fields, one is the event and one the time.
     other_names = [name for name in names if name not in (entry, stratum, competing)]
     events = [name for name in other_names if records.dtype[name].kind == "b"]
     events = events or [name for name in other_names if name.lower() in _EVENT]
@@ -167,15 +170,17 @@ def _records(event: Any, time: Any, entry: Any, stratum: Any, competing: Any) ->
     ``event`` and ``competing`` are booleans; a sample cannot have both. None means no left
     truncation, one stratum, or no competing events. Raise ValueError if the shapes differ.
     """
-    times = _numbers(time, "time")
+    checked_times = _numbers(time, "time")
     observed = np.asarray(event)
-    if observed.shape != times.shape:
+    if observed.shape != checked_times.shape:
         raise ValueError(
-            f"y has events of shape {observed.shape} and {times.size} times; give one for each"
+            f"y has events of shape {observed.shape} and {checked_times.size} times; give one for "
+            "each"
         )
-    y = np.zeros(times.size, dtype=RECORD)
+    y = np.zeros(checked_times.size, dtype=RECORD)
     y["event"] = observed
-    y["time"] = times
+    y["time"] = checked_times
+    # Without left truncation every sample is at risk from the beginning.
     y["entry"] = -np.inf if entry is None else _numbers(entry, "entry", infinite=True)
     if stratum is not None:
         y["stratum"] = np.unique(np.asarray(stratum), return_inverse=True)[1]

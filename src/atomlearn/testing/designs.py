@@ -141,6 +141,7 @@ class DesignChecks:
         """
         design, array = self.build()
         all_columns = np.arange(array.shape[1])
+        # At some columns; at all, if these can be listed; and the largest ones.
         for v in self.vectors(array.shape[0]):
             scores = design.scores(v)
             assert scores.n_columns == all_columns.size
@@ -217,6 +218,7 @@ class DesignChecks:
             rng.choice(n_samples, n_samples // 2 + 1, replace=r) for r in (False, True)
         )
         more_rows = rng.integers(0, n_samples, n_samples + 3)
+        # Pairs (rows, columns); None: all of them.
         parts = [
             (None, some),
             (None, last_column),
@@ -272,6 +274,7 @@ class DesignChecks:
         design, array = self.build()
         V = np.column_stack(self.vectors(array.shape[0]))
         all_columns = np.arange(array.shape[1])
+        # Bounds of 0.6 times the largest score leave several large scores to find.
         exact = array.T @ V
         counted = Counted(design)
         bounds = np.maximum(0.6 * np.abs(exact).max(axis=0), 1e-30)
@@ -389,7 +392,10 @@ class DesignChecks:
         return bound
 
     def check_entries(self, actual: Array, expected: Array, bound: Array) -> None:
-        """Compare entries: exactly if ``gathers_exactly``, else within the rounding ``bound``."""
+        """Compare ``actual`` entries with ``expected`` ones.
+
+        They must be equal if ``gathers_exactly``, else equal within the rounding ``bound``.
+        """
         assert_within(actual, expected, 0.0 if self.gathers_exactly else bound)
 
     def check_block(self, block: Block, columns: Columns) -> None:
@@ -401,8 +407,13 @@ class DesignChecks:
         v = rng.standard_normal((n_samples,))
         assert_within(block.predict(w), array @ w, self.bound(columns, right=w))
         assert_within(block.scores(v).full(), array.T @ v, self.bound(columns, left=v))
-        c = rng.random((n_samples,)) * (rng.random((n_samples,)) < 0.6)
-        assert_within(block.squared_norms(c), c @ array**2, self.square_bound(columns, c))
+        # Weights of rows, many of them 0.
+        row_weights = rng.random((n_samples,)) * (rng.random((n_samples,)) < 0.6)
+        assert_within(
+            block.squared_norms(row_weights),
+            row_weights @ array**2,
+            self.square_bound(columns, row_weights),
+        )
         ones = np.ones(n_samples)
         assert_within(block.squared_norms(), ones @ array**2, self.square_bound(columns, ones))
         for positions in (None, rng.permutation(n_columns)[: n_columns // 2 + 1]):
@@ -410,5 +421,9 @@ class DesignChecks:
             sizes = self._sizes[:, columns]
             sizes = sizes if positions is None else sizes[:, positions]
             eps = 4 * roundings(array.shape)
-            gram = block.gram(c, positions)
-            assert_within(gram, selected.T @ (c[:, None] * selected), eps * (sizes.T * c) @ sizes)
+            gram = block.gram(row_weights, positions)
+            assert_within(
+                gram,
+                selected.T @ (row_weights[:, None] * selected),
+                eps * (sizes.T * row_weights) @ sizes,
+            )

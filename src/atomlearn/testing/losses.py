@@ -31,7 +31,10 @@ class LossChecks:
         return targets_of(self.loss, rng.standard_normal(n_samples))
 
     def sample(self, seed: int) -> tuple[Array, Array, Array]:
-        """Return targets, predictions and weights of a random problem; some weights are zero."""
+        """Return targets, predictions and weights of a random problem for this ``seed``.
+
+        About a tenth of the weights are zero.
+        """
         rng = np.random.default_rng(seed)
         n = self.n_samples
         weight = rng.uniform(0.1, 3.0, size=n)
@@ -79,6 +82,7 @@ class LossChecks:
         y, prediction, weight = self.sample(seed)
         loss = self.loss
         step = tolerances.FINITE_DIFFERENCE_STEP
+        # Samples whose curvature hardly changes within reach of the differences.
         curvature_before, curvature_after = (
             loss.curvature(y, prediction + j * step, weight) for j in (-2, 2)
         )
@@ -91,8 +95,13 @@ class LossChecks:
             is_smooth &= sides[0] == sides[1]
         assert is_smooth.mean() > 0.5, "most samples lie at a kink: nothing was checked"
         for function, derivative in ((self.values, loss.gradient), (loss.gradient, loss.curvature)):
-            f = [function(y, prediction + j * step, weight) for j in (-2, -1, 1, 2)]
-            expected = (f[0] - 8.0 * f[1] + 8.0 * f[2] - f[3]) / (12.0 * step)
+            shifted_values = [function(y, prediction + j * step, weight) for j in (-2, -1, 1, 2)]
+            expected = (
+                shifted_values[0]
+                - 8.0 * shifted_values[1]
+                + 8.0 * shifted_values[2]
+                - shifted_values[3]
+            ) / (12.0 * step)
             received = derivative(y, prediction, weight)
             tolerance = tolerances.FINITE_DIFFERENCE
             assert_allclose(
@@ -109,6 +118,7 @@ class LossChecks:
         second = self.sample(seed + 1000)[1]
         ones = np.ones_like(y)
         self.assert_equality_of_fenchel_young(y, first, self.loss.gradient(y, first, ones))
+        # Compare the gradients at two points.
         curvature = self.loss.curvature(y, first, weight)
         move = second - first
         ends = [self.loss.gradient(y, z, weight) for z in (first, second)]
@@ -192,6 +202,7 @@ class LossChecks:
             expected = weight * derivative(y, prediction, np.ones_like(y))
             received = derivative(y, prediction, weight)
             assert_allclose(received[is_weighted], expected[is_weighted], rtol=SAME_FLOAT64)
+        # Value and conjugate are sums over the samples of positive weight.
         scale = np.where(is_weighted, weight, 1.0)
         for method, point, single_point in (
             (loss.value, prediction, prediction),
@@ -254,6 +265,7 @@ class LossChecks:
             for part in parts:
                 part.flags.writeable = False
             weight_copies = np.array(weights)
+            # Derivatives are new arrays, which the caller may change.
             for derivative in (self.loss.gradient, self.loss.curvature):
                 result = derivative(*parts)
                 assert_allclose(result, derivative(y, prediction, weight_copies), rtol=SAME_FLOAT64)

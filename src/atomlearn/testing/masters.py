@@ -118,6 +118,7 @@ class MasterChecks:
             loss = self.losses[number % len(self.losses)]
             intercept = bool(number % 2)
             tried += [(Case(loss, form, intercept, seed=100 + number), norm) for form in FORMS]
+        # Solve each, and compare with the optimum by CVXPY.
         failures = []
         for case, norm in tried:
             problem = self.block_problem(case, norm)

@@ -63,7 +63,7 @@ class NormChecks:
         return v
 
     def amount(self, seed: int) -> float:
-        """Return a random amount of a proximal map, a step or a radius, between small and large."""
+        """Return a random amount of a proximal map, a step or a radius, for this ``seed``."""
         return float(np.exp(np.random.default_rng(seed + 10_000).normal(scale=1.5)))
 
     def polar(self, z: Array) -> float:
@@ -190,6 +190,7 @@ class NormChecks:
         bound = self.norm.on(self.n_features)
         self.assert_same(bound, self.norm)
         self.assert_same(bound.on(self.n_features), self.norm)
+        # Change one parameter at a time, after the norm was used with the old value.
         for name, value in self.changes.items():
             norm: Any = copy.deepcopy(self.norm)
             fresh = type(norm)(**{**norm.get_params(deep=False), name: value})
@@ -223,6 +224,7 @@ class NormChecks:
             restricted = self.norm.restrict(columns, self.n_features)
             assert restricted is not None
             restricted.on(size)
+            # A vector that is zero outside the columns.
             w = np.zeros(self.n_features)
             w[columns] = self.sample(seed)[columns]
             w = self.inside(w)
@@ -264,7 +266,10 @@ class NormChecks:
 
     @each("form", FORMS)
     def test_prox_is_optimal(self, form: Form) -> None:
-        """Proximal points satisfy first-order conditions and have the right gauge, at any scale."""
+        """Proximal points satisfy first-order conditions and have the right gauge, at any scale.
+
+        ``form`` is how the norm enters: penalized, squared or constrained.
+        """
         for seed in range(20):
             scale = 2.0 ** (0, -500, -30, 30, 500)[seed % 5]
             v = scale * self.sample(seed)
@@ -287,17 +292,23 @@ class NormChecks:
         """
         zeros = np.zeros(self.n_features)
         for v in (self.inside(self.sample(0)), self.inside(self.sample(2))):
-            edge = self.norm.value(v) if form == "constrained" else self.polar(v)
+            # The amount from which the map is constant: the gauge of v, or its polar.
+            threshold = self.norm.value(v) if form == "constrained" else self.polar(v)
             at_small = self.point(v, 0.0, form).point
-            at_large = self.point(v, 2.0 * edge, form).point
+            at_large = self.point(v, 2.0 * threshold, form).point
             if form == "constrained":
                 at_small, at_large = at_large, at_small
             assert_array_equal(at_small, v)
             if form != "squared":
                 assert_array_equal(at_large, zeros)
-            for amount in (1e-10, 1e10, *(edge * (1.0 - share) for share in (1e-15, 1e-12, 1e-6))):
+            for amount in (
+                1e-10,
+                1e10,
+                *(threshold * (1.0 - share) for share in (1e-15, 1e-12, 1e-6)),
+            ):
                 self.assert_optimal(v, self.point(v, amount, form).point, amount, form)
         assert_array_equal(self.point(zeros, 1.0, form).point, zeros)
+        # Amounts must be finite and >= 0.
         for wrong in (-1.0, np.nan, np.inf):
             with pytest.raises(ValueError, match=r"finite and at least 0"):
                 self.point(zeros, wrong, form)
@@ -324,7 +335,8 @@ class NormChecks:
     def test_jacobian_is_the_derivative(self, form: Form) -> None:
         """The Jacobian of the proximal map agrees with central differences at generic points.
 
-        At all points it is symmetric with eigenvalues in [0, 1], and it is 0 outside its support.
+        ``form`` is how the norm enters. At all points the Jacobian is symmetric with eigenvalues in
+        [0, 1], and it is 0 outside its support.
         """
         points = [self.sample(seed) for seed in range(8)]
         for seed, v in enumerate([*points, np.zeros(self.n_features), np.ones(self.n_features)]):
@@ -332,6 +344,7 @@ class NormChecks:
             assert_allclose(dense, dense.T, atol=tolerances.SAME_FLOAT64)
             eigenvalues = np.linalg.eigvalsh(dense)
             assert -1e-10 <= eigenvalues[0] <= eigenvalues[-1] <= 1.0 + 1e-10
+        # Compare with differences at five points that have no kink nearby.
         checked = 0
         for seed in range(0, 40, 4):
             if checked == 5:

@@ -83,7 +83,10 @@ class Case:
 
 
 def problem_on(X: Any, y: Array, norm: Norm, case: Case, weight: Array | None = None) -> Problem:
-    """Return the problem of ``case`` with ``norm`` on other data X, y and sample weights."""
+    """Return the problem of ``case`` with ``norm`` on other data.
+
+    ``X`` and ``y`` are the data, and ``weight`` the sample weights; None: all 1.
+    """
     design = as_design(X)
     loss = as_loss(case.loss)
     unit = Problem.build(
@@ -158,6 +161,7 @@ def cvxpy_optimum(problem: Problem, X: Array) -> float:
     smooth = oracle_of(problem.loss).expression(cp, problem.y, prediction, problem.weight)
     if problem.tau:
         smooth += 0.5 * problem.tau * cp.sum_squares(w)
+    # The penalty, or the constraint, in terms of the gauge.
     gauge, constraints = gauge_model(cp, problem.regularizer.norm, w)
     form = problem.regularizer.form
     amount = problem.regularizer.amount

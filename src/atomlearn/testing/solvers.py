@@ -79,7 +79,10 @@ class SolverChecks:
     bounds_gauge = False
 
     def fit(self, problem: Problem, warm: WarmStart | None = None, observers: Any = ()) -> Result:
-        """Run the solver on ``problem`` from ``warm`` until its relative duality gap is reached."""
+        """Run the solver on ``problem`` until its relative duality gap is reached.
+
+        ``warm`` is the initial point (None: w = 0), and ``observers`` are called after each step.
+        """
         rule = RelativeGap(self.gap) | Iterations(self.max_iter)
         return run(problem, self.solver, rule, observers, warm)
 
@@ -145,7 +148,7 @@ class SolverChecks:
             X = case.data()[0]
 
             def check(progress: Progress, X: Array = X) -> None:
-                """Compare the state after a step with ``X`` and with its record."""
+                """Compare the state of ``progress`` after a step with ``X`` and with its record."""
                 state = progress.state
                 state.check()
                 linear = X[:, state.columns] @ state.weights

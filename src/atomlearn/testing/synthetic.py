@@ -331,6 +331,7 @@ def make_text_like_sparse(
     """
     rng = np.random.default_rng(rng)
     popularity = (np.arange(p) + 50.0) ** -0.9
+    # Draw all words of all rows at once; equal words of a row are added up in the matrix.
     words = rng.choice(p, n * words_per_row, p=popularity / popularity.sum())
     rows = np.repeat(np.arange(n), words_per_row)
     counts = sp.csc_matrix((np.ones(words.size), (rows, words)), shape=(n, p))

@@ -33,7 +33,10 @@ def power_of_two(w: Array) -> float:
 
 
 def ranges(starts: Columns, sizes: Columns) -> Columns:
-    """Return starts_k, starts_k + 1, ..., starts_k + sizes_k - 1 for all k, one after the other."""
+    """Return starts_k, starts_k + 1, ..., starts_k + sizes_k - 1 for all k, one after the other.
+
+    ``starts`` and ``sizes`` have one entry for each range.
+    """
     # The entry at position m of range k is m minus the position at which range k begins, plus
     # starts_k.
     ends = np.cumsum(sizes)

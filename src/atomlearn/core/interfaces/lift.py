@@ -252,8 +252,8 @@ class LiftedScores(Scores):
     def group_ratings(self, labels: Columns, n_groups: int, weights: Array | None = None) -> Scores:
         """Return the ratings of sets: l2 norms of L'z over sets, divided by ``weights`` (None: 1).
 
-        The arguments are those of ``group_norms``. The best nested sets are searched from the
-        roots.
+        labels[i] is the set of lifted coordinate i, of ``n_groups`` sets. The best nested sets are
+        searched from the roots.
         """
         nested = self.expansion.nested
         if nested is None or labels is not nested.labels:

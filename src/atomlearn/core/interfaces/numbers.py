@@ -45,6 +45,7 @@ def whole_number(owner: str, name: str, value: Any, least: int = 1, most: float 
     ``owner`` is the class or function, and ``name`` its parameter, for the error.
     """
     if not is_whole(value):
+        # A float such as 3.0 means a whole number: the message suggests the int.
         is_integral = is_number(value) and math.isfinite(value) and value == int(value)
         remedy = f"; use {name}={int(value)}" if is_integral else ""
         raise TypeError(
@@ -94,6 +95,7 @@ def check_weight(sample_weight: object, n_samples: int) -> Array:
     if sample_weight is None:
         return np.broadcast_to(np.ones(1), (n_samples,))
     weight = _one_each("sample_weight", sample_weight, n_samples, "weight", "")
+    # Name the first negative weight.
     if (weight < 0).any():
         position = int(np.flatnonzero(weight < 0)[0])
         raise ValueError(
@@ -148,6 +150,7 @@ def _one_each(name: str, value: object, n_samples: int, unit: str, remedy: str) 
         numbers = array.astype(np.float64, copy=False)
     except (TypeError, ValueError) as error:
         raise TypeError(f"{name} must be an array of numbers: {error}") from error
+    # A single number is that of every sample.
     if numbers.ndim == 0:
         numbers = np.full(n_samples, float(numbers))
     if numbers.shape != (n_samples,):

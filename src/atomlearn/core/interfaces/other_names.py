@@ -123,6 +123,7 @@ def refuse_unknown(owner: str, given: Collection[str], known: Collection[str]) -
     for word in given:
         if word in known:
             continue
+        # Suggest the first of our parameters, for this word of another package, that is known here.
         suggestions = PARAMETERS.get(SAME.get(word, word), {})
         hint = next(
             (

@@ -85,6 +85,7 @@ class WarmStart:
     def of_arrays(cls, arrays: Arrays) -> WarmStart:
         """Return the warm start that the method ``arrays`` turned into ``arrays``."""
         atoms: tuple[tuple[Atom, float], ...] = ()
+        # Split the concatenated atoms; ``shares`` are their weights.
         if arrays["shares"].size:
             ends = np.cumsum(arrays["atom_sizes"])[:-1]
             columns = np.split(arrays["atom_columns"].astype(np.int64), ends)

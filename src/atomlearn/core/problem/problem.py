@@ -191,9 +191,20 @@ def checked_problem(
 ) -> Problem:
     """Return the checked problem of the arguments of ``solve``; its sample weights add up to 1.
 
-    ``penalty`` is R with the norm as the user gave it, and ``tau`` is the weight of the ridge term.
-    All other arguments are those of ``solve``. Several targets become one long target, whose loss
-    fits one intercept for each of them.
+    Several targets become one long target, whose loss fits one intercept for each of them.
+
+    Parameters
+    ----------
+    X, y : object
+        Data and targets, in any form that ``solve`` accepts.
+    loss : str or Loss
+    penalty : Regularizer
+        R, with the norm as the user gave it.
+    tau : float
+        Weight of the ridge term.
+    fit_intercept : bool
+    sample_weight, offset, unpenalized : object
+        As in ``solve``; None: none.
     """
     # Counts of successes and failures in two columns become one target with weights.
     the_loss = as_loss(loss)
@@ -419,13 +430,16 @@ def ridge_slope(problem: Problem, weights: Array) -> Array:
 def loss_value(problem: Problem, linear: Array, shift: float = 0.0) -> float:
     """Return f(linear + shift) for predictions ``linear`` (n_samples,) and a constant ``shift``.
 
-    It needs no temporary array of n_samples numbers.
+    f is the loss of ``problem``. No temporary array of n_samples numbers is needed.
     """
     return pieces.value(problem.loss, problem.y, linear, problem.weight, shift)
 
 
 def loss_gradient(problem: Problem, linear: Array, shift: float = 0.0) -> Array:
-    """Return f'(linear + shift), (n_samples,), for X w = ``linear`` and a constant ``shift``."""
+    """Return f'(linear + shift), (n_samples,), for X w = ``linear`` and a constant ``shift``.
+
+    f is the loss of ``problem``.
+    """
     return pieces.gradient(problem.loss, problem.y, linear, problem.weight, shift)
 
 
@@ -450,7 +464,10 @@ def is_perfect(problem: Problem, certificate: Certificate) -> bool:
 
 
 def loss_at_zero(problem: Problem) -> float:
-    """Return f(0) of the bare loss: ``negligible_objective`` and tolerances are relative to it."""
+    """Return f(0) of the bare loss of ``problem`` (without offset and unpenalized columns).
+
+    ``negligible_objective`` and tolerances are relative to it.
+    """
     return problem.measured.loss_at_zero(problem.loss, problem.y, problem.weight)
 
 
@@ -465,7 +482,10 @@ def shrink_inside(problem: Problem, columns: Columns | None, weights: Array) -> 
 
 
 def gauge_of(problem: Problem, columns: Columns | None, weights: Array) -> float:
-    """Return the gauge (norm) of the point with ``weights`` on ``columns``; None: on all."""
+    """Return the gauge (norm) of the point with ``weights`` on ``columns``; None: on all.
+
+    The norm is that of ``problem``.
+    """
     norm = problem.regularizer.norm
     n_features = problem.design.shape[1]
     if columns is not None:
@@ -506,7 +526,8 @@ def optimal_intercept(problem: Problem, linear: Array, start: float = 0.0) -> fl
 def with_ridge(problem: Problem, scores: Scores, columns: Columns | None, weights: Array) -> Scores:
     """Return the negative gradient of loss plus ridge term, X'v - tau w, from ``scores`` = X'v.
 
-    ``weights`` are the coefficients w on ``columns``; None: all columns.
+    tau is the ridge weight of ``problem``, and ``weights`` are the coefficients w on ``columns``;
+    None: all columns.
     """
     if not problem.tau or not weights.size:
         return scores
@@ -520,7 +541,8 @@ def with_ridge(problem: Problem, scores: Scores, columns: Columns | None, weight
 def free_part(problem: Problem, prediction: Array) -> tuple[Array, float] | None:
     """Return the unpenalized coefficients and the intercept that were fitted inside the loss.
 
-    They are optimal at the point with predictions ``prediction``. None if the loss fits neither.
+    They are optimal at the point of ``problem`` with predictions ``prediction``. None if the loss
+    fits neither.
     """
     free = free_columns(problem.loss)
     if free is not None:

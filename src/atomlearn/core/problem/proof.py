@@ -258,6 +258,7 @@ def _conjugate(problem: Problem, value: float, prediction: Array, v: Array, fact
     loss = problem.loss
     y = problem.y
     weight = problem.weight
+    # A loss that couples all samples (Cox) may know only a bound along the gradient.
     if loss.coupled == 0:
         conjugate = loss.conjugate_along(y, prediction, -v, weight, factor)
     else:
@@ -265,6 +266,7 @@ def _conjugate(problem: Problem, value: float, prediction: Array, v: Array, fact
     inner = -factor * float(v.dot(prediction))
     deficit = inner - value - conjugate
     rounding = growth(v.size) * (abs(value) + abs(inner))
+    # The first test is cheap; the second bound on rounding is larger, and computed if necessary.
     size = abs(value) + abs(conjugate)
     if deficit > rounding and deficit > 4.0 * lost_in_loss(problem, prediction, v, size):
         raise ValueError(
@@ -287,8 +289,10 @@ def with_rounding(
 ) -> Certificate:
     """Return the certificate with ``rounding_bound`` added to its gap.
 
-    The arguments are those of ``rounding_bound``. Raises ValueError if the gap was negative by more
-    than rounding errors can explain: value and polar of the norm are then not dual to each other.
+    All arguments are those of ``rounding_bound``: ``problem``, the ``weights`` of ``columns``,
+    their ``prediction``, the dual vector and the ``lengths`` of the columns. Raises ValueError if
+    the gap was negative by more than rounding errors can explain: value and polar of the norm are
+    then not dual to each other.
     """
     slack = rounding_bound(problem, certificate, weights, prediction, dual, columns, lengths)
     if certificate.shortfall > slack + UNPROVED * abs(certificate.objective):
@@ -464,6 +468,7 @@ def raised_by_floats(problem: Problem, prediction: Array) -> float:
     weight = problem.weight
     coefficients, intercept = free.free_part(y, prediction, weight)
     intercept = (intercept + problem.origin) - problem.origin
+    # The loss at the rounded coefficients, and a bound on the error of each prediction.
     value = free.inner.value(y, prediction + (free.columns @ coefficients + intercept), weight)
     error = growth(coefficients.size + 1) * (
         abs(free.columns) @ np.abs(coefficients) + abs(intercept)

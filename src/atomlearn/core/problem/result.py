@@ -320,6 +320,7 @@ class Result:
 
     def __str__(self) -> str:
         """Return a short summary."""
+        # The gap if the search for atoms was exhaustive, for norms whose atoms are searched.
         searched = "" if self.search_gap is None else f" (by search {self.search_gap:.3g})"
         lines = [
             f"{self.status}",

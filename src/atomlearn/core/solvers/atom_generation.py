@@ -183,14 +183,16 @@ def priced_atoms(
 ) -> RayState:
     """Return the state at w = U c with its certificate and best atom, by one pass over the data.
 
-    ``shares`` are the weights c (t,) of ``atoms`` U. The intercept is optimized, beginning at
-    ``intercept``. The best atom may come from a heuristic search. If then only the upper bound on
-    the polar keeps the relative gap above ``tol``, that bound is computed again with more work.
+    ``problem`` has the data, and ``shares`` are the weights c (t,) of ``atoms`` U. The intercept is
+    optimized, beginning at ``intercept``. The best atom may come from a heuristic search. If then
+    only the upper bound on the polar keeps the relative gap above ``tol``, that bound is computed
+    again with more work.
     """
     weights = atoms.combine(shares)
     linear = atoms.images.predict(shares)
     intercept = optimal_intercept(problem, linear, intercept)
     prediction = linear + intercept
+    # sum(c) is an upper bound on the gauge, which the norm itself may not be able to compute.
     price = prove(
         problem,
         atoms.columns,

@@ -191,6 +191,7 @@ def refit_on_rays(
         master = SequentialQP()
     form = problem.regularizer.form
     amount = problem.regularizer.amount
+    # Over nonnegative weights the l1 norm is sum(c).
     rays = replace(
         problem,
         design=atoms.images,

@@ -152,6 +152,7 @@ def _write(checkpoint: _Place, progress: Progress) -> None:
         "seconds": progress.seconds,
         "history": [asdict(record) for record in progress.history],
     }
+    # One archive without pickled objects: the header as text, the sample of X, and the state.
     arrays = solver.saved(state)
     content: Arrays = {f"state_{name}": array for name, array in arrays.items()}
     stream = io.BytesIO()

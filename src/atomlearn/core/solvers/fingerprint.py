@@ -74,6 +74,7 @@ class _Hasher(NumpyHasher):  # type: ignore[misc]
             # The order of a set differs between processes.
             pieces = sorted(part, key=repr)
         elif issubclass(kind, Parameters):
+            # An object with parameters is equal to another one if its parameters are.
             pieces = sorted(part.get_params(deep=False).items())
         elif issubclass(kind, Loss | Norm) or dataclasses.is_dataclass(kind):
             pieces = _parameters(part)

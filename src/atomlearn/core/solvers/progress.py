@@ -231,6 +231,7 @@ class PrintProgress:
         record = progress.history[-1]
         if record.iteration % self.every:
             return
+        # For searches, the share of the work that bounds spared.
         spared = "" if record.skipped is None else f"  {100 * record.skipped:.0f}% skipped"
         print(
             f"{record.iteration:>5} {record.passes:>8.1f} {record.seconds:>9.2f} "

@@ -149,6 +149,7 @@ def _served(design: Design, waiting: dict[int, Question]) -> list[int]:
     pass serves as many requests as its limits on the number and the memory of vectors allow; the
     others wait.
     """
+    # Each vector needs memory for its samples, and for all scores if these are requested.
     kinds = {question.bounds is None for question in waiting.values()}
     all_scores = True in kinds
     n_samples, n_features = design.shape
