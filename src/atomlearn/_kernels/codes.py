@@ -157,18 +157,37 @@ def find_levels(
 ) -> tuple[Array, Positions, Positions]:
     """Return the bin levels of each column: (levels, counts, zero).
 
-    values, begin : concatenated columns; rows : the row of each entry, or None if every column
-    has all rows in order (rows that are not listed have value 0); weight : (n_rows,) sample
-    weights; shares : (n_bins,) quantile levels in [0, 1].
-
     The origin of a column is 0 if its values have both signs, and otherwise its value nearest to
     0. If a column has at most n_bins + 1 distinct values with the origin, these are its levels.
     Otherwise the levels are the origin and the weighted quantiles of the other values at
-    ``shares``, or (``uniform``) the points at these shares of the range.
+    ``shares``, or (``uniform``) the points at these shares of the range. Time O(m log m) for a
+    column
+    with m entries.
 
-    levels : (n_columns, n_bins + 1); counts : the number of levels of each column; zero : the
-    index of the origin among them. If the range of a column is not finite, its count is 0 and its
-    first two levels are the ends of the range. Time O(m log m) for a column with m entries.
+    Parameters
+    ----------
+    values, begin : arrays
+        Concatenated columns: column p has the entries values[begin[p] : begin[p + 1]].
+    rows : int, optional
+        The row of each entry, or None if every column has all rows in order. Rows that are not
+        listed
+        have the value 0.
+    weight : (n_rows,)
+        Sample weights.
+    shares : (n_bins,)
+        Quantile levels in [0, 1].
+    uniform : bool
+        Whether the levels are at equal shares of the range, and no quantiles.
+
+    Returns
+    -------
+    levels : (n_columns, n_bins + 1)
+    counts : (n_columns,)
+        The number of levels of each column. If the range of a column is not finite, its count is 0
+        and
+        its first two levels are the ends of the range.
+    zero : (n_columns,)
+        The index of the origin among the levels.
     """
     ends = _ends(values, begin)
     if rows is None and (np.diff(ends) != weight.size).any():
@@ -185,8 +204,16 @@ def code_columns(
 ) -> None:
     """Write into ``out`` the code of each entry: the index of the nearest level of its column.
 
-    values, begin : concatenated columns; levels[starts[p] : starts[p + 1]] : the at most 256
-    levels of column p, increasing; out : as long as ``values``. Ties go to the lower level.
+    Ties go to the lower level.
+
+    Parameters
+    ----------
+    values, begin : arrays
+        Concatenated columns: column p has the entries values[begin[p] : begin[p + 1]].
+    levels, starts : arrays
+        levels[starts[p] : starts[p + 1]] are the levels of column p, at most 256, increasing.
+    out : uint8
+        As long as ``values``.
     """
     ends = _ends(values, begin)
     level_weights = _checks.weights(levels, "levels", int(starts[-1]))

@@ -137,9 +137,9 @@ def solve(
 
 
 def _with_time_limit(stop: StoppingRule | None, time_limit: float | None) -> StoppingRule | None:
-    """Return the rule ``stop`` combined with a time limit in seconds; None stands for no rule.
+    """Return the rule ``stop`` combined with a limit of ``time_limit`` seconds.
 
-    A None in ``stop`` or ``time_limit`` means that the user gave none.
+    Each of the two may be None, if the user gave none; None for both returns None.
     """
     if time_limit is None:
         return stop
@@ -156,6 +156,7 @@ def _start(warm_start: Any, n_features: int) -> WarmStart | None:
         return warm_start.warm_start()
     if warm_start is None or isinstance(warm_start, WarmStart):
         return warm_start
+    # Otherwise these are coefficients, one for each column, in any shape.
     coef = np.asarray(warm_start)
     if coef.dtype.kind not in "iuf" or coef.size != n_features:
         raise TypeError(

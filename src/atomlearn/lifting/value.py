@@ -71,6 +71,7 @@ def lifted_value(lift: Lift, w: Array) -> float:
         in_range = False
     if not in_range:
         raise ValueError("the gauge is infinite, or nearly so: w is not a sum of parts on the sets")
+    # Take the best of all bounds, until they are close enough.
     bounds = (_multiplier_bounds if norm.over_columns else _alternating)(
         norm, matrix, w, solve.solve
     )
@@ -102,6 +103,8 @@ def _multiplier_bounds(
     Scaling z so that polar(L'z) = 1 gives a lower bound, <w, z>. ``solve`` applies the inverse of L
     L', for the projection.
     """
+    # Each step is a least squares problem with the penalty eps * norm(u) and the data L. A smaller
+    # eps in the next step makes the residual w - L u fall faster.
     design = SparseDesign(matrix)
     ones = np.ones(w.size)
     dual = np.zeros(w.size)

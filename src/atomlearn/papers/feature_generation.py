@@ -366,6 +366,7 @@ class FeatureGeneration(Solver):
             label = np.full(state.candidate.size, state.n_blocks)
             following.labels = np.concatenate([state.labels, label])
             following.omega = np.concatenate([state.omega, np.zeros(state.candidate.size)])
+            # A column keeps the round in which it was found first.
             for column in state.candidate.tolist():
                 following.found.setdefault(column, following.iteration)
         return following
@@ -461,6 +462,7 @@ class FeatureGeneration(Solver):
             return None
         if self.max_blocks is not None and state.iteration >= self.max_blocks:
             return Status.SELECTED
+        # [T] (38): stop if the objective of the subproblem fell by little.
         gain = previous.restricted_objective - state.restricted_objective
         limit = self.outer_tol
         if limit is not None and gain <= limit * state.first_objective:

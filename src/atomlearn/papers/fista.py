@@ -188,6 +188,7 @@ def lipschitz_constant(problem: Problem) -> float:
             f"FISTA: the second derivative of the loss {problem.loss.name!r} has no bound, so "
             "there is no fixed step 1 / L; use step_size='backtracking'"
         )
+    # Subtracting weighted means from X is the projection of S^(1/2) X orthogonal to this vector.
     root = np.sqrt(problem.weight)
     design = problem.design
     unit_weights = root / np.linalg.norm(root) if problem.fit_intercept else np.zeros_like(root)

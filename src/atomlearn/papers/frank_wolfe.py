@@ -238,6 +238,7 @@ class FrankWolfe(Solver):
         """
         if self.direction == "toward":
             return hull.toward(hull.add(problem, state.vertex))
+        # ``worst`` is the vertex in use with the smallest product with the negative gradient.
         worst, _, scores = hull.extremes(problem)
         mean = hull.mean(scores)
         if self.direction == "away" and state.toward_gap < mean - scores[worst]:
@@ -277,6 +278,7 @@ class FrankWolfe(Solver):
         """
         if state.factors is not None:
             return self._best_factors(problem, state, state.factors, previous)
+        # The sum of weights bounds the gauge of the point.
         price = prove(
             problem,
             state.columns,

@@ -159,6 +159,7 @@ class Hull:
             length = best_step(
                 problem, self._line_problem(problem, move.change), move.longest, self.intercept
             )
+        # Rounding must not leave tiny weights, nor a sum beyond the reach.
         shares = self.shares + length * move.change
         shares[shares <= self._rounding * self.reach] = 0.0
         total = float(shares.sum())
@@ -169,6 +170,7 @@ class Hull:
 
         ``problem`` has the penalty and the ridge term, which are quadratic along the line.
         """
+        # Derivatives of the penalty at gauge sum(c), and of the ridge term.
         images = self.atoms.images
         penalty = problem.regularizer
         gauge_change = float(change.sum())

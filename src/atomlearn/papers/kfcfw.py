@@ -207,6 +207,7 @@ class KFCFW(Solver):
         """
         _check(problem)
         support, shares, intercept = warm_atoms(problem, warm)
+        # The atoms of the warm start are merged into one, w itself, with weight 1.
         atoms = support.take(np.zeros(0, dtype=np.int64))
         alpha = np.ones(1)
         costs = np.zeros(1)
@@ -317,6 +318,7 @@ def _new_atom(problem: Problem, scores: Scores) -> tuple[Columns, Array, float] 
     atom = best.values
     if not columns.size:
         return None
+    # The atom is multiplied by the radius, or by polar / level for the squared form.
     scale = regularizer.amount
     if regularizer.form != "constrained":
         scale = float(atom @ scores.at(columns)) / regularizer.amount

@@ -209,6 +209,7 @@ def _labels_in_data(labels: Any, counts: Counter[str], name: str, role: str) -> 
     message names the column ``name`` and the ``role`` of the label.
     """
     texts = label_texts(np.atleast_1d(np.asarray(labels, dtype=object)))
+    # An exact match counts first; else labels that differ only in upper and lower case.
     labels_found = []
     for label in texts.tolist():
         matches = [known for known in counts if known == label]

@@ -162,8 +162,8 @@ class RiskSets:
     def of_stratum(cls, y: NDArray[Any], weight: Array, rows: Rows, efron: bool) -> RiskSets | None:
         """Return the risk sets of the samples in ``rows`` at z = 0; None if there is no event.
 
-        ``y`` and ``weight`` are the targets and weights of all samples; ``efron`` is the treatment
-        of ties.
+        ``y`` and ``weight`` are the targets and weights of all samples; ``efron`` is whether ties
+        are treated by Efron's method. The positions in the result are explained in ``RiskSets``.
         """
         rows = rows[weight[rows] > 0.0]
         rows = rows[np.argsort(-y["time"][rows], kind="stable")]
@@ -171,7 +171,8 @@ class RiskSets:
         event = y["event"][rows]
         if not event.any():
             return None
-        events = np.flatnonzero(event)[::-1]  # by increasing time, so that tied events are adjacent
+        # Events by increasing time, so that tied events are adjacent.
+        events = np.flatnonzero(event)[::-1]
         times, event_time = np.unique(time[events], return_inverse=True)
         own_weight = weight[rows]
         entry = y["entry"][rows]
@@ -183,6 +184,7 @@ class RiskSets:
             entries = np.argsort(-entry, kind="stable")
             before = np.searchsorted(-entry[entries], -times, side="right")
             first = np.searchsorted(times, entry, side="right")
+        # All positions come from sorted times by binary search.
         last = np.searchsorted(times, time, side="right")
         sets = cls(
             rows=rows,
@@ -266,6 +268,7 @@ class RiskSets:
         """
         if self.spans is not None:
             return self.spans.at_times(self.x)
+        # Rows are sorted by decreasing time: those at risk at t are the first ``ends`` ones.
         log_sums = running(self.x)[self.ends - 1]
         staying = self.staying
         if staying is not None:

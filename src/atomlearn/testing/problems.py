@@ -102,7 +102,7 @@ def problem_on(X: Any, y: Array, norm: Norm, case: Case, weight: Array | None = 
     polar = norm.polar(design.scores(negative_gradient(unit, start)))
     amount = case.strength * (polar or 1.0)
     if case.form == "squared":
-        # In the units of a level: twice the scale of X is four times the level.
+        # The unit is now polar^2 / f: twice the scale of X is four times the level.
         amount *= (polar or 1.0) / loss.value(unit.y, start, unit.weight)
     elif case.form == "constrained":
         amount = 2.0 * case.strength

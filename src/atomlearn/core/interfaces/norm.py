@@ -125,6 +125,7 @@ class Norm(Ratings, ABC):
         defined = cls.__dict__.keys()
         for name in {"polar", "polar_bounds", "best_atom", "best_columns"} & defined:
             setattr(cls, name, taking_arrays(cls.__dict__[name]))
+        # A class that defines one of these methods has the ability, unless it says otherwise.
         by_methods = {"proximal": {"prox_point"}, "over_columns": {"restrict", "lift"}}
         for ability in by_methods.keys() - defined:
             if by_methods[ability] & defined:
@@ -368,6 +369,7 @@ class Lift:
         if warm.lifted is None:
             return False
         lifted, weights = warm.lifted
+        # The coordinates may be those of another lift, which has more of them.
         if lifted.size and int(lifted.max()) >= self.expansion.shape[1]:
             return False
         features, sums = self.lowered(lifted, weights)

@@ -78,6 +78,7 @@ class ProxJacobian:
 
     def masked(self, keep: NDArray[np.bool_]) -> ProxJacobian:
         """Return D J D with D = diag(keep): rows and columns outside ``keep`` (m,) become zero."""
+        # Sparse factors keep their pattern; entries in other rows become explicit zeros.
         mask = keep.astype(np.float64)
         factors = self.factors
         if self.is_dense:
@@ -97,6 +98,7 @@ class ProxJacobian:
             factors = np.zeros((size, inner.shape[1]))
             factors[columns] = inner
         else:
+            # The entries of a sparse array move to other rows.
             shape = (size, inner.shape[1])
             factors = type(inner)((inner.data, columns[inner.indices], inner.indptr), shape=shape)
             factors.sort_indices()

@@ -89,7 +89,8 @@ def norms_by_label(z: Array, labels: NDArray[np.int64], n_groups: int) -> Array:
     with np.errstate(over="ignore"):
         squares = np.bincount(labels, weights=z * z, minlength=n_groups)
     norms = np.sqrt(squares)
-    # If squares overflow or underflow, each such group is scaled by its largest magnitude.
+    # If the squares of a group overflow or underflow, its entries are first divided by the largest
+    # magnitude among them.
     doubtful = ~((squares > 1e-200) & (squares < 1e200))
     rescaled = np.flatnonzero(doubtful[labels] & (z != 0.0)) if doubtful.any() else labels[:0]
     if rescaled.size:

@@ -61,6 +61,7 @@ def binary_target(y: object) -> Array:
     except (TypeError, ValueError) as error:
         raise ValueError(_label_message(values)) from error
     numbers = finite(numbers)
+    # Either {-1, +1} or {0, 1}; a mixture of 0 and -1 is refused.
     positive = numbers == 1.0
     if np.all(positive | (numbers == -1.0)):
         return numbers
@@ -107,10 +108,11 @@ def _type_names(values: NDArray[Any]) -> str:
 
 def _label_message(values: NDArray[Any]) -> str:
     """Return the error message for a two-class target ``values`` with other labels."""
+    # The distinct labels in the order of their first occurrence.
     labels = list(dict.fromkeys(values.tolist()))
-    limit = 5
-    listing = ", ".join(repr(label) for label in labels[:limit])
-    if len(labels) > limit:
+    most_listed = 5
+    listing = ", ".join(repr(label) for label in labels[:most_listed])
+    if len(labels) > most_listed:
         listing += f", ... ({len(labels)} distinct values)"
     return (
         f"y must hold the two labels -1 and +1 (or 0 and 1, or booleans); found {listing}. Map one "

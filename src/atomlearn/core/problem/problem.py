@@ -159,6 +159,7 @@ class Problem:
         problem = with_free(with_offset(problem, offset), unpenalized)
         if y is not None:
             return problem
+        # The machines that hold the rows have the targets, and return a problem of sums.
         summed = over_sums(replace(problem, y=np.zeros(0)))
         if not summed.y.size:
             loss.check_target(y)  # which raises, and names the targets that it takes
@@ -259,6 +260,7 @@ def over_sums(problem: Problem) -> Problem:
     summed: Problem = problem.design.row_access.summed(problem)
     if summed is problem:
         return problem
+    # Wrappers that count passes or take time keep doing so around the new design.
     design = summed.design
     for wrapper in wrappers(problem.design):
         design = wrapper.around(design)
@@ -353,6 +355,7 @@ def restrict(problem: Problem, block: Design, columns: Columns) -> Problem:
             f"{type(norm).__name__} cannot be restricted to a few columns; "
             "use a solver over its atoms, or FISTA over all columns"
         )
+    # If the rows are on other machines, the restricted problem has to use them too.
     smaller = replace(problem, design=block, regularizer=problem.regularizer.of(restricted))
     result: Problem = problem.design.row_access.restrict(smaller, block)
     return result
@@ -459,6 +462,7 @@ def is_perfect(problem: Problem, certificate: Certificate) -> bool:
     The objective of ``problem`` may be more than negligible if rounding hides more, for example
     with columns far from zero. It may be at most that of residuals of 1e-12 times y.
     """
+    # Squared residuals of 1e-12 times y are 1e-24 times f(0), which is about eps^1.5.
     allowed = min(certificate.rounding, EPS**1.5 * loss_at_zero(problem))
     return bool(certificate.objective <= max(negligible_objective(problem), allowed))
 

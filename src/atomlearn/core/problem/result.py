@@ -161,6 +161,7 @@ class Result:
             raise ValueError(
                 f"coef would need {self.n_features} entries; use result.columns and result.weights"
             )
+        # A matrix is the sum of its terms, some of which are kept as factors.
         if self.matrix_parts is not None and self.shape is not None:
             total = np.zeros(self.shape)
             for part in self.matrix_parts:

@@ -99,6 +99,7 @@ class AtomSet:
         """
         if numbers.size == self.size:
             return self
+        # ``rows`` are the columns of X that the remaining atoms use.
         entries = self.entries[:, numbers]
         rows = np.unique(entries.indices)
         return AtomSet(
@@ -150,6 +151,7 @@ class AtomSet:
 
 def atom_key(atom: Atom) -> int:
     """Return a hash of ``atom`` that is equal for atoms whose entries agree to 40 binary digits."""
+    # Sort by column; round the values relative to the largest one; leave out those that become 0.
     order = np.argsort(atom.columns, kind="stable")
     values = atom.values[order]
     largest = float(np.abs(values).max(initial=0.0))

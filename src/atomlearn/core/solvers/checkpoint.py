@@ -85,6 +85,7 @@ class Checkpoint(RunObserver):
         self.folder.mkdir(parents=True, exist_ok=True)
         problem_hash = fingerprint(problem)
         entries = self._sample(problem)
+        # With ``many``, each problem has a file named by its hash.
         file = self.folder / (f"{problem_hash[:32]}.npz" if self.many else "checkpoint.npz")
         clear_left(file)
         self._places[id(problem)] = _Place(problem, file, problem_hash, entries, time.monotonic())

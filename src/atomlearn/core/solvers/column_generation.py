@@ -340,6 +340,7 @@ class ColumnGeneration(Solver):
 
     def _without_idle(self, state: ActiveState) -> ActiveState:
         """Drop the columns of zero weight from ``state`` once they are most of the block."""
+        # Columns that were dropped too early would have to be gathered again.
         support = np.flatnonzero(state.weights)
         if state.columns.size <= 4 * support.size + 1000:
             return state

@@ -148,6 +148,7 @@ class Resumed:
             If ``solver`` cannot restore a state from ``arrays``.
         """
         try:
+            # The format "" is that of a warm start, whose numbers can be checked.
             if not solver.state_format:
                 checked_warm_start(WarmStart.of_arrays(self.arrays), problem)
             state = solver.restored(problem, self.arrays)
@@ -269,6 +270,7 @@ class Stall:
 
         STALLED means that the last ``state.patience`` steps made no progress.
         """
+        # A fall of the merit function by less than rounding is no progress.
         certificate = state.certificate
         merit = state.merit()
         merit_fell = merit < self.merit - 1e-15 * abs(self.merit) or self.merit == math.inf

@@ -171,7 +171,11 @@ class Run:
 
     @property
     def deadline(self) -> Deadline:
-        """The time by which the next step must end: the earlier of deadline and time limit."""
+        """The time by which the next step must end.
+
+        It is the earlier one of the problem's deadline and the time limit of the stopping rules. It
+        also passes when the master has no steps left.
+        """
         seconds = self._limit - self._elapsed()
         return self.inner.deadline.sooner(Deadline(time.monotonic() + seconds, self.work))
 
@@ -385,6 +389,7 @@ class SteppedLevels(Task):
 
         Single steps let the scheduler advance all tasks equally before time runs out.
         """
+        # ``steps`` yields after each step until the level is finished.
         run = self.run or self._begin()
         for _ in self.steps:
             if run.deadline.at < math.inf:
@@ -396,6 +401,7 @@ class SteppedLevels(Task):
         problem = with_amount(self.problem, level)
         inner = with_amount(self.inner, level)
         run = self.run = Run(problem, inner, self.lift, self.settings)
+        # A warm start of the user is over features and with the intercept of the given targets.
         start: WarmStart | Resumed | None = run.begin()
         if start is None and self.warm is not None:
             warm = checked_warm_start(self.warm, problem)
@@ -482,6 +488,7 @@ def run(
             "solver must be a Solver such as solvers.ColumnGeneration(), got "
             f"{type(solver).__name__}"
         )
+    # A single solve is a path of one level.
     settings = RunSettings(solver, stop, tuple(observers))
     task = SteppedLevels(problem, [problem.regularizer.amount], settings, warm)
     drive(task.counted, [task])
