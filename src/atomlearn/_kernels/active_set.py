@@ -72,7 +72,10 @@ class ActiveFactor:
         return copy
 
     def reserve(self, size: int) -> None:
-        """Allocate room for ``size`` atoms and half as many more, so that growth is cheap."""
+        """Allocate memory for ``size`` atoms and half as many more, so that growth is cheap.
+
+        The factor so far is kept.
+        """
         if self.order.size >= size:
             return
         count = self.count
@@ -109,8 +112,8 @@ def active_set_qp(
     ``radius`` an l1 ball.
 
     This is the active-set method of Algorithm 2 in Vinyes, Obozinski 2017 (Nocedal, Wright 2006,
-    chapter 16). A full step goes to the minimum over the active atoms; a drop step stops when a
-    weight reaches zero, and removes that atom; then the atom of largest decrease enters. A pivot
+    chapter 16). A full step goes to the minimum over the active atoms. A drop step stops when a
+    weight reaches zero, and removes that atom. Then the atom of largest decrease enters. A pivot
     costs O(m k) for m atoms of which k are active. Linearly dependent and repeated atoms are
     allowed.
 

@@ -72,8 +72,8 @@ def table_scores(x: CodedColumns, tables: Array, begins: Positions, v: Array) ->
 
     Each coded column j has d_j derived columns. Their values are given by a lookup table
     (n_levels_j, d_j), stored row after row in tables[begins[j] : begins[j + 1]]. ``v`` is (n_rows,)
-    or (n_rows, m). The result is float64 of shape (sum_j d_j,) or (sum_j d_j, m). Time O(entries +
-    tables).
+    or (n_rows, m). The result is float64 of shape (sum_j d_j,) or (sum_j d_j, m). The time is
+    O(entries + tables).
     """
     entries = _checks.weights(tables, "tables", int(begins[-1]))
     n_derived = np.diff(begins) // x.levels

@@ -37,9 +37,10 @@ def _finite(found: float, name: str) -> float:
 def ksupport_prox(v: Data, k: int, step: float, method: str = "scaling") -> tuple[Data, float]:
     """Return w = argmin_x 1/2 ||x - v||^2 + (step/2) ||x||_k^2 for the k-support norm, and t.
 
-    w_j = v_j d_j / (d_j + step) with d_j = clip(t |v_j| - step, 0, 1) and sum d = k: a soft
-    threshold by step/t if 0 < d_j < 1, a shrinkage by 1 + step if d_j = 1. t is infinite if at most
-    k entries are non-zero; if several t solve the equation, it is the smallest.
+    The entries of w are w_j = v_j d_j / (d_j + step), with d_j = clip(t |v_j| - step, 0, 1) and sum
+    d = k. This is a soft threshold by step/t if 0 < d_j < 1, and a shrinkage by 1 + step if d_j =
+    1. The number t is infinite if at most k entries are non-zero. If several t solve the equation,
+    it is the smallest.
 
     w has the precision of v; everything else is float64, the equation double-double. Expected
     linear time.

@@ -91,7 +91,7 @@ def branch_newton(
 ) -> int:
     """Minimize 1/2 w'Hw - pull'w + level/2 (||w_in||^2 + gauge_k(w_free)^2), in place.
 
-    This is a node of a branch-and-bound search for the best subset of features: the features in
+    This is a node of a branch-and-bound search for the best subset of features. The features in
     ``inside`` are selected for certain, and at most k of those in ``free`` are to be selected. w_in
     is minimized out first. The method is that of ``pattern_newton``; w is never worse than before.
 
@@ -111,7 +111,7 @@ def branch_newton(
         Regularization strength.
     least : float >= 0
         If it is above 0, gauge_k(w)^2 is min sum_j (w_j^2 / d_j + least^2 d_j) over
-        0 <= d <= 1, sum d <= k: each selected entry has a price of its own.
+        0 <= d <= 1, sum d <= k: each selected entry has a price in addition.
     most : int
         Maximum number of steps.
 

@@ -26,6 +26,7 @@ def sparse_fault(indices: Indices, indptr: Indices, n_minor: int) -> str | None:
     """
     if indptr[0] != 0:
         return f"indptr does not start with 0 ({indptr[0]} at position 0)"
+    # Name the first position at which the array is wrong.
     decreases = np.flatnonzero(indptr[1:] < indptr[:-1])
     if decreases.size:
         return f"indptr decreases ({indptr[decreases[0] + 1]} at position {decreases[0] + 1})"

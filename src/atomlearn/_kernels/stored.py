@@ -94,7 +94,7 @@ def genotype_search(V: Array, bounds: Array) -> Callable[..., tuple[Positions, A
     ``bounds``_k in magnitude. Columns that cannot reach a bound are left out by products of bytes,
     at some sixty products a nanosecond and thread with AVX-512 VNNI.
     """
-    # Prepare what does not depend on the columns: V rounded to two bytes an entry, and its sums.
+    # Two things do not depend on the columns: V rounded to two bytes an entry, and its sums.
     rows = in_lanes(V)[0]
     of_rows = (rows, bounds.size, *_native.genotype_digits(rows))
     of_bounds = V.sum(axis=0), np.ascontiguousarray(bounds)

@@ -1,8 +1,8 @@
 """Threads: BLAS without its own while a solver runs, and large products shared out by pieces.
 
 Solvers call many small BLAS functions between this package's own threaded kernels. OpenBLAS wakes
-its threads even for a dot product of 10,000 numbers and lets them spin for milliseconds
-afterwards, on the very cores that the kernels want: a product of 26 MB then takes four times as
+its threads even for a dot product of 10,000 numbers, and lets them spin for milliseconds
+afterwards. They occupy the cores that the kernels need: a product of 26 MB then takes four times as
 long. Large products between matrices use the same number of threads as the kernels, each a piece by
 plain BLAS.
 """
@@ -203,6 +203,7 @@ def load_blas() -> None:
     import scipy.linalg
 
     for module, names in _ROUTINES.items():
+        # SciPy exports the addresses of these routines for other compiled code.
         exported: dict[str, Any] = getattr(scipy.linalg, module).__pyx_capi__
         if not all(_native.provide_blas(name, exported.get(name)) for name in names):
             raise ImportError(

@@ -32,8 +32,8 @@ class Kind:
     recognizes : callable
         Returns whether an object is of this kind. It imports nothing.
     make : callable or "module:attribute"
-        Returns the design, or an object of another kind: a file may hold a sparse array, and
-        NumPy may be able to read a tensor in place.
+        Returns the design, or an object of another kind. For example, a file may hold a sparse
+        array, and NumPy may be able to read a tensor in place.
     names : callable or "module:attribute", optional
         Returns the names of the columns without making the design, or None if X has none.
     opened : bool, default=True

@@ -84,7 +84,7 @@ def solve(
     offset : array (n_samples,), optional
         Numbers o_i added to the predictions, such as the logarithm of an exposure.
     unpenalized : indices, mask or names of columns, optional
-        Columns that are free of the penalty, such as age and sex: the loss is minimized over their
+        Columns without a penalty, such as age and sex. The loss is minimized over their
         coefficients as over the intercept. They may depend on each other; ``coef`` has their
         coefficients in their places.
     tol : float, default=1e-6
@@ -173,8 +173,8 @@ def _amounts(
 ) -> tuple[float, float]:
     """Return the amount of the regularizer and the weight tau of the ridge term.
 
-    The arguments are those of ``solve``; raise if they do not fit together. The amount is alpha *
-    l1_ratio, or the radius for the form "constrained".
+    The arguments are those of ``solve``; raise if they do not fit together. For the form
+    "constrained" the amount is the radius, else it is alpha * l1_ratio.
     """
     if not (is_number(l1_ratio) and 0 <= l1_ratio <= 1):
         raise ValueError(f"l1_ratio must be a number from 0 to 1, got {l1_ratio!r}")

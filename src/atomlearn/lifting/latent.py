@@ -213,8 +213,8 @@ class LatentGroups(LatentNorm):
     ----------
     groups : list of index lists, mapping, boolean or sparse matrix, or data frame
         The sets. Lists contain column indices, column names, or patterns such as "gene_*" if X is a
-        data frame; a mapping gives each set a name; a matrix has a row for each feature and a
-        column for each set; a data frame has two columns (group, feature), as read from a .gmt file
+        data frame. A mapping gives each set a name. A matrix has a row for each feature and a
+        column for each set. A data frame has two columns (group, feature), as read from a .gmt file
         by ``datasets.read_gene_sets``. A feature in no set is a set by itself.
     weights : None, "sqrt_size", array-like or mapping
         delta_B > 0 for each listed set (by name in a mapping). None: all ones. "sqrt_size": the

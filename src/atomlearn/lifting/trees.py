@@ -33,7 +33,7 @@ class Trees(LatentGroups):
     -----
     Squared scores are summed over cells of features with the same groups, so that trees also work
     with designs that never list all scores, such as all pairs of columns. The best groups are
-    searched from the roots; what lies inside a group that cannot be among them is not looked at.
+    searched from the roots; the groups inside a group that cannot be among the best are skipped.
     [T] Remark 2. The history of a result counts the share that was skipped (``Record.skipped``).
 
     References

@@ -160,11 +160,11 @@ def _alternating(
 def _balancing(x: Array, u: Array, before: Array, dual: Array) -> float:
     """Return the multiplier (1/5 to 5) for the ADMM step that balances the relative residuals.
 
-    The relative primal residual is ||x - u|| / ||u||, the relative dual residual is ||u - before||
-    / ||dual||, and the multiplier is sqrt(dual residual / primal residual), or 1 if that is within
-    a factor of 1.5. A larger step increases the primal residual. The residuals are those of [Boyd
-    et al. 2011, 3.3], normalized as in [Wohlberg 2017]: absolute residuals can remain unequal if
-    the dual variable is small, and then the step diverges.
+    The relative residuals are ||x - u|| / ||u|| (primal) and ||u - before|| / ||dual|| (dual). The
+    multiplier is sqrt(dual residual / primal residual), or 1 if that is within a factor of 1.5. A
+    larger step increases the primal residual. The residuals are those of [Boyd et al. 2011, 3.3],
+    normalized as in [Wohlberg 2017]: absolute residuals can remain unequal if the dual variable is
+    small, and then the step diverges.
 
     ``x`` and ``u`` are the two copies of the variable (after the proximal operator and after the
     projection), ``before`` is u of the previous iteration, ``dual`` the scaled dual variable.

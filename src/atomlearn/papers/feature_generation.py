@@ -1,7 +1,8 @@
 """Feature generation, [T] Algorithm 1: each pass takes the B best features as one new block.
 
-Tan, Tsang, Wang 2014. The whole problem is the squared k-support norm with k = B at level 1 and C
-on the loss; the subproblem (31), over the blocks found so far, is the squared norm of ``Groups``:
+Tan, Tsang, Wang 2014. The whole problem has the squared k-support norm with k = B at level 1, and C
+multiplies the loss. The subproblem (31), over the blocks found so far, has the squared norm of
+``Groups``:
 
     min over omega, b   (level / 2) (sum_h ||omega_h||)^2 + f(sum_h X_h omega_h + b)
 
@@ -166,14 +167,14 @@ class FeatureGeneration(Solver):
 
     The norm of the problem must be ``KSupport(k=B)``, or ``KSupport(k=B, groups=...)`` for blocks
     of the B best groups, in the squared form, without tau. The certificate is that of the whole
-    problem at w; ``state`` of the result has the blocks, the scaling vector d and the order
-    of selection. The b of the paper is minus our intercept, its B is ``k`` of the norm, its C the
-    sample weight at ``alpha`` = 1 / sum of weights, and its alpha_i our dual point.
+    problem at w; ``state`` of the result has the blocks, the scaling vector d and the order of
+    selection. In the notation of the paper, b is minus our intercept, and B is ``k`` of the norm. C
+    is the sample weight at ``alpha`` = 1 / sum of weights, and alpha_i is our dual point.
 
     The first block is that of alpha = C for every sample, as the paper has it, where ``from_zero``.
     With an intercept this is not the dual of the best constant, so classifications then begin with
-    one more pass; and where classes differ in size and columns are not centered, it takes columns
-    of large means. Without it the first block is that of the best constant.
+    one more pass. If classes differ in size and columns are not centered, the first block has
+    columns of large means. Without ``from_zero`` the first block is that of the best constant.
 
     Parameters
     ----------

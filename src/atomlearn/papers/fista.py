@@ -61,11 +61,11 @@ class FISTAState(State):
 class FISTA(Solver):
     """min_w,b f(X w + b) + tau/2 ||w||^2 + R(w) by FISTA over all columns.
 
-    One proximal gradient iteration takes two passes over the data (X'v at the extrapolated point
-    and X w at the new one), and one more for each step size that the backtracking rejects. A step
-    of the solver is ``iterations`` of these, and one pass for the certificate of the last point.
-    If an intercept is fitted, it is minimized out at every point. The norm must have a proximal
-    map, and the design must compute X w.
+    One proximal gradient iteration takes two passes over the data: X'v at the extrapolated point
+    and X w at the new one. Each step size that the backtracking rejects takes one more. A step of
+    the solver is ``iterations`` of these, and one pass for the certificate of the last point. If an
+    intercept is fitted, it is minimized out at every point. The norm must have a proximal map, and
+    the design must compute X w.
 
     ``FISTA(restart=False)`` is the method of Beck and Teboulle with the constant step 1 / L, to
     which [A] and [L] refer. With ``step_size="backtracking"`` it is their version with

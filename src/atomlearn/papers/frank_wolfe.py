@@ -101,7 +101,7 @@ class FrankWolfe(Solver):
     - ``toward``: x + s (v - x), s in [0, 1]. No atoms of vectors are kept.
     - ``away``: the better of v - x and x - u, s up to where the weight of u is used up.
     - ``pairwise``: weight moves from u to v.
-    - ``blended``: weight moves from u to l as long as that promises at least half of what v did,
+    - ``blended``: weight moves from u to l as long as that promises at least half the gain of v,
       then a step toward v. The local steps need only the stored images, no pass. A step of the
       solver is one run of local steps or one step toward v, then one pass for the certificate of
       the point reached (a lazy blended pairwise method: the gap of v is that of the last
@@ -123,9 +123,9 @@ class FrankWolfe(Solver):
     curvature constant, however easy the problem. The intercept is optimal at every point.
 
     Atoms of a matrix norm are kept as factors u and v of u v', and W = sum c_h u_h v_h' is never
-    formed: this takes O((p + q) t) memory for t atoms in use (``toward``: for t steps), and images
-    are products with the factors. Unions, tensors and problems with tau > 0 keep their atoms as
-    columns instead.
+    formed. This takes O((p + q) t) memory for t atoms in use (``toward``: for t steps). Images are
+    products with the factors. Unions, tensors and problems with tau > 0 keep their atoms as columns
+    instead.
 
     References
     ----------
@@ -337,8 +337,8 @@ def truncation(problem: Problem, weights: Array, prediction: Array, gauge: float
 
     The point with coefficients ``weights``, predictions ``prediction`` and a gauge of at most
     ``gauge`` has an objective F >= F(w*), and losses are bounded below by zero. So level gauge(w*)
-    <= F for the penalized form, and level/2 gauge(w*)^2 <= F for the squared form. For the
-    constrained form rho is the radius. The given point is within the cone, too.
+    is at most F for the penalized form, and level/2 gauge(w*)^2 is at most F for the squared form.
+    For the constrained form rho is the radius. The given point is within the cone, too.
     """
     regularizer = problem.regularizer
     if regularizer.form == "constrained":

@@ -163,11 +163,11 @@ class SimplexModel:
 class KFCFW(Solver):
     """min f(X w + b) + tau/2||w||^2 + (level/2) gauge(w)^2, or gauge(w) <= radius, by [L] Alg. 1.
 
-    k-FCFW, [L] Algorithm 1, writes lambda gauge(w)^2, so its lambda is level / 2.
-    A step is one pass over the data. With z = X'v the scores of the negative gradient v of f, a the
-    atom with the largest z'a and gauge°(z) = z'a its polar, the new atom is a gauge°(z) / level,
-    or radius * a in the constrained form ([L], eq. 6). The weights of all atoms and of zero are
-    then re-fitted on the simplex by projected Newton steps with warm starts. The intercept is
+    k-FCFW, [L] Algorithm 1, writes lambda gauge(w)^2, so its lambda is level / 2. A step is one
+    pass over the data. Let z = X'v be the scores of the negative gradient v of f, a the atom with
+    the largest z'a, and gauge°(z) = z'a the polar. The new atom is gauge°(z) / level times a, or
+    the radius times a in the constrained form ([L], eq. 6). The weights of all atoms and of zero
+    are then re-fitted on the simplex by projected Newton steps with warm starts. The intercept is
     minimized out in the re-fit.
 
     Objective and duality gap of the iterates w_t go up and down. The point of every step is the

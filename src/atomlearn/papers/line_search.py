@@ -26,10 +26,11 @@ class Way:
 def best_step(problem: Problem, way: Way, longest: float, intercept: float) -> float:
     """Return the exact step size s in [0, longest] of a line search.
 
-    It minimizes min_b f(X (w + s d) + b) + s slope + s^2 / 2 bend, with the terms of ``way``, by
-    Newton's method for the root of the derivative, safeguarded by a bracket. f is the loss of
-    ``problem``. The squared loss needs one step; each step takes O(n_samples) operations.
-    ``intercept`` is the first guess for b. The result is 0 if d is not a descent direction.
+    It minimizes min_b f(X (w + s d) + b) + s slope + s^2 / 2 bend, with slope, bend and predictions
+    from ``way``. The method is Newton's for the root of the derivative, safeguarded by a bracket. f
+    is the loss of ``problem``. The squared loss needs one step; each step takes O(n_samples)
+    operations. ``intercept`` is the first guess for b. The result is 0 if d is not a descent
+    direction.
     """
     lower = 0.0
     upper = math.inf

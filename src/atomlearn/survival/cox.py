@@ -27,8 +27,8 @@ class Cox(Loss):
     of the term of each time is subtracted, so that f >= 0. At risk at t are the samples of the same
     stratum with entry_i < t <= time_i. Predictions z are log hazard ratios: adding a constant to
     all samples of a stratum does not change f, so that there is no intercept. A sample with a
-    competing event at c stays in the risk sets of later times t, with its weight multiplied by
-    G(t-) / G(c-), where G is the distribution of the censoring times (Fine and Gray).
+    competing event at c stays in the risk sets of later times t (Fine and Gray). Its weight is
+    multiplied by G(t-) / G(c-), where G is the distribution of the censoring times.
 
     Parameters
     ----------
@@ -43,8 +43,8 @@ class Cox(Loss):
     -----
     Targets are structured arrays; see ``losses.survival_target``. The loss is a sum of log-sum-exp
     terms m, one for each event time (Efron: one for each event), with weights omega_m and softmax
-    probabilities p_m over their risk sets. The Hessian is diag(c) - sum_m omega_m p_m p_m', c =
-    sum_m omega_m p_m: it couples all predictions, and ``coupling`` multiplies with it in
+    probabilities p_m over their risk sets. With c = sum_m omega_m p_m the Hessian is diag(c) -
+    sum_m omega_m p_m p_m'. It couples all predictions, and ``coupling`` multiplies with it in
     O(n_samples) per column.
 
     Dual points u are gradients, u_i + s_i event_i = sum_m omega_m p_mi. The conjugate at u = f'(z)
@@ -181,7 +181,7 @@ class Cox(Loss):
         """Return the score residuals of the columns A (n_samples, k), (n_samples, k).
 
         They are the integrals of A minus its mean over the risk set, with respect to the martingale
-        of each sample; their sums are minus the gradient with respect to the coefficients of A. The
+        of each sample. Their sums are minus the gradient with respect to the coefficients of A. The
         model is that of targets ``y``, sample weights ``weight`` and log hazard ratios
         ``prediction``.
 
@@ -408,9 +408,10 @@ def concordance(y: Any, risk: Array) -> float:
 
     ``y`` are the targets, and ``risk`` (n_samples,) is larger for samples that should have the
     event earlier. Tied risks count one half. A pair of samples of one stratum is comparable if one
-    has an event and the other was at risk at that time and was observed longer, or equally long
-    without an event. A sample with a competing event counts as observed without an event forever
-    (Wolbers et al., Epidemiology 20, 2009). The result is nan if there are no comparable pairs.
+    has an event at a time at which the other is at risk. The other must also be observed longer, or
+    equally long without an event. A sample with a competing event counts as observed without an
+    event forever (Wolbers et al., Epidemiology 20, 2009). The result is nan if there are no
+    comparable pairs.
     """
     y = competing_at_infinity(y)
     order = np.argsort(y["time"], kind="stable")

@@ -18,8 +18,8 @@ class Staying:
     """Samples that stay in the risk sets after a competing event (Fine and Gray).
 
     The weight of such a sample with time c in the risk set of a later event time t is multiplied by
-    G(t-) / G(c-), with G the Kaplan-Meier estimate of the censoring distribution; events precede
-    censoring at the same time.
+    G(t-) / G(c-). G is the Kaplan-Meier estimate of the censoring distribution, in which events
+    precede censoring at the same time.
 
     Attributes
     ----------
@@ -176,7 +176,7 @@ class RiskSets:
         times, event_time = np.unique(time[events], return_inverse=True)
         own_weight = weight[rows]
         entry = y["entry"][rows]
-        # If nobody enters after the first event, there is no left truncation.
+        # If all samples enter before the first event, there is no left truncation.
         entries = None
         before = None
         first = None

@@ -55,8 +55,8 @@ def survival_target(
         The labels of the event. All other labels are censored, also those of competing events.
     competing : "all", label or list of labels, optional
         Labels of competing events, after which the event cannot happen. Hazards are then those of
-        the subdistribution (Fine and Gray), so that risks are shares of all samples. "all": every
-        label that is neither that of the event nor of censoring.
+        the subdistribution (Fine and Gray), so that risks are shares of all samples. "all" means
+        every label except those of the event and of censoring.
 
     Returns
     -------
@@ -143,7 +143,7 @@ def _recorded(records: NDArray[Any]) -> NDArray[Any]:
     """Return records from a structured array whose fields are recognized by name and type.
 
     The event is the only boolean field, else the only field with a usual name, else the only field
-    of zeros and ones; the time is the only field that is left.
+    of zeros and ones. The time is the only field that is left.
     """
     names = list(records.dtype.names or ())
     # Find the optional fields by name.

@@ -169,6 +169,7 @@ class DesignChecks:
         rng = np.random.default_rng(10)
         labels = rng.integers(0, 4, size=(array.shape[1],))
         v = self.vectors(array.shape[0])[0]
+        # Group 4 is empty.
         norms = design.scores(v).group_norms(labels, 5)
         expected = [np.linalg.norm((array.T @ v)[labels == group]) for group in range(5)]
         bound = self.bound(left=v).sum()
@@ -294,6 +295,7 @@ class DesignChecks:
         Otherwise a duality gap would be computed from wrong scores.
         """
         original, array = self.build()
+        # Put the bad number in the row of the largest entry, so that it matters.
         row = int(np.argmax(np.abs(array).max(axis=1)))
         for bad in (np.nan, np.inf, -np.inf):
             v = np.array(self.vectors(array.shape[0])[0])
@@ -317,6 +319,7 @@ class DesignChecks:
             scores = design.scores(v)
             expected = array.T @ v
             bound = self.bound(left=v)
+            # The caller overwrites v; the scores must be those of the old values.
             v[:] = 1e6
             assert_within(scores.at(all_columns), expected, bound)
             assert_array_equal(scores.top(1)[1], scores.at(scores.top(1)[0]))

@@ -160,6 +160,7 @@ class LossChecks:
         weight = rng.uniform(0.5, 2.0, size=1)
         dual = 2.0 * rng.standard_normal(1)
         conjugate = self.loss.conjugate(y, dual, weight)
+        # The supremum over a short and over a long interval.
         near, far = (self._supremum(y, dual, weight, radius) for radius in (40.0, 4000.0))
         if np.isfinite(conjugate):
             assert max(near, far) <= conjugate + SAME_FLOAT64 * (1 + abs(conjugate))
@@ -223,6 +224,7 @@ class LossChecks:
             dual = gradient.copy()
             position = seed % 6
             dual[position] += 5.0 * np.random.default_rng(seed).standard_normal()
+            # The sum is finite if and only if the term of this sample is.
             conjugate_there = self.loss.conjugate(
                 y[[position]], dual[[position]], weight[[position]]
             )

@@ -80,6 +80,7 @@ class MasterChecks:
             weights = np.zeros(problem.design.shape[1])
         at_zero = objective_at(problem, np.zeros_like(weights), np.zeros(problem.y.size))
         target = (gap or self.gap) * at_zero
+        # The master must not write to the start.
         copy_of_weights = weights.copy()
         refit = self.master.solve(problem, weights, 0.0, target)
         assert_array_equal(weights, copy_of_weights)
@@ -163,6 +164,7 @@ class MasterChecks:
             for form in FORMS:
                 problem = self.block_problem(Case(loss, form, True, seed=22), self.norm)
                 weights = 0.05 * rng.standard_normal(problem.design.shape[1])
+                # A norm under sign constraints is finite only for weights >= 0.
                 if not np.isfinite(problem.regularizer.norm.value(weights)):
                     weights = np.abs(weights)
                 linear = as_block(problem).predict(weights)
@@ -174,7 +176,10 @@ class MasterChecks:
     # Awkward blocks.
 
     def test_awkward_blocks(self) -> None:
-        """The gap is reached with one column, one sample, zero columns, and repeated columns."""
+        """The gap is reached with one column, one sample, zero columns, and repeated columns.
+
+        An intercept is fitted unless there is only one sample.
+        """
         rng = np.random.default_rng(9)
         column = rng.standard_normal((12, 1))
         blocks = {

@@ -128,6 +128,7 @@ class NormChecks:
             gauge_w = self.norm.value(w)
             assert self.norm.value(np.zeros(self.n_features)) == 0.0
             assert gauge_v > 0.0 or not v.any()
+            # Scales at which squares would underflow or overflow are included.
             for scale in (3.0, 2.0**-500, 2.0**500):
                 assert_allclose(self.norm.value(scale * v), scale * gauge_v, rtol=tolerance)
             assert self.norm.value(v + w) <= (gauge_v + gauge_w) * (1.0 + tolerance)
@@ -271,6 +272,7 @@ class NormChecks:
         ``form`` is how the norm enters: penalized, squared or constrained.
         """
         for seed in range(20):
+            # A step or radius has the units of v, except for the squared form.
             scale = 2.0 ** (0, -500, -30, 30, 500)[seed % 5]
             v = scale * self.sample(seed)
             amount = self.amount(seed)

@@ -61,9 +61,13 @@ class Case:
     seed: int = 0
 
     def data(self) -> tuple[Array, Array, Array | None]:
-        """Return X, y and the sample weights."""
+        """Return X, y and the sample weights, which are None if the case is not weighted.
+
+        Weights are whole numbers from 0 to 3.
+        """
         rng = np.random.default_rng(self.seed)
         X = rng.standard_normal((self.n_samples, self.n_features))
+        # Neighboring columns are correlated; every fourth column has the coefficient 1.
         for j in range(1, self.n_features):
             X[:, j] *= np.sqrt(1 - self.correlation**2)
             X[:, j] += self.correlation * X[:, j - 1]
@@ -129,6 +133,7 @@ def all_cases(forms: tuple[Form, ...] = FORMS, *, with_tau: bool = True) -> Iter
         for j, form in enumerate(forms):
             for is_second in (False, True):
                 seed += 1
+                # Pattern 0 gives the first case none of the settings, pattern k only setting k.
                 pattern = (i + j) % 4
                 intercept, weighted, tau = (
                     is_second != (pattern == number) for number in (1, 2, 3)

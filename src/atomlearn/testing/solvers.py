@@ -172,6 +172,7 @@ class SolverChecks:
             problem = case.problem(self.norm)
             best = optimum(case, self.norm)
             cold = self.fit(problem)
+            # From the solution: half of the steps at most. From the poor start: the same optimum.
             warm = self.fit(problem, WarmStart(cold.columns, cold.weights, cold.intercept))
             assert warm.iterations <= max(2, cold.iterations // 2)
             assert_allclose(warm.history[0].objective, cold.objective, rtol=tolerances.ORACLE)
@@ -240,5 +241,5 @@ class SolverChecks:
                     assert X.any() or not result.columns.size
 
     def _norm(self, k: int) -> Norm:
-        """Return the norm of the solver for a problem that has a number ``k`` of its own."""
+        """Return the k-support norm with this ``k``, for problems whose size requires another k."""
         return KSupport(k)

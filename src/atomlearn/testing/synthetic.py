@@ -270,6 +270,7 @@ def make_feature_generation(
 
     def draw(rows: int) -> tuple[Any, Array]:
         """Return X and y of ``rows`` new samples."""
+        # The labels are the signs of X w - shift, without noise.
         if density < 1.0:
             normal = partial(rng.standard_normal, dtype=dtype)
             settings: Any = {

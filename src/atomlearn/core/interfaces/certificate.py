@@ -91,8 +91,8 @@ class BoxExcess(Excess):
     """E(t) = sum_k width_k max(size_k - t price_k, 0), over the bounded sides of w.
 
     This is for gauge(w) = sum_j p_j |w_j| and bounds l <= w <= u. Each bounded side (z_j > 0 with
-    u_j, or z_j < 0 with l_j) has size |z_j|, price p_j and width u_j or -l_j: for fixed t the
-    supremum is one over each coefficient by itself.
+    u_j, or z_j < 0 with l_j) has size |z_j|, price p_j and width u_j or -l_j. For fixed t the
+    supremum separates over the coefficients.
 
     Attributes
     ----------
@@ -158,8 +158,8 @@ class Certificate:
     shortfall : float
         How far the computed gap was below zero, which only rounding can explain.
     terms : tuple[Array, float, tuple[float, float], Excess | None], optional
-        The arguments weights, gauge, bounds on the polar, and excess of ``certify``, with which a
-        problem with another loss can be certified too.
+        Arguments of ``certify`` for this point: weights, gauge, bounds on the polar, and excess.
+        They allow a problem with another loss to be certified too.
     """
 
     objective: float

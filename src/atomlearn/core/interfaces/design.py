@@ -36,7 +36,7 @@ class RowAccess:
     def foresee(self, predictions: Sequence[Array]) -> None:
         """Send ``predictions`` at several points to the rows in one request.
 
-        Later requests at these points then need no message of their own.
+        Later requests at these points then need no further message.
         """
 
     def restrict(self, problem: Any, block: Any) -> Any:
@@ -270,9 +270,9 @@ class Design(ABC):
 class Block(Design):
     """A few columns of X in memory, for which masters solve. Products are in float64.
 
-    A block is a design too (its scores are cheap), so that the restricted problem is a problem, and
-    ``gather`` gives some of its columns, as a copy or a view.
-    ``np.asarray(block)`` gives the dense (n_samples, n_columns) array.
+    A block is a design too, with cheap scores, so that the restricted problem is a problem. Its
+    ``gather`` returns some of its columns, as a copy or a view. ``np.asarray(block)`` gives the
+    dense (n_samples, n_columns) array.
 
     Examples
     --------

@@ -1,9 +1,9 @@
 """The best atom of a norm by finite differences of its polar, for norms without the method.
 
 The gradient of the polar, gauge°(z) = max over atoms of <a, z>, is the best atom if it is unique.
-It is computed by central differences over the columns of the best atom, and divided by its gauge,
-so that it is in the unit ball in spite of the errors of the differences. Certificates are not
-affected by these errors: they are computed from value and polar.
+It is computed by central differences over the columns of the best atom. Dividing it by its gauge
+puts it into the unit ball in spite of the errors of the differences. Certificates are not affected
+by these errors: they are computed from value and polar.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ def best_by_differences(norm: Any, columns: Columns, scores: Scores) -> tuple[Co
     best = np.zeros(z.size)
     value = 0.0
     # Pairs of (distance of the point from z, step of the differences), relative to the largest
-    # score: first z itself, with the step that balances rounding and curvature, then points far
-    # enough from kinks at z.
+    # score. The first pair is z itself, with the step that balances rounding and curvature. The
+    # others are points far enough from kinks at z.
     for shift, step in ((0.0, 6e-6), (1e-7, 1e-9), (1e-4, 1e-6)):
         perturbed = z + shift * size * rng.standard_normal(z.size)
         slopes = np.empty(z.size)

@@ -5,8 +5,9 @@ Latent groups, chains, trees, hierarchies, operators and unions are all of one k
     gauge(w) = inf { inner(u) : L u = w },   w in R^p, u in R^m,
 
 with a linear map L that mostly repeats coordinates, and an inner norm that has a proximal map and
-can be restricted. The polar is inner°(L'z), and min over w of f(X w) + R(gauge(w)) is min over u
-of f(X L u) + R(inner(u)): the same problem over the columns of X L, which is never formed.
+can be restricted. The polar is inner°(L'z). The minimum over w of f(X w) + R(gauge(w)) is the
+minimum over u of f(X L u) + R(inner(u)), a problem over the columns of X L. This matrix is never
+formed.
 """
 
 from __future__ import annotations

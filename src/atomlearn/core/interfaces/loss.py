@@ -20,10 +20,10 @@ class Loss(ABC):
     """f(z) = sum_i s_i loss(y_i, z_i) for targets y, predictions z and sample weights s >= 0.
 
     All arrays are float64 of shape (n_samples,). Every method is O(n_samples), allocates no more
-    than a few such arrays, and neither overflows nor loses its sign at predictions of +-1e4. (A
+    than a few such arrays, and neither overflows nor loses its sign at predictions of +-1e4. Only a
     loss without a bound on its second derivative may return ``inf`` for values beyond the largest
-    float, without a warning.) A loss is bounded below by zero, ``value >= 0``, which the
-    certificate relies on. No method stores anything. The arguments of all methods are
+    float, without a warning. A loss is bounded below by zero, ``value >= 0``: the certificate
+    relies on this. No method stores anything. The arguments of all methods are
 
     - ``y``: the targets y;
     - ``prediction``: the predictions z;
@@ -50,7 +50,7 @@ class Loss(ABC):
     #: is a sum over such groups of samples, and may be computed piece by piece.
     coupled: ClassVar[int] = 1
 
-    # --- what solvers need ------------------------------------------------------------------
+    # --- methods that solvers need ----------------------------------------------------------
 
     def check_target(self, y: object) -> Array:
         """Return the targets ``y`` as float64, or raise ValueError that names object and remedy.
@@ -145,7 +145,7 @@ class Loss(ABC):
         """
         return start
 
-    # --- what a prediction means ------------------------------------------------------------
+    # --- the meaning of predictions ---------------------------------------------------------
 
     def mean(self, prediction: NDArray[Any]) -> NDArray[Any]:
         """Return the expected target at the predictions: the inverse link, in their dtype.

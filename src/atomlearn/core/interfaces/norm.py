@@ -255,7 +255,7 @@ class Norm(Ratings, ABC):
         """
         return None
 
-    # Proximal maps: what masters and FISTA need.
+    # Proximal maps, which masters and FISTA need.
 
     def prox_point(self, w: Array, amount: float, form: Form) -> ProxPoint:
         """Return the proximal map at ``w``, with the gauge of the result and its Jacobian.

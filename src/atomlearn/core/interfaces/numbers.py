@@ -66,7 +66,7 @@ def whole_number(owner: str, name: str, value: Any, least: int = 1, most: float 
 def positive(name: str, value: Any, what: str = "", least: float = 0.0) -> float:
     """Return ``value`` as a finite float > 0 and >= ``least``, or raise.
 
-    ``name`` is the parameter for the error, and ``what`` an explanation of it.
+    ``name`` is the parameter for the error, and ``what`` explains it there.
     """
     explanation = f" ({what})" if what else ""
     if not is_number(value):
@@ -139,8 +139,8 @@ def check_offset(offset: object, n_samples: int) -> Array:
 def _one_each(name: str, value: object, n_samples: int, unit: str, remedy: str) -> Array:
     """Return ``value`` as finite float64 numbers, (n_samples,); a single number is repeated.
 
-    ``name`` is the argument for the error, ``unit`` what one entry is called there, and ``remedy``
-    a hint for entries that are not finite.
+    ``name`` is the argument for the error, ``unit`` is the word for one entry there, and ``remedy``
+    is a hint for entries that are not finite.
     """
     unmasked(name, value)
     try:

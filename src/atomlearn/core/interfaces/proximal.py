@@ -25,9 +25,8 @@ class ProxJacobian:
     ----------
     diagonal : (m,)
     factors : (m, r), optional
-        A dense array for small r, or a SciPy CSC array of many factors with few nonzero rows each
-        (for
-        norms over groups, one factor for each group). None: no factors.
+        A dense array for small r, or a SciPy CSC array of many factors with few nonzero rows each.
+        A norm over groups has one factor for each group. None: no factors.
     coefficients : (r,), optional
     """
 

@@ -41,12 +41,12 @@ class WarmStart:
         Their coefficients.
     intercept : float
     lifted : tuple[Columns, Array], optional
-        The lifted coordinates and weights of an earlier result, for norms with latent parts (their
-        sum is w; without them each feature goes to the first set that has it).
+        The lifted coordinates and weights of an earlier result, for norms with latent parts that
+        add up to w. Without them each feature goes to the first set that has it.
     atoms : tuple[tuple[Atom, float], ...]
         Atoms and weights c with w as their combination, if they are known. The atoms must be *of
-        the norm of the problem to solve*: solvers over atoms use sum c as a bound on the gauge, so
-        atoms of another norm would make their certificate wrong. Empty is always valid.
+        the norm of the problem to solve*. Solvers over atoms use sum c as a bound on the gauge;
+        with atoms of another norm, their certificate would be wrong. Empty is always valid.
     norm : object
         The norm whose atoms these are; ``run`` drops them for a problem of another norm. None: not
         checked.

@@ -507,8 +507,8 @@ def negative_gradient(problem: Problem, prediction: Array) -> Array:
     """Return v = -f'(z), (n_samples,), at z = ``prediction``; sum(v) = 0 if there is an intercept.
 
     At the optimal intercept the sum vanishes up to rounding. The rest is subtracted from the
-    entries of the sign that has the larger sum: they only shrink towards 0, so -v stays in the
-    domain of f* and is a feasible dual point, which makes the gap a bound for every b.
+    entries of the sign that has the larger sum. These entries only shrink towards 0, so -v stays in
+    the domain of f* and is a feasible dual point. The gap is then a bound for every b.
     """
     v = loss_gradient(problem, prediction)
     np.negative(v, out=v)

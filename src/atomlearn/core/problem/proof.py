@@ -146,8 +146,8 @@ def prove_from(
     """Return the Pricing without a bound on rounding, from v = ``dual`` and X'v = ``scores``.
 
     ``columns`` (None: all), their coefficients ``weights``, and ``prediction`` = X w + b are the
-    point. ``gauge`` is gauge(w), or an upper bound such as the sum of atom weights. If the norm
-    finds its best atom by a heuristic search, and only the upper bound on the polar keeps the
+    point. ``gauge`` is gauge(w), or an upper bound such as the sum of atom weights. Some norms find
+    their best atom by a heuristic search. If then only the upper bound on the polar keeps the
     relative gap above ``tolerance``, that bound is computed again with more work.
     """
     if gauge is None:
@@ -219,9 +219,9 @@ def certify(
         factor = 1.0
         violation = excess
         if penalized and bound > level and not problem.tau:
-            # Scaling -v so that gauge°(z) <= level does not weaken the bound: if v shrinks by a
-            # share, f* rises by at most this share of F, and R*, over gauge(w) <= F / level, falls
-            # by at least as much.
+            # Scaling -v so that gauge°(z) <= level does not weaken the bound. If v shrinks by a
+            # share, f* rises by at most this share of F. R*, over gauge(w) <= F / level, falls by
+            # at least as much.
             factor = level / bound
             bound = level
             violation = None if excess is None else excess.scaled(factor)
@@ -460,7 +460,7 @@ def raised_by_floats(problem: Problem, prediction: Array) -> float:
     """Return a bound on the increase of f by rounding the free coefficients g and intercept b.
 
     g and b are optimal at the point of ``problem`` with predictions ``prediction``. The bound
-    includes the rounding error of the sum Z g + b, for Z the unpenalized columns; without it, a fit
+    includes the rounding error of the sum Z g + b, for Z the unpenalized columns. Without it, a fit
     that is perfect only in floating point could be reported as perfect.
     """
     free: Any = free_columns(problem.loss)

@@ -25,9 +25,9 @@ FORMS: tuple[str, ...] = get_args(Form)
 def ridge_per_level(l1_ratio: float, form: Form) -> float:
     """Return tau / level for this share of the norm in the penalty, (1 - l1_ratio) / l1_ratio.
 
-    The penalty alpha * (l1_ratio * gauge + (1 - l1_ratio) / 2 * ||w||^2) has the level alpha *
-    l1_ratio and the ridge weight tau = alpha * (1 - l1_ratio). ``form`` is the form of the penalty;
-    with the form "constrained" only l1_ratio = 1 is valid.
+    For the penalty alpha * (l1_ratio * gauge + (1 - l1_ratio) / 2 * ||w||^2) the level is alpha *
+    l1_ratio, and the ridge weight is tau = alpha * (1 - l1_ratio). ``form`` is the form of the
+    penalty; with the form "constrained" only l1_ratio = 1 is valid.
     """
     if not (is_number(l1_ratio) and 0.0 < l1_ratio <= 1.0):
         raise ValueError(

@@ -76,7 +76,7 @@ class Result:
     history : list of Record
         One record for each step.
     parts : list of Part, or None
-        For norms with latent parts: the terms that add up to w, one for each set in use, with its
+        For norms with latent parts, the terms that add up to w. Each set in use has one, with its
         number, name, columns and weights.
     lifted : (columns, weights), or None
         The same point in lifted coordinates, for warm starts.
@@ -98,8 +98,8 @@ class Result:
         For ``solve``: the problem with its data, for ``verify`` and ``dual``. Pickles do not
         contain it.
     proved_by : Result or None
-        The point whose dual point gives the lower bound, if that is better than the lower bound of
-        this point; set by solvers that keep their best lower bound (``KFCFW``).
+        Another point, whose dual point gives a better lower bound than this point's. Solvers that
+        keep their best lower bound set it (``KFCFW``).
 
     Examples
     --------
@@ -189,8 +189,8 @@ class Result:
     def warm_start(self) -> WarmStart:
         """Return this point as the start of another solve, with its atoms and parts.
 
-        The atoms that w is the sum of are among them as long as the state of the solver is kept;
-        they are used for a problem of the very same norm only.
+        The atoms are included as long as the state of the solver is kept. They are used only for a
+        problem of the same norm.
         """
         has_state = self.state is not None
         return WarmStart(

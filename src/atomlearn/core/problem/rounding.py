@@ -1,10 +1,9 @@
 """Rounding: bounds on the errors of floating-point sums, and column norms for them.
 
-Errors of independent roundings add up like a random walk: a sum of n terms is off by about sqrt(n)
-units in the last place of the sum of their magnitudes, and ``growth`` has a factor of a few over
-that (the worst case, n units, never happens).
-Higham, Mary (2019), A new approach to probabilistic rounding error analysis, SIAM Journal on
-Scientific Computing 41(5), doi:10.1137/18M1226312.
+Errors of independent roundings add up like a random walk: a sum of n terms has an error of about
+sqrt(n) units in the last place of the sum of their magnitudes. ``growth`` is a few times that. The
+worst case, n units, never happens. [Higham, Mary 2019, A new approach to probabilistic rounding
+error analysis, SIAM Journal on Scientific Computing 41(5), doi:10.1137/18M1226312]
 """
 
 from __future__ import annotations
@@ -143,8 +142,8 @@ def less(numbers: Array, *others: Array | float) -> Array:
     """Return ``numbers`` minus all ``others``, rounded once, to half a unit in the last place.
 
     ``numbers`` is an array (n,), and each of ``others`` an array (n,) or a number. If they were
-    subtracted one after the other, each difference would have a rounding error of its own, which
-    may exceed the final result. [Dekker 1971, doi:10.1007/BF01397083]
+    subtracted one after the other, each difference would have a rounding error, which may exceed
+    the final result. [Dekker 1971, doi:10.1007/BF01397083]
     """
     total = numbers
     error = 0.0 * numbers

@@ -65,9 +65,9 @@ class RayState(State):
 class AtomGeneration(Solver):
     """min f(X w + b) + tau/2 ||w||^2 + R(gauge(w)) over rays: [V] Algorithm 1, in all three forms.
 
-    A step is one pass over the data: the best atoms at w join U, the weights c >= 0 of all atoms
-    are re-fitted, min over c of f(X U c + b) + tau/2 ||U c||^2 + R(sum c), atoms of weight zero
-    leave, w = U c. The sum of c bounds gauge(w), and objective and gap are those of this bound,
+    A step is one pass over the data. The best atom at w joins U. The weights c >= 0 of all atoms
+    are re-fitted, min over c of f(X U c + b) + tau/2 ||U c||^2 + R(sum c). Atoms of weight zero
+    leave, and w = U c. The sum of c bounds gauge(w), and objective and gap are those of this bound,
     which is tight at the optimum.
 
     ``ColumnGeneration`` needs fewer passes for norms that can be restricted to some coordinates: a

@@ -36,9 +36,9 @@ from atomlearn.core.solvers.solver import INNER_RATIO, TOLERANCE, Solver, State
 #: Number of entries of X up to which an exact re-fit takes negligible time next to a pass over the
 #: data. All columns of such a design enter at once, so that one pass certifies the optimum.
 SMALL = 2**15
-#: A cold start uses continuation (a path of decreasing levels) if the smallest level at which w = 0
-#: is optimal is more than 10^FAR times the level of the problem. Masters are slow, or fail, if they
-#: start far from the optimum.
+#: A cold start uses continuation (a path of decreasing levels) if w = 0 is optimal only at levels
+#: more than 10^FAR times that of the problem. Masters are slow, or fail, if they start far from the
+#: optimum.
 FAR = 1.5
 #: Continuation factor for losses that couple predictions (Cox): a re-fit uses a level of at least
 #: 1/NEARER times the polar of the scores. Newton steps from far away add columns that the optimum
@@ -81,9 +81,9 @@ class ColumnGeneration(Solver):
     master : Master, optional
         Solver of the restricted master problem. Default: the choice of ``choose_master``.
     batch : int, optional
-        Approximate number of columns that enter after a pass. Default: twice the number of columns
-        in use, but at least 100, at least 1% of all columns (for implicit columns, at most what
-        fits in half a GB), and at least the number for which the master takes negligible time.
+        Approximate number of columns that enter after a pass. The default is twice the number of
+        columns in use, but at least 100, at least 1% of all columns, and at least the number for
+        which the master takes negligible time. For implicit columns the 1% is limited to half a GB.
         Whole atoms enter, so it is never less than the columns of the best atom; by default the
         first pass lets in twice that number. 1 lets in only the columns of the best atom.
     inner_ratio : float

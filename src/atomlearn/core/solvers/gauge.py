@@ -51,11 +51,14 @@ def gauge_by_generation(
 ) -> tuple[float, float]:
     """Return gauge(w) = min { sum c : U c = w, c >= 0 } over all atoms U, and its duality gap.
 
-    Method of multipliers: with a multiplier z, the re-fit min over c of
-    1/2 ||w + eps z - U c||^2 + eps sum c is a small problem over the atoms found so far; the
-    oracle at z + (w - U c)/eps either gives a new atom or proves it solved, and then this is the
-    next multiplier. Every z gives the lower bound <w, z> / gauge°(z); once U c = w to rounding,
-    sum c is an upper bound.
+    The method of multipliers is used. With a multiplier z, the re-fit
+
+        min over c >= 0 of  1/2 ||w + eps z - U c||^2 + eps sum c
+
+    is a small problem over the atoms found so far. The oracle (the search for the best atom) at z +
+    (w - U c)/eps either gives a new atom or proves that the re-fit is optimal over all atoms. Then
+    this vector is the next multiplier. Every z gives the lower bound <w, z>/gauge°(z). Once U c = w
+    up to rounding, sum c is an upper bound.
 
     Parameters
     ----------
@@ -65,7 +68,7 @@ def gauge_by_generation(
     tol : float
         Relative gap at which to end.
     max_iter : int
-        Most calls of the oracle.
+        Maximum number of calls of the oracle.
 
     Returns
     -------

@@ -500,8 +500,8 @@ def run(
 def default_solver(norm: Norm, tol: float) -> Solver:
     """Return the default solver of a norm, set to reach the relative duality gap ``tol``.
 
-    It is the solver that the norm names, if any (norms of matrices name ``MatrixGeneration``); else
-    ``ColumnGeneration`` if the norm can be restricted to a few columns or lifted; else
+    It is the solver that the norm names, if any; norms of matrices name ``MatrixGeneration``. Else
+    it is ``ColumnGeneration`` if the norm can be restricted to a few columns or lifted. Else it is
     ``AtomGeneration``, whose master re-fits the weights of atoms.
     """
     solver = norm.solver(tol)

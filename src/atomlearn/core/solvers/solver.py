@@ -167,7 +167,7 @@ class Solver(ABC):
 def checked_warm_start(warm: object, problem: Problem) -> WarmStart:
     """Return the warm start with int64 columns and float64 weights; raise if it is not valid.
 
-    ``warm`` is what the user gave as initial point of ``problem``. Atoms of a different norm are
+    ``warm`` is the initial point of ``problem`` that the user gave. Atoms of a different norm are
     dropped, because their weights do not bound the gauge of the problem's norm. The coefficients of
     unpenalized columns are dropped too, because the loss fits them.
     """

@@ -55,7 +55,7 @@ def check_rule(rule: object) -> None:
 class FirstOf(StoppingRule):
     """Several rules in one; it stops for the reason of the first rule that has one.
 
-    ``rules`` are asked for a reason in their order.
+    ``rules`` is a tuple of rules; the order decides between several reasons.
     """
 
     rules: tuple[StoppingRule, ...]
