@@ -134,15 +134,15 @@ def newton_qp(
     return points[:solved], shifts[:solved], steps
 
 
-def _callbacks(loss: Any, y: Array, s: Array) -> _native.PythonLoss:
+def _callbacks(loss: Any, y: Array, weight: Array) -> _native.PythonLoss:
     """Return the callbacks by which the kernel evaluates a loss, and arrays that both share.
 
-    ``loss`` is evaluated for targets ``y`` and sample weights ``s``, (n_samples,) each. The kernel
-    writes predictions into the array z and calls a callback. This returns a number, or writes f'(z)
-    or f''(z) into the arrays ``first`` or ``second``.
+    ``loss`` is evaluated for targets ``y`` and sample weights ``weight``, (n_samples,) each. The
+    kernel writes predictions z into the array ``prediction`` and calls a callback. This returns a
+    number, or writes f'(z) or f''(z) into the arrays ``first`` or ``second``.
     """
     # Arrays that are shared with the kernel: predictions, first and second derivatives.
-    z, first, second = np.empty((3, y.size))
+    prediction, first, second = np.empty((3, y.size))
     least, largest = loss.curvature_bounds
     # Rows to which the kernel wants K' applied; none for a loss without coupling.
     batch = np.zeros((TOGETHER * (loss.coupled != 1), y.size))
@@ -150,7 +150,7 @@ def _callbacks(loss: Any, y: Array, s: Array) -> _native.PythonLoss:
 
     def differentiate() -> None:
         """Store the gradient of the loss at the current predictions."""
-        first[:] = loss.gradient(y, z, s)
+        first[:] = loss.gradient(y, prediction, weight)
 
     def differentiate_twice() -> None:
         """Store the second derivatives at the current predictions, and any coupling K.
@@ -159,9 +159,10 @@ def _callbacks(loss: Any, y: Array, s: Array) -> _native.PythonLoss:
         """
         nonlocal coupling_terms
         if loss.coupled == 1:
-            second[:] = loss.curvature(y, z, s)
+            second[:] = loss.curvature(y, prediction, weight)
         else:
-            second[:], K = loss.coupling(y, z, s)
+            second[:], K = loss.coupling(y, prediction, weight)
+            # The terms of a loss that couples all samples (Cox) are alike for adjacent times.
             coupling_terms = Terms(K, alike=not loss.coupled)
 
     def coupled_products(count: int) -> Array:
@@ -175,21 +176,23 @@ def _callbacks(loss: Any, y: Array, s: Array) -> _native.PythonLoss:
         It is 0 for a share of 1. The kernel uses it to estimate the duality gap of a scaled dual
         point.
         """
-        dual = loss.gradient(y, z, s)
-        conjugate_pair = loss.value(y, z, s) + loss.conjugate_along(y, z, dual, s, share)
-        return float(conjugate_pair - share * float(dual @ z))
+        dual = loss.gradient(y, prediction, weight)
+        conjugate_pair = loss.value(y, prediction, weight) + loss.conjugate_along(
+            y, prediction, dual, weight, share
+        )
+        return float(conjugate_pair - share * float(dual @ prediction))
 
     return _native.PythonLoss(
-        lambda: loss.value(y, z, s),
+        lambda: loss.value(y, prediction, weight),
         differentiate,
         differentiate_twice,
         fenchel_gap,
         coupled_products,
-        z,
+        prediction,
         first,
         second,
         batch,
-        s,
+        weight,
         largest,
         least == largest,
         loss.coupled,

@@ -103,7 +103,8 @@ def _set_blas(library: Any, threads: int) -> None:
 
     ``library`` is its controller in threadpoolctl.
     """
-    # From version 3.8 on, threadpoolctl applies a limit only in the first thread that sets one.
+    # From version 3.8 on, threadpoolctl lets only the first thread that sets a limit change it.
+    # Releasing the library before and after allows any thread to do so.
     release = getattr(library, "clear_controlling_thread", lambda **_: None)
     release(force=True)
     library.set_num_threads(threads)

@@ -280,7 +280,11 @@ class RiskSets:
 
     @cached_property
     def least(self) -> float:
-        """The constant that ``value`` subtracts: the sum of the infima over event times."""
+        """The constant that ``value`` subtracts: the sum of the infima over event times.
+
+        With d the total weight and k the number of the events at a time, it is the sum of d log d,
+        plus for Efron's method (d / k) log(1 - l / k) for l = 0, ..., k - 1.
+        """
         times, share = self.shares
         total = float(self.totals @ np.log(self.totals))
         total += float((self.totals / self.counts)[times] @ np.log1p(-share))

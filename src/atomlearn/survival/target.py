@@ -135,6 +135,7 @@ def _fields_of(y: Any) -> NDArray[Any]:
     names = getattr(y, "columns", None)
     if names is None or not all_text(names):
         return np.asarray(y)
+    # Each column keeps its type: the event may be boolean and the time a float.
     fields: Any = {"names": list(names)}
     return np.rec.fromarrays([np.asarray(y[name]) for name in names], **fields)
 

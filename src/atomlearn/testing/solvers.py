@@ -230,7 +230,7 @@ class SolverChecks:
             y = np.where(X[:, 0] + noise * np.abs(X).max() > 0, 1.0, -1.0)
             for form in self.forms:
                 if form == "constrained" and np.abs(X).max() > 1e4:
-                    continue  # its radius has the units of the coefficients
+                    continue  # for columns of this size a radius of 0.6 is no constraint
                 for loss in LOSSES:
                     case = Case(loss, form, intercept=len(X) > 9, strength=strength)
                     problem = problem_on(X, y, norm, case)

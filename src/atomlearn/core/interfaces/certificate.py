@@ -125,7 +125,8 @@ class BoxExcess(Excess):
         E is piecewise linear, so the derivative is linear between its kinks. The minimum is at the
         first kink after which the derivative is >= 0, or between that kink and the one before it.
         """
-        has_price = self.prices > 0.0  # the others add the same for every t
+        # Sides of price 0 add the same for every t.
+        has_price = self.prices > 0.0
         kinks = self.sizes[has_price] / self.prices[has_price]
         order = np.argsort(kinks)
         kinks = np.concatenate([[start], np.maximum(kinks[order], start)])
@@ -134,6 +135,7 @@ class BoxExcess(Excess):
         remaining = np.concatenate(
             [[slope_changes.sum()], slope_changes.sum() - np.cumsum(slope_changes)]
         )
+        # The derivative after kink k is constant + slope t - remaining[k].
         is_increasing = constant + slope * kinks >= remaining
         k = int(np.argmax(is_increasing)) if is_increasing.any() else kinks.size - 1
         if k == 0 or not slope:

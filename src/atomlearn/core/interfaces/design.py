@@ -174,9 +174,9 @@ class Design(ABC):
     ) -> Sequence[Scores]:
         r"""Return the scores Z = X'V of the columns of ``V`` (n_samples, m); only large ones.
 
-        The scores z_jk of column j are known for all k if \|z_jk\| >= bounds_k > 0 for some k.
-        ``bounds`` are (m,). Access to other scores raises LookupError. By default all scores are
-        known.
+        A search for large scores may skip most columns. The scores z_jk of column j are known for
+        all k if \|z_jk\| >= bounds_k > 0 for some k; ``bounds`` are (m,). Access to other scores
+        raises LookupError. By default all scores are known.
 
         affine : means and factors, each (n_features,): the columns are (x_j - means_j) factors_j.
         """

@@ -72,10 +72,14 @@ class Nested:
 
     @cached_property
     def by_parent(self) -> tuple[Columns, Columns, Columns]:
-        """The sets ordered by parent; of each set, the first position and number of children."""
+        """The sets ordered by parent, and the children of each set among them.
+
+        The result is (order, starts, counts). The children of set B are order[starts[B + 1]], and
+        so on, in number counts[B + 1]; entry 0 of starts and counts is for the roots.
+        """
         order = np.argsort(self.parents, kind="stable")
-        edges = np.searchsorted(self.parents[order], np.arange(-1, self.parents.size + 1))
-        return order, edges[:-1], np.diff(edges)
+        starts = np.searchsorted(self.parents[order], np.arange(-1, self.parents.size + 1))
+        return order, starts[:-1], np.diff(starts)
 
     def children(self, sets: Columns) -> Columns:
         """Return the children of these ``sets``, concatenated; -1 is the parent of all roots."""

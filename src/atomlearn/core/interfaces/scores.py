@@ -94,6 +94,7 @@ def norms_by_label(z: Array, labels: NDArray[np.int64], n_groups: int) -> Array:
     doubtful = ~((squares > 1e-200) & (squares < 1e200))
     rescaled = np.flatnonzero(doubtful[labels] & (z != 0.0)) if doubtful.any() else labels[:0]
     if rescaled.size:
+        # ``units`` are these magnitudes, one for each group.
         units = np.zeros(n_groups)
         np.maximum.at(units, labels[rescaled], np.abs(z[rescaled]))
         parts = z[rescaled] / units[labels[rescaled]]

@@ -103,9 +103,10 @@ class Regularizer:
     def conjugate(self, polar: float, gauge_bound: float, excess: Excess | None = None) -> float:
         """Return the conjugate R*(z) = sup <z, w> - R(w) over w with gauge(w) <= ``gauge_bound``.
 
-        ``polar`` is gauge°(z). ``excess`` is the conjugate term of box constraints on coefficients,
-        None if there are none; with it, ``polar`` is that of the unconstrained signs of
-        coefficients.
+        With p = ``polar``, which is gauge°(z), it is gauge_bound * max(p - level, 0) for the form
+        "penalized", p^2 / (2 level) for "squared", and radius * p for "constrained". ``excess`` is
+        the conjugate term of box constraints on coefficients, None if there are none; with it,
+        ``polar`` is that of the unconstrained signs of coefficients.
         """
         if excess is not None:
             best_polar = self._best(max(polar, 0.0), gauge_bound, excess)

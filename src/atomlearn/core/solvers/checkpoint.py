@@ -201,7 +201,8 @@ def _read(file: Path, digest: str, entries: Array, kind: str) -> Resumed:
         same_problem = header["problem"] == digest
         saved = stored["entries"]
         same_data = saved.shape == entries.shape and _are_same_entries(saved, entries)
-        # Collect history, state and counts; the arrays of the state have the prefix "state_".
+        # Collect history, state and counts; arrays of the state have the prefix "state_", which is
+        # cut off.
         history = [Record(**record) for record in header["history"]]
         arrays = {key[6:]: stored[key] for key in stored if key.startswith("state_")}
         numbers = int(header["iteration"]), float(header["passes"]), float(header["seconds"])
