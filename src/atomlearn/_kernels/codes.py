@@ -161,8 +161,7 @@ def find_levels(
     0. If a column has at most n_bins + 1 distinct values with the origin, these are its levels.
     Otherwise the levels are the origin and the weighted quantiles of the other values at
     ``shares``, or (``uniform``) the points at these shares of the range. Time O(m log m) for a
-    column
-    with m entries.
+    column with m entries.
 
     Parameters
     ----------
@@ -170,8 +169,7 @@ def find_levels(
         Concatenated columns: column p has the entries values[begin[p] : begin[p + 1]].
     rows : int, optional
         The row of each entry, or None if every column has all rows in order. Rows that are not
-        listed
-        have the value 0.
+        listed have the value 0.
     weight : (n_rows,)
         Sample weights.
     shares : (n_bins,)
@@ -184,8 +182,7 @@ def find_levels(
     levels : (n_columns, n_bins + 1)
     counts : (n_columns,)
         The number of levels of each column. If the range of a column is not finite, its count is 0
-        and
-        its first two levels are the ends of the range.
+        and its first two levels are the ends of the range.
     zero : (n_columns,)
         The index of the origin among the levels.
     """

@@ -52,12 +52,10 @@ def ksupport_prox(v: Data, k: int, step: float, method: str = "scaling") -> tupl
     step : float > 0
     method : str
         "scaling", ours, or the algorithm of a paper for the same result: "exhaustive", Algorithm 1
-        of
-        Argyriou et al. 2012 (a sort, then every (r, l)); "box_norm", McDonald, Pontil, Stamos 2014
-        (a
-        sort of 2 p break points); "binary_search", Lai et al. 2014 (a sort, then nested searches
-        for
-        (r, l)); "two_step", Eriksson et al. 2015 (a sort, a search for r, another for l).
+        of Argyriou et al. 2012 (a sort, then every (r, l)); "box_norm", McDonald, Pontil, Stamos
+        2014 (a sort of 2 p break points); "binary_search", Lai et al. 2014 (a sort, then nested
+        searches for (r, l)); "two_step", Eriksson et al. 2015 (a sort, a search for r, another for
+        l).
 
     References
     ----------

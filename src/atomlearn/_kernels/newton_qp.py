@@ -56,8 +56,7 @@ def newton_qp(
     columns : (n_samples, m) array, sparse array by columns without duplicates, or tuple
         A. It is copied if it is not float64, or dense without contiguous columns. The tuple has the
         columns of ``designs.Tasks``: features (n_features, n_rows), the feature and the task of
-        each
-        column, and the number of tasks.
+        each column, and the number of tasks.
     target, sample_weight : (n_samples,) float64
     loss : Loss
         The kernel calls its values and derivatives, and ``coupling`` if it couples samples.
@@ -69,8 +68,7 @@ def newton_qp(
         p.
     terms : (n_levels, 4)
         level, coupling, ridge, radius of each level. Each level starts at the solution of the
-        previous
-        one.
+        previous one.
     basis : (r, n_samples), optional
         The free columns Q, one a row; ones for an intercept.
     metric : (m, m), optional
@@ -93,8 +91,7 @@ def newton_qp(
     -------
     c, b : (solved, m), (solved, r)
         The solutions of the first ``solved`` levels, those that were begun before the time limit.
-        None
-        of them is worse than its start.
+        None of them is worse than its start.
     steps : int
     """
     # Arrays for the results, one row a level; the first row holds the start.

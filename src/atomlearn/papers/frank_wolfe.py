@@ -51,8 +51,7 @@ class FrankWolfeState(State):
         The radius, or the bound rho on the gauge in [V] (4).
     vertex : Atom or RankOne, optional
         The atom of the Frank-Wolfe vertex at this point, a RankOne if atoms are factored; None if
-        zero
-        is better.
+        zero is better.
     toward_gap : float
         The Frank-Wolfe gap: the inner product of the negative gradient with vertex minus point.
     atoms : AtomSet or FactoredAtoms

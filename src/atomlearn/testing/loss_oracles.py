@@ -26,8 +26,7 @@ class LossOracle:
     ----------
     expression : callable
         expression(cp, y, z, s, loss) returns sum_i s_i loss(y_i, z_i) as a convex CVXPY expression
-        of
-        z, for the module ``cp``, constants y and s, and the loss with its parameters (which
+        of z, for the module ``cp``, constants y and s, and the loss with its parameters (which
         ``oracle_of`` fills in).
     targets : callable
         targets(numbers) returns valid targets, made of any numbers.
