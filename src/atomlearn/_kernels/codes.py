@@ -64,7 +64,7 @@ def code_histograms(x: CodedColumns, v: Array) -> Array:
     m) for m histograms of shape (starts[-1], m) in one pass, as in all functions here. Time
     O(entries).
     """
-    return _sums(_native.code_histograms, x, v, int(x.starts[-1]))
+    return _kernel_sums(_native.code_histograms, x, v, int(x.starts[-1]))
 
 
 def table_scores(x: CodedColumns, tables: Array, begins: Positions, v: Array) -> Array:
@@ -81,7 +81,7 @@ def table_scores(x: CodedColumns, tables: Array, begins: Positions, v: Array) ->
         raise ValueError("begins must give each column whole rows, one a level")
     offsets = np.concatenate([[0], np.cumsum(n_derived)])
     arguments = *x, entries, begins, offsets
-    return _sums(_native.table_scores, arguments, v, int(offsets[-1]))
+    return _kernel_sums(_native.table_scores, arguments, v, int(offsets[-1]))
 
 
 def thermometer_scores(x: CodedColumns, values: Array, zero: Positions, v: Array) -> Array:
@@ -102,7 +102,7 @@ def thermometer_scores(x: CodedColumns, values: Array, zero: Positions, v: Array
     v : (n_rows,) or (n_rows, m)
     """
     arguments = *x, values, zero
-    return _sums(_native.thermometer_scores, arguments, v, int(x.starts[-1]) - x.n_columns)
+    return _kernel_sums(_native.thermometer_scores, arguments, v, int(x.starts[-1]) - x.n_columns)
 
 
 def pair_histograms(
@@ -127,11 +127,13 @@ def pair_histograms(
     if not 1 <= n_levels <= MOST_PAIR_LEVELS:
         raise ValueError(f"n_levels must be between 1 and {MOST_PAIR_LEVELS}, got {n_levels}")
     arguments = codes.ravel(order="K"), n_levels, first, second
-    out = _sums(_native.pair_histograms, arguments, weights, first.size * n_levels**2)
+    out = _kernel_sums(_native.pair_histograms, arguments, weights, first.size * n_levels**2)
     return out.reshape(-1, n_levels, n_levels, *out.shape[1:])
 
 
-def _sums(kernel: Callable[..., None], arguments: tuple[Any, ...], v: Array, count: int) -> Array:
+def _kernel_sums(
+    kernel: Callable[..., None], arguments: tuple[Any, ...], v: Array, count: int
+) -> Array:
     """Run a compiled kernel, and return the sums that it computes over the rows of ``v``.
 
     ``kernel`` takes the arguments ``given``, then v by rows, the number of vectors, and the array
@@ -186,7 +188,7 @@ def find_levels(
     zero : (n_columns,)
         The index of the origin among the levels.
     """
-    ends = _ends(values, begin)
+    ends = _checked_begin(values, begin)
     if rows is None and (np.diff(ends) != weight.size).any():
         raise ValueError("columns without rows must have an entry in every row")
     # The kernel fills these arrays, one row or entry for each column.
@@ -212,7 +214,7 @@ def code_columns(
     out : uint8
         As long as ``values``.
     """
-    ends = _ends(values, begin)
+    ends = _checked_begin(values, begin)
     level_weights = _checks.weights(levels, "levels", int(starts[-1]))
     sizes = np.diff(starts)
     if starts.size != ends.size or out.size != values.size:
@@ -222,7 +224,7 @@ def code_columns(
     _native.encode_columns(values, ends, level_weights, np.ascontiguousarray(starts), out)
 
 
-def _ends(values: Data, begin: Positions) -> Positions:
+def _checked_begin(values: Data, begin: Positions) -> Positions:
     """Return ``begin`` as a contiguous array; raise if it does not partition ``values``."""
     ends = np.ascontiguousarray(begin)
     if not ends.size or ends[0] or ends[-1] != values.size or (np.diff(ends) < 0).any():

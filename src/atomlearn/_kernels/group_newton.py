@@ -91,7 +91,7 @@ def group_newton(
     bounds = _checks.positive_weights(limit, "limit", limit.size)
     new_scalings = np.array(_checks.weights(scalings, "scalings", bounds.size))
     entries = _checks.positions(members, "members", n_features)
-    group_starts = _cuts(starts, entries.size, bounds.size)
+    group_starts = _checked_starts(starts, entries.size, bounds.size)
     slopes = np.zeros(n_features)
     of_groups = group_starts, entries, bounds, new_scalings
     code, steps, gap = _native.group_newton(
@@ -114,7 +114,7 @@ def _samples_or_gram(matrix: Array, gram: bool) -> Array:
     return np.array(matrix, order="F") if is_vector else matrix
 
 
-def _cuts(starts: Positions, n_entries: int, n_groups: int) -> Positions:
+def _checked_starts(starts: Positions, n_entries: int, n_groups: int) -> Positions:
     """Return ``starts`` checked: the positions in ``members`` at which groups begin, and the end.
 
     ``n_entries`` is the length of ``members``, and there are ``n_groups`` groups.

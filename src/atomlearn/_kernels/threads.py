@@ -75,16 +75,16 @@ class _Holders:
 _limit: _Holders
 
 
-def _unlimited() -> None:
+def _reset_limit() -> None:
     """Make a new record of blocks: at import, and in the child process of a fork."""
     # Another thread of the parent may have held the lock; it does not exist in the child process.
     global _limit
     _limit = _Holders()
 
 
-_unlimited()
+_reset_limit()
 if hasattr(os, "register_at_fork"):  # Windows has no fork
-    os.register_at_fork(after_in_child=_unlimited)
+    os.register_at_fork(after_in_child=_reset_limit)
 
 
 @cache

@@ -189,9 +189,9 @@ class FrankWolfe(Solver):
         """
         assert state.atoms is not None
         hull = Hull(state.atoms, state.shares, state.reach, state.intercept)
-        if not (self.direction == "blended" and self._local(problem, hull, state)):
+        if not (self.direction == "blended" and self._local_steps(problem, hull, state)):
             classic = 2.0 / (state.iteration + 2.0) if self.step_size == "classic" else None
-            hull.move(problem, self._move(problem, hull, state), classic)
+            hull.move(problem, self._next_move(problem, hull, state), classic)
         return self._price(problem, self._point(problem, hull), state)
 
     def _point(self, problem: Problem, hull: Hull) -> FrankWolfeState:
@@ -215,7 +215,7 @@ class FrankWolfe(Solver):
             shares=shares,
         )
 
-    def _local(self, problem: Problem, hull: Hull, state: FrankWolfeState) -> int:
+    def _local_steps(self, problem: Problem, hull: Hull, state: FrankWolfeState) -> int:
         """Take local pairwise steps between active atoms; return the number of steps.
 
         ``hull`` is the point, which moves, and ``state`` has the Frank-Wolfe gap of the last pass.
@@ -230,7 +230,7 @@ class FrankWolfe(Solver):
             least_gap = 0.5 * state.toward_gap
         return TUNING.inner_steps
 
-    def _move(self, problem: Problem, hull: Hull, state: FrankWolfeState) -> Move:
+    def _next_move(self, problem: Problem, hull: Hull, state: FrankWolfeState) -> Move:
         """Return the move from the point ``hull`` that the direction of the solver prescribes.
 
         ``state`` has the vertex found by the last pass, which is added to the hull if it is used.
@@ -265,7 +265,7 @@ class FrankWolfe(Solver):
         state.vertex = vertex
         state.toward_gap = state.reach * slope - (inner - level * gauge)
         if previous is not None:
-            self._judge(state, previous)
+            self._count_step(state, previous)
         return state
 
     def _best(
@@ -317,7 +317,7 @@ class FrankWolfe(Solver):
             state.certificate = with_rounding(problem, certify(problem, *point, bounds), *point[:3])
         return atom, polar, float(dual @ state.prediction)
 
-    def _judge(self, state: FrankWolfeState, previous: FrankWolfeState) -> None:
+    def _count_step(self, state: FrankWolfeState, previous: FrankWolfeState) -> None:
         """Count the step from ``previous`` to ``state``; set when the run may end as stalled."""
         state.iteration = previous.iteration + 1
         if self.step_size == "classic" and not np.array_equal(

@@ -112,11 +112,11 @@ class Hull:
         """
         return float(scores[:-1] @ self.shares) / self.reach if self.reach > 0 else 0.0
 
-    def _share(self, vertex: int) -> float:
+    def _share_of_vertex(self, vertex: int) -> float:
         """Return the convex weight of the vertex with this number."""
         return self.share_of_zero if vertex == ZERO else float(self.shares[vertex]) / self.reach
 
-    def _unit(self, vertex: int) -> Array:
+    def _weights_of_vertex(self, vertex: int) -> Array:
         """Return the atom weights (t,) of a vertex: reach at its atom, or all 0 for ZERO.
 
         ``vertex`` is its number.
@@ -131,24 +131,24 @@ class Hull:
 
         The step size s is at most 1.
         """
-        return Move(self._unit(vertex) - self.shares, 1.0)
+        return Move(self._weights_of_vertex(vertex) - self.shares, 1.0)
 
     def away(self, vertex: int) -> Move:
         """Return the away direction x - u for vertex number ``vertex``, u.
 
         The longest step removes the weight of u.
         """
-        share = self._share(vertex)
+        share = self._share_of_vertex(vertex)
         longest = share / (1.0 - share) if share < 1.0 else 0.0
-        return Move(self.shares - self._unit(vertex), longest)
+        return Move(self.shares - self._weights_of_vertex(vertex), longest)
 
     def exchange(self, source: int, target: int) -> Move:
         """Return the pairwise direction v - u, for u = ``source`` and v = ``target``.
 
         The longest step moves the whole weight of the vertex u to v.
         """
-        change = self._unit(target) - self._unit(source)
-        return Move(change, self._share(source) if self.reach > 0 else 0.0)
+        change = self._weights_of_vertex(target) - self._weights_of_vertex(source)
+        return Move(change, self._share_of_vertex(source) if self.reach > 0 else 0.0)
 
     def move(self, problem: Problem, move: Move, length: float | None = None) -> None:
         """Take a step of size ``length`` along ``move``; None: the exact line search of F.

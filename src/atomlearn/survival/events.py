@@ -115,7 +115,7 @@ censored at its time: hazards are those of rows still at risk"
     if events is None:
         events = _recognized(counts, name)
     other_labels = [label for label in sorted(counts) if label not in events]
-    recognized = [label for label in other_labels if _plain(label) in CENSORED_LABELS]
+    recognized = [label for label in other_labels if _without_code(label) in CENSORED_LABELS]
     censored = recognized or (other_labels if len(other_labels) == 1 else [])
     unknown = [label for label in other_labels if label not in censored]
     # Choose the competing events among the others.
@@ -128,12 +128,12 @@ censored at its time: hazards are those of rows still at risk"
             raise ValueError(f"{name}: {modeled[0]!r} cannot be the event and compete with it")
         if competing == "all" and not recognized and len(other_labels) > 1:
             raise ValueError(
-                f"{name} has the labels {_counted(counts)}, and none of them means censoring; name "
+                f"{name} has the labels {_listed(counts)}, and none of them means censoring; name "
                 "the competing ones, as --competing LABEL (in Python competing=LABEL)"
             )
         if not modeled:
             raise ValueError(
-                f"{name} has no competing event: its labels are {_counted(counts)}; leave "
+                f"{name} has no competing event: its labels are {_listed(counts)}; leave "
                 "competing out, or name the event"
             )
     not_modeled = [label for label in other_labels if label not in modeled]
@@ -151,7 +151,8 @@ censored at its time: hazards are those of rows still at risk"
         np.isin(labels, modeled),
         unmodeled,
         f"{name}: {'; '.join(words)}",
-        observed is None and {_plain(label) for label in counts} <= {"0", "1", "true", "false"},
+        observed is None
+        and {_without_code(label) for label in counts} <= {"0", "1", "true", "false"},
     )
 
 
@@ -170,7 +171,7 @@ def label_texts(status: Any) -> NDArray[Any]:
     return labels if inverse is None else labels[inverse]
 
 
-def _plain(label: str) -> str:
+def _without_code(label: str) -> str:
     """Return ``label`` in lower case, without a code such as "1:" before it."""
     return _CODE.sub("", label.casefold())
 
@@ -185,21 +186,21 @@ def _recognized(counts: Counter[str], name: str) -> list[str]:
         return ["2"]
     # If one label has no known meaning, the user has to say which one is the event.
     all_labels = EVENT_LABELS | CENSORED_LABELS
-    if any(_plain(label) not in all_labels for label in counts):
+    if any(_without_code(label) not in all_labels for label in counts):
         if len(counts) > _MOST_LABELS:
             raise ValueError(
                 f"{name} has {len(counts):,} different values; expected a column of a few labels, "
                 "such as 0 and 1, or name the label of the event"
             )
         suggestion = max(
-            (label for label in counts if _plain(label) not in CENSORED_LABELS), default=""
+            (label for label in counts if _without_code(label) not in CENSORED_LABELS), default=""
         )
         raise ValueError(
-            f"{name} has the labels {_counted(counts)}; name that of the event, as --event "
+            f"{name} has the labels {_listed(counts)}; name that of the event, as --event "
             f"{name}={suggestion} (in Python observed={suggestion!r}); the others are then "
             "censored"
         )
-    return [label for label in sorted(counts) if _plain(label) in EVENT_LABELS]
+    return [label for label in sorted(counts) if _without_code(label) in EVENT_LABELS]
 
 
 def _labels_in_data(labels: Any, counts: Counter[str], name: str, role: str) -> list[str]:
@@ -216,13 +217,13 @@ def _labels_in_data(labels: Any, counts: Counter[str], name: str, role: str) -> 
         matches = matches or [known for known in counts if known.casefold() == label.casefold()]
         if not matches:
             raise ValueError(
-                f"{name} has no label {label!r} for {role}; its labels are {_counted(counts)}"
+                f"{name} has no label {label!r} for {role}; its labels are {_listed(counts)}"
             )
         labels_found += matches
     return labels_found
 
 
-def _counted(counts: Counter[str]) -> str:
+def _listed(counts: Counter[str]) -> str:
     """Return the labels of ``counts`` as text, each with its number of rows."""
     listed = [f"{label!r} ({counts[label]:,})" for label in sorted(counts)[:_MOST_LABELS]]
     return ", ".join(listed) + (", ..." if len(counts) > _MOST_LABELS else "")

@@ -97,7 +97,7 @@ def checked_survival(y: object) -> NDArray[Any]:
         raise ValueError(f"y must be {_EXPECTED}; received {fields.dtype} of shape {fields.shape}")
     if fields.size == 0:
         raise ValueError("y is empty; expected one record per sample, at least one sample")
-    records = fields if fields.dtype == RECORD else _recorded(fields)
+    records = fields if fields.dtype == RECORD else _records_of_fields(fields)
     # A comparison with NaN is false, so that NaN counts as wrong here.
     late = ~(records["entry"] < records["time"])
     is_negative = ~(records["time"] >= 0.0)
@@ -140,7 +140,7 @@ def _fields_of(y: Any) -> NDArray[Any]:
     return np.rec.fromarrays([np.asarray(y[name]) for name in names], **fields)
 
 
-def _recorded(records: NDArray[Any]) -> NDArray[Any]:
+def _records_of_fields(records: NDArray[Any]) -> NDArray[Any]:
     """Return records from a structured array whose fields are recognized by name and type.
 
     The event is the only boolean field, else the only field with a usual name, else the only field
@@ -171,7 +171,7 @@ def _records(event: Any, time: Any, entry: Any, stratum: Any, competing: Any) ->
     ``event`` and ``competing`` are booleans; a sample cannot have both. None means no left
     truncation, one stratum, or no competing events. Raise ValueError if the shapes differ.
     """
-    checked_times = _numbers(time, "time")
+    checked_times = _checked_numbers(time, "time")
     observed = np.asarray(event)
     if observed.shape != checked_times.shape:
         raise ValueError(
@@ -182,7 +182,7 @@ def _records(event: Any, time: Any, entry: Any, stratum: Any, competing: Any) ->
     y["event"] = observed
     y["time"] = checked_times
     # Without left truncation every sample is at risk from the beginning.
-    y["entry"] = -np.inf if entry is None else _numbers(entry, "entry", infinite=True)
+    y["entry"] = -np.inf if entry is None else _checked_numbers(entry, "entry", infinite=True)
     if stratum is not None:
         y["stratum"] = np.unique(np.asarray(stratum), return_inverse=True)[1]
     if competing is not None:
@@ -190,7 +190,7 @@ def _records(event: Any, time: Any, entry: Any, stratum: Any, competing: Any) ->
     return y
 
 
-def _numbers(values: Any, name: str, *, infinite: bool = False) -> Array:
+def _checked_numbers(values: Any, name: str, *, infinite: bool = False) -> Array:
     """Return ``values`` as float64 after checks; ``name`` is the field for the error message.
 
     ``infinite`` : whether -inf is allowed.

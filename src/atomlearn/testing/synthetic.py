@@ -162,9 +162,9 @@ def make_correlated(
         X[:, j] *= innovation
         X[:, j] += share * X[:, j - 1]
     coef = np.zeros(p)
-    support = _some(rng, p, n_true)
+    support = _random_numbers(rng, p, n_true)
     coef[support] = rng.choice([-1.0, 1.0], size=n_true)
-    return _answered(rng, X, coef, support, snr, labels)
+    return _with_targets(rng, X, coef, support, snr, labels)
 
 
 def make_zou_hastie(rng: Seed = 0, *, n: int = 50) -> Synthetic:
@@ -263,7 +263,7 @@ def make_feature_generation(
         raise ValueError(f"density must be in (0, 1]; received {density}")
     rng = np.random.default_rng(rng)
     # Choose groups, then list the features of each.
-    chosen = _some(rng, p // group_size, n_true // group_size)
+    chosen = _random_numbers(rng, p // group_size, n_true // group_size)
     support = (chosen[:, None] * group_size + np.arange(group_size)).ravel()
     coef = np.zeros(p)
     coef[support] = rng.random(n_true) if group_size == 1 else rng.standard_normal(n_true)
@@ -338,9 +338,9 @@ def make_text_like_sparse(
     counts = sp.csc_matrix((np.ones(words.size), (rows, words)), shape=(n, p))
     X: Any = sp.csc_matrix(normalize(counts).astype(dtype))
     coef = np.zeros(p)
-    support = _some(rng, min(n_frequent, p), n_true)
+    support = _random_numbers(rng, min(n_frequent, p), n_true)
     coef[support] = rng.standard_normal(n_true)
-    return _answered(rng, X, coef, support, snr, labels)
+    return _with_targets(rng, X, coef, support, snr, labels)
 
 
 def _normal_matrix(rng: np.random.Generator, rows: int, p: int, dtype: DTypeLike) -> NDArray[Any]:
@@ -348,7 +348,7 @@ def _normal_matrix(rng: np.random.Generator, rows: int, p: int, dtype: DTypeLike
     return rng.standard_normal((p, rows), dtype=dtype).T  # type: ignore[arg-type]
 
 
-def _answered(
+def _with_targets(
     rng: np.random.Generator,
     X: Any,
     coef: Array,
@@ -377,6 +377,6 @@ def _signs(signal: Array) -> Array:
     return np.where(signal >= 0.0, 1.0, -1.0)
 
 
-def _some(rng: np.random.Generator, total: int, count: int) -> NDArray[np.int64]:
+def _random_numbers(rng: np.random.Generator, total: int, count: int) -> NDArray[np.int64]:
     """Return ``count`` distinct random numbers below ``total`` from ``rng``, increasing."""
     return np.sort(rng.choice(total, size=count, replace=False)).astype(np.int64)

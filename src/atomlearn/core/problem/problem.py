@@ -232,11 +232,11 @@ def checked_problem(
         fit_intercept=fit_intercept,
         sample_weight=weight,
         offset=None if offset is None else np.reshape(np.asarray(offset), -1),
-        unpenalized=_free(unpenalized, names, shape, design),
+        unpenalized=_free_columns(unpenalized, names, shape, design),
     )
 
 
-def _free(
+def _free_columns(
     unpenalized: object, names: list[str] | None, shape: tuple[int, ...], design: Design
 ) -> object:
     """Return the unpenalized columns of the problem by index; None if there are none.

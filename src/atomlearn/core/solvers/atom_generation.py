@@ -210,11 +210,11 @@ def priced_atoms(
         certificate=price.certificate,
         atoms=atoms,
         shares=shares,
-        candidate=_entering(price),
+        candidate=_entering_atom(price),
     )
 
 
-def _entering(price: Pricing) -> Atom | None:
+def _entering_atom(price: Pricing) -> Atom | None:
     """Return the best atom a for the scores z if <a, z> exceeds the multiplier, else None.
 
     ``price`` is the pricing of the current point. An atom below the multiplier would get weight 0.

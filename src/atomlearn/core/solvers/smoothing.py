@@ -186,7 +186,7 @@ class SmoothedSteps(Solver):
         smooth = smoothing.of(problem)
         surrogate = state.certificate
         v = negative_gradient(smooth, state.prediction)
-        exact = _exact(problem, state, v)
+        exact = _exact_certificate(problem, state, v)
         # 2. Decide whether this smooth problem is done. No step closes the part of its gap that is
         # rounding error. That part is larger for small widths, because slopes are residuals divided
         # by the width. If the steps are stuck there, the next width is larger again.
@@ -227,7 +227,7 @@ class SmoothedSteps(Solver):
         return state
 
 
-def _exact(problem: Problem, state: State, v: Array) -> Certificate:
+def _exact_certificate(problem: Problem, state: State, v: Array) -> Certificate:
     """Return the certificate for the nonsmooth loss at a point of the smooth problem.
 
     ``problem`` has the nonsmooth loss, and ``state`` holds the point. No pass over the data is
