@@ -42,7 +42,7 @@ def scores_dense(
 def predict_dense(X: Data, w: Data, rows: Positions | None = None) -> Array:
     """Return X w, float64 of shape (n_rows,), or (len(rows),) for some ``rows`` only."""
     if rows is not None and _has_contiguous_columns(X):
-        # Picking some entries of each column is slower than reading whole columns.
+        # Reading some entries of each column is slower than reading whole columns.
         return predict_dense(X, w)[rows]
     out = np.empty(X.shape[0] if rows is None else rows.size)
     _native.dense_product(X, False, False, w, rows, out)

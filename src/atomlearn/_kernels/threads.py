@@ -1,4 +1,4 @@
-"""Threads: BLAS without its own while a solver runs, and large products shared out by pieces.
+"""Threads: one for BLAS while a solver runs, and several for large products, cut into pieces.
 
 Solvers call many small BLAS functions between this package's own threaded kernels. OpenBLAS wakes
 its threads even for a dot product of 10,000 numbers, and lets them spin for milliseconds

@@ -188,7 +188,8 @@ def register_target(read: Callable[..., tuple[object, object, object, Loss, bool
     Parameters
     ----------
     read : callable or "module:attribute"
-        Takes (X, y, sample_weight, loss, fit_intercept) and returns the same of one problem, with
-        y (n_samples * n_targets,). A loss that fits intercepts itself goes with False.
+        Takes (X, y, sample_weight, loss, fit_intercept) and returns the same of one problem, with y
+        (n_samples * n_targets,). If the loss fits intercepts itself, the returned ``fit_intercept``
+        is False.
     """
     TARGETS.append(read)

@@ -178,6 +178,7 @@ def _joint_lift(expansion: Expansion, lifts: list[Lift], groups: list[GroupWeigh
     ``expansion`` is the stacked map of all ``lifts``; ``groups`` are the labels and weights of each
     norm's groups.
     """
+    # Concatenate labels, weights and names; ``count`` is the number of groups so far.
     labels = []
     weights = []
     names = []

@@ -179,8 +179,8 @@ class FeatureGeneration(Solver):
     Parameters
     ----------
     master : Master or None
-        Solves the subproblem. None: the default master. ``AcceleratedGradient`` is that of [T];
-        its stop (41), a small decrease in one step, may come far from the optimum, and each pass
+        Solves the subproblem. None: the default master. ``AcceleratedGradient`` is that of [T]; its
+        stopping rule (41), a small decrease in one step, may hold far from the optimum. Each pass
         then finds few new features.
     inner_tol : float
         Relative gap of the subproblem. [T] 5.4.2 has 1e-3 (inexact FGM) and 1e-6 (exact FGM), of

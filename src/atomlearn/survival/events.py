@@ -164,7 +164,7 @@ def label_texts(status: Any) -> NDArray[Any]:
             f"status must have one label for each row, received an array of shape {cells.shape}"
         )
     inverse = None
-    if cells.dtype.kind in "biuf":  # few distinct labels, of perhaps millions of rows
+    if cells.dtype.kind in "biuf":  # there may be millions of rows, but few distinct labels
         cells, inverse = np.unique(cells, return_inverse=True)
     texts = [str(cell).strip().removesuffix(".0") for cell in cells.tolist()]
     labels = np.array(texts, dtype=object)

@@ -32,6 +32,7 @@ def each(name: str, values: Iterable[Any]) -> Callable[[Callable[..., None]], Ca
                     error.add_note(f"in the case {name} = {value!r}")
                     raise
 
+        # Hide these arguments from pytest, which would look for fixtures of their names.
         signature = inspect.signature(test)
         parameters = [part for part in signature.parameters.values() if part.name not in names]
         all_cases.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]

@@ -75,8 +75,8 @@ def _groups(cp: Any, norm: Groups, w: Any) -> Model:
 def _ksupport(cp: Any, norm: KSupport, w: Any) -> Model:
     """Return the model of the k-support norm at ``w``: the smallest t for which d and e exist.
 
-    The conditions are sizes_g^2 <= d_g e_g (as a second-order cone), sum e <= t, d <= t, sum d <= k
-    t.
+    The conditions are sizes_g^2 <= d_g e_g, which is a second-order cone, sum(e) <= t, d <= t and
+    sum(d) <= k t.
     """
     sizes, constraints = _sizes(cp, norm, w)
     t = cp.Variable(nonneg=True)

@@ -31,7 +31,7 @@ class NormChecks:
 
     norm: Norm
     n_features: int
-    #: Other values that parameters may take, at which the norm is another one.
+    #: Other values of parameters: each of them gives another norm.
     changes: ClassVar[Mapping[str, Any]] = {}
     #: False for gauges that are finite for one sign only.
     symmetric = True

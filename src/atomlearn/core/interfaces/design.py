@@ -99,7 +99,7 @@ class Traits:
 
 
 class Design(ABC):
-    """X with ``n_samples`` rows and ``n_features`` columns, wherever it lives.
+    """The data X with ``n_samples`` rows and ``n_features`` columns, in memory or elsewhere.
 
     A subclass must define ``shape``, ``dtype``, ``scores`` and ``gather``. The other methods have
     defaults that are right for every design; a subclass overrides those that it can do faster.

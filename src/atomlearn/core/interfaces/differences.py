@@ -1,4 +1,4 @@
-"""The best atom of a norm by finite differences of its polar, for norms without the method.
+"""The best atom by finite differences of the polar, for norms that do not define ``best_atom``.
 
 The gradient of the polar, gauge°(z) = max over atoms of <a, z>, is the best atom if it is unique.
 It is computed by central differences over the columns of the best atom. Dividing it by its gauge

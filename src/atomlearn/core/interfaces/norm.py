@@ -167,7 +167,7 @@ class Norm(Ratings, ABC):
         Raises
         ------
         ValueError, TypeError
-            With the remedy, where a parameter is unusable.
+            If a parameter is unusable; the message names the remedy.
         """
         return self
 
@@ -360,6 +360,7 @@ class Lift:
         point = warm.lifted if self._fits(warm) else None
         if point is None:
             point = self.expansion.place(warm.columns, warm.weights)
+        # Some lifts cannot place features; then the start is u = 0.
         if point is None:
             point = warm.columns[:0], warm.weights[:0]
         return WarmStart(*point, warm.intercept)

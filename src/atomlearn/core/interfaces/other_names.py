@@ -143,7 +143,8 @@ class OwnParameters:
     def __new__(cls, *_: Any, **given: Any) -> Self:
         """Create the object; unknown parameters raise TypeError before others are set.
 
-        ``given`` are the keywords of the constructor; arguments by position are not checked here.
+        ``given`` are the keyword arguments of the constructor; those by position are not checked
+        here.
         """
         if given:
             refuse_unknown(cls.__name__, given, _parameters(cls.__init__))

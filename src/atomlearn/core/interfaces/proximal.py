@@ -12,7 +12,7 @@ from scipy import sparse
 
 from atomlearn.core.interfaces.arrays import Array, Columns
 
-#: Entries of the factors up to which they are a dense array.
+#: Maximum number of entries of factors that are kept as a dense array.
 MAX_DENSE_FACTORS = 2**18
 
 

@@ -260,7 +260,7 @@ def over_sums(problem: Problem) -> Problem:
     summed: Problem = problem.design.row_access.summed(problem)
     if summed is problem:
         return problem
-    # Wrappers that count passes or take time keep doing so around the new design.
+    # Wrappers such as the counter of passes are put around the new design.
     design = summed.design
     for wrapper in wrappers(problem.design):
         design = wrapper.around(design)
@@ -274,7 +274,7 @@ def with_offset(problem: Problem, offset: object) -> Problem:
     numbers = check_offset(offset, problem.y.size)
     free = free_columns(problem.loss)
     bare = plain_loss(problem.loss)
-    # For these losses an offset is subtracted from the targets, which must not overflow.
+    # For these losses the offset is subtracted from the targets. Their loss must not overflow.
     if bare.translates:
         check_loss(bare, problem.y - numbers, problem.weight, problem.fit_intercept)
     loss = Offset(bare, numbers)
@@ -301,7 +301,7 @@ def with_free(problem: Problem, unpenalized: object) -> Problem:
         return replace(problem, regularizer=regularizer)
     free_data = np.asarray(problem.design.gather(free).dense(), dtype=np.float64)
     # The loss minimizes over the coefficients of the free columns by itself (``FreeColumns``).
-    # Samples without weight must not change the scale of the basis.
+    # Samples of weight 0 must not affect the scale of these columns.
     free_data = np.where((problem.weight > 0.0)[:, None], free_data, 0.0)
     intercept = problem.fit_intercept
     columns = free_columns(problem.loss)

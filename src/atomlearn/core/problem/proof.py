@@ -350,7 +350,8 @@ def rounding_bound(
             lengths = Lengths(sizes, sizes, np.zeros(sizes.size))
     form = problem.regularizer.form
     amount = problem.regularizer.amount
-    # This bounds the error of the predictions, which changes f by its slope and its curvature.
+    # ``error`` and ``shift`` bound the error of the predictions, which changes f by slope and
+    # curvature.
     sizes = np.abs(weights)
     relative_error = growth(weights.size)
     error = relative_error * float(sizes.dot(lengths.summed))

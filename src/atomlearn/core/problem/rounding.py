@@ -61,7 +61,8 @@ class Measured:
 
     def __init__(self) -> None:
         """Begin with empty caches."""
-        # Design, sample weights, columns, and of each column its norm and that of its scores.
+        # Design, sample weights, columns, the norms of these columns, and the norms for their
+        # scores.
         self._known: tuple[Design | None, Array, Columns, Array, Array] = _nothing
         # Loss, targets, sample weights, and f(0) for these.
         self._zero: tuple[object, object, object, float] = None, None, None, 0.0
@@ -116,7 +117,8 @@ def measured(block: Block, has_weight: Array | None, columns: Columns) -> Array:
     """
     with np.errstate(over="ignore"):
         squares = block.squared_norms(has_weight)
-    # If a sum of squares overflowed or underflowed, look at the entries themselves.
+    # If a sum of squares overflowed or underflowed, look at the entries themselves: a column of
+    # zeros is fine, any other is an error.
     suspects = np.flatnonzero(~((squares >= TINY) & (squares < math.inf)))
     for piece in LIMITS.pieces(suspects.size, block.shape[0]):
         sizes = np.abs(block.gather(suspects[piece]).dense())

@@ -411,7 +411,8 @@ def centered_columns(problem: Problem, columns: Columns) -> tuple[Block, Lengths
     zeros = np.zeros(columns.size)
     lengths = distinct[positions]
     squares = distinct * distinct
-    # Scores of columns that the design centers are sums over the original columns.
+    # If the design centers columns, it computes their scores from the original columns, whose
+    # lengths count for rounding.
     scored = lengths + np.sqrt(block.shape[0]) * problem.design.taken_off(columns)
     # Centering would fill sparse and packed columns.
     if block.traits.is_sparse or block.traits.bytes_an_entry < 4.0 or block.stored() is None:
@@ -421,7 +422,7 @@ def centered_columns(problem: Problem, columns: Columns) -> tuple[Block, Lengths
         return gathered, Lengths(scored, lengths, zeros)
     means = block.scores(problem.weight).full() / float(problem.weight.sum())
     # n mean^2 > ||x||^2 / 2 is the same as mean > standard deviation. With sample weights the mean
-    # may not be the nearest constant: a few more columns are centered.
+    # may not be the nearest constant, and a few more columns are centered.
     is_far_from_zero = 2.0 * block.shape[0] * means * means > squares
     if not is_far_from_zero.any():
         return gathered, Lengths(scored, lengths, zeros)

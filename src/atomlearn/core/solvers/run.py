@@ -401,7 +401,7 @@ class SteppedLevels(Task):
         problem = with_amount(self.problem, level)
         inner = with_amount(self.inner, level)
         run = self.run = Run(problem, inner, self.lift, self.settings)
-        # A warm start of the user is over features and with the intercept of the given targets.
+        # The user's warm start is over features, and its intercept is for the original targets.
         start: WarmStart | Resumed | None = run.begin()
         if start is None and self.warm is not None:
             warm = checked_warm_start(self.warm, problem)

@@ -204,7 +204,7 @@ def checked_warm_start(warm: object, problem: Problem) -> WarmStart:
     weights = weights.astype(np.float64, copy=False)
     parts = warm.matrix_parts
     if problem.free is not None:
-        # The loss fits the coefficients of unpenalized columns given all others.
+        # The loss itself fits the coefficients of unpenalized columns.
         others = ~np.isin(columns, problem.free)
         columns = columns[others]
         weights = weights[others]
