@@ -228,6 +228,7 @@ class KFCFW(Solver):
         atoms = state.atoms
         alpha = state.alpha
         costs = state.costs
+        # The next atom joins with weight 0.
         if state.atom is not None:
             columns, values, cost = state.atom
             atoms = atoms.append(problem.design, Atom(columns, values))

@@ -95,13 +95,9 @@ class LossChecks:
             is_smooth &= sides[0] == sides[1]
         assert is_smooth.mean() > 0.5, "most samples lie at a kink: nothing was checked"
         for function, derivative in ((self.values, loss.gradient), (loss.gradient, loss.curvature)):
-            shifted_values = [function(y, prediction + j * step, weight) for j in (-2, -1, 1, 2)]
-            expected = (
-                shifted_values[0]
-                - 8.0 * shifted_values[1]
-                + 8.0 * shifted_values[2]
-                - shifted_values[3]
-            ) / (12.0 * step)
+            nearby = [function(y, prediction + j * step, weight) for j in (-2, -1, 1, 2)]
+            # The derivative to fourth order, from values at -2, -1, 1 and 2 steps.
+            expected = (nearby[0] - 8.0 * nearby[1] + 8.0 * nearby[2] - nearby[3]) / (12.0 * step)
             received = derivative(y, prediction, weight)
             tolerance = tolerances.FINITE_DIFFERENCE
             assert_allclose(

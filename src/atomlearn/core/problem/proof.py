@@ -294,6 +294,7 @@ def with_rounding(
     the gap was negative by more than rounding errors can explain: value and polar of the norm are
     then not dual to each other.
     """
+    # Gauges that are computed by iteration may be off by UNPROVED.
     slack = rounding_bound(problem, certificate, weights, prediction, dual, columns, lengths)
     if certificate.shortfall > slack + UNPROVED * abs(certificate.objective):
         raise ValueError(
