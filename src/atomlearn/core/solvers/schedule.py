@@ -174,10 +174,11 @@ def _read(design: Design, questions: Sequence[Question]) -> list[Answer]:
     vectors = np.column_stack([v for question in questions for v in question.vectors])
     bounds = [question.bounds for question in questions if question.bounds is not None]
     # The scores come in the order of the vectors: hand each question as many as it has vectors.
-    if bounds:
-        scores = design.scores_above(vectors, np.concatenate(bounds))
-    else:
-        scores = design.scores_many(vectors)
+    scores = (
+        design.scores_above(vectors, np.concatenate(bounds))
+        if bounds
+        else design.scores_many(vectors)
+    )
     remaining = iter(scores)
     count = vectors.shape[1]
     return [Answer([next(remaining) for _ in each.vectors], count) for each in questions]
