@@ -116,6 +116,7 @@ class _Settled(StoppingRule):
 
     def reason(self, progress: Progress) -> Status | None:
         """Count a round of ``progress``; return the status that stops the run, or None."""
+        # Restart the count whenever the number of selected features rises.
         state: Any = progress.state
         grown = state.units > self.most
         self.most, self.since = (state.units, 0) if grown else (self.most, self.since + 1)

@@ -232,6 +232,7 @@ class Cox(Loss):
         """
         if not 0.0 <= factor <= 1.0:
             return float("inf")
+        # f*(u) = <u, z> - f(z) at u = f'(z), and t f*(u) bounds f*(t u) for 0 <= t <= 1.
         scaled = factor * (float(dual @ prediction) - self.value(y, prediction, weight))
         return scaled if factor == 1.0 else min(scaled, self.conjugate(y, factor * dual, weight))
 

@@ -123,8 +123,9 @@ class Loss(ABC):
     def smoothed(self, width: float) -> Loss | None:
         """Return a smooth loss for one with kinks, None for one without: see ``Quantile``.
 
-        It is max over slopes a of a z - loss*(a) - width/2 a^2, for a sample weight of 1. The
-        slopes of a loss with kinks are at most 1, and the loss translates.
+        For a sample weight of 1 it is the maximum over slopes a of a z - loss*(a) - width/2 a^2,
+        with loss* the conjugate. The slopes of a loss with kinks are at most 1, and loss(y, z + c)
+        = loss(y - c, z).
         """
         return None
 
