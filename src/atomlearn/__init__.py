@@ -1,8 +1,8 @@
 """atomlearn: structured sparse models by column generation, with a proof of accuracy.
 
-``solve`` is the functional face, the estimators follow scikit-learn; ``norms``, ``losses``,
-``designs`` and ``solvers`` are the parts they are made of. Heavy parts load on first
-use; ``__init__.pyi`` tells type checkers where they are.
+``solve`` fits a model by one function call, and the estimators follow scikit-learn. Both combine
+``norms``, ``losses``, ``designs`` and ``solvers``. Large modules load on first use;
+``__init__.pyi`` lists them for type checkers.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Import parts on first use, so that ``import atomlearn`` is instant."""
+    """Return a public name, imported on first use, so that ``import atomlearn`` is instant."""
     if name not in __all__:
         raise AttributeError(f"module 'atomlearn' has no attribute {name!r}")
     if name in _HOMES:
@@ -85,4 +85,5 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
+    """Return the public names, loaded or not."""
     return sorted(__all__)

@@ -9,7 +9,7 @@ from typing import Any
 
 
 def lazy(package: str, modules: Mapping[str, str]) -> Callable[[str], Any]:
-    """Return the ``__getattr__`` of a package.
+    """Return the ``__getattr__`` of a package, which imports names on first use.
 
     Parameters
     ----------
@@ -22,6 +22,7 @@ def lazy(package: str, modules: Mapping[str, str]) -> Callable[[str], Any]:
     homes = {name: module for module, names in modules.items() for name in names.split()}
 
     def get(name: str) -> Any:
+        """Import the module of ``name``, set all its names in the package, and return the value."""
         if name not in homes:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         module = importlib.import_module(f"{package}.{homes[name]}")

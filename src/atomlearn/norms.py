@@ -1,4 +1,4 @@
-"""Norms: gauges of atoms, known by value, polar, best columns and (where it exists) prox."""
+"""Norms: gauges of atoms, defined by value, polar and best columns, some with a proximal map."""
 
 from atomlearn.core.norms.blocks import Blocks
 from atomlearn.core.norms.combine import Nonnegative, Scaled

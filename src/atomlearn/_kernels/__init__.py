@@ -1,10 +1,10 @@
 """Kernels in C++ for what NumPy, SciPy and BLAS cannot do at memory speed.
 
-Every function has types and shapes checked, here or where C++ takes them, releases the interpreter
-lock, runs on the number of OpenMP threads that ``OMP_NUM_THREADS`` or ``threadpoolctl`` allow, sums
-in float64 whatever the precision of the data, and has a slow twin of the same name in
-``tests/oracles``. Numbers must be finite and sparse arrays valid (``sparse_fault``): the kernels do
-not look at every value.
+Types and shapes of arguments are checked, here or in the C++ bindings. Every function releases the
+interpreter lock and runs on the number of OpenMP threads that ``OMP_NUM_THREADS`` or
+``threadpoolctl`` allow. Sums are in float64 whatever the precision of the data. Every function has
+a slow twin of the same name in ``tests/oracles``. Numbers must be finite and sparse arrays valid
+(``sparse_fault``): the kernels do not look at every value.
 
 Loops are compiled for several sets of vector instructions, and the best that the processor has is
 chosen on import; ``ATOMLEARN_SIMD`` (baseline, avx2 or avx512) limits it, and ``_native.simd()``

@@ -1,4 +1,4 @@
-"""Shapes that C++ relies on, and does not look at; types are checked by its bindings."""
+"""Checks of shapes that the C++ code relies on without looking at them; bindings check types."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ Positions = NDArray[np.int64]
 
 
 def weights(value: Data, name: str, size: int) -> Array:
-    """Return a contiguous float64 vector of the given size."""
+    """Return ``value`` as a contiguous float64 vector of ``size`` entries.
+
+    ``name`` is the name of the argument for the error, as in all functions here.
+    """
     array = np.ascontiguousarray(value, dtype=np.float64)
     if array.shape != (size,):
         raise ValueError(f"{name} must have {size} entries, got shape {array.shape}")
@@ -22,7 +25,10 @@ def weights(value: Data, name: str, size: int) -> Array:
 
 
 def rows(value: Data, name: str, n_rows: int | None = None, width: int | None = None) -> Array:
-    """Return a float64 matrix with contiguous rows, of the given shape if one is given."""
+    """Return ``value`` as a float64 matrix with contiguous rows, (n_rows, width).
+
+    ``n_rows`` or ``width`` None: any number. ``name`` is the argument for the error.
+    """
     array = np.ascontiguousarray(value, dtype=np.float64)
     if array.ndim != 2 or n_rows not in (None, len(array)) or width not in (None, array.shape[1]):
         raise ValueError(f"{name} must have shape ({n_rows}, {width}), got {array.shape}")
@@ -30,7 +36,7 @@ def rows(value: Data, name: str, n_rows: int | None = None, width: int | None = 
 
 
 def positive_weights(value: Array, name: str, size: int) -> Array:
-    """Return a vector of positive, finite numbers."""
+    """Return ``value`` as a vector of ``size`` positive, finite numbers, ``name`` in errors."""
     array = weights(value, name, size)
     if not (np.isfinite(array).all() and (array > 0).all()):
         raise ValueError(f"{name} must be positive and finite everywhere")
@@ -38,7 +44,7 @@ def positive_weights(value: Array, name: str, size: int) -> Array:
 
 
 def positions(value: Positions, name: str, limit: int) -> Positions:
-    """Return contiguous int64 positions, all within [0, limit)."""
+    """Return ``value`` as contiguous int64 positions in [0, limit), called ``name`` in errors."""
     result = np.ascontiguousarray(value)
     if result.size and not 0 <= result.min() <= result.max() < limit:
         raise ValueError(
@@ -48,7 +54,10 @@ def positions(value: Positions, name: str, limit: int) -> Positions:
 
 
 def symmetric(gram: Array, size: int) -> Array:
-    """Return the symmetric matrix with contiguous rows, or raise an error that names its fault."""
+    """Return ``gram`` (size, size) with contiguous rows, or raise an error that names its fault.
+
+    Symmetry itself is not checked; a matrix with contiguous columns is returned transposed.
+    """
     if gram.shape != (size, size):
         raise ValueError(f"gram must have shape ({size}, {size}), got {gram.shape}")
     matrix = gram if gram.strides[1] == gram.itemsize else gram.T

@@ -46,6 +46,7 @@ class ActiveFactor:
     __slots__ = ("count", "factor", "order", "sigma", "updates")
 
     def __init__(self) -> None:
+        """Begin with no active atom."""
         self.factor: Array = np.zeros((0, 0))
         self.order: Positions = np.zeros(0, dtype=np.int64)
         self.count = 0
@@ -62,7 +63,7 @@ class ActiveFactor:
         self.count = 0
 
     def moved(self, places: Positions) -> ActiveFactor:
-        """Return the factor after the atoms moved: atom i is now ``places[i]``."""
+        """Return the factor after the atoms moved: atom i is now number ``places[i]``."""
         copy = ActiveFactor()
         copy.factor = self.factor.copy()
         copy.order = self.order.copy()
@@ -71,7 +72,10 @@ class ActiveFactor:
         return copy
 
     def reserve(self, size: int) -> None:
-        """Allocate room for ``size`` atoms and half as many more, so that growth is cheap."""
+        """Allocate memory for ``size`` atoms and half as many more, so that growth is cheap.
+
+        The factor so far is kept.
+        """
         if self.order.size >= size:
             return
         count = self.count
@@ -101,15 +105,15 @@ def active_set_qp(
     batch: int = 1,
     max_pivots: int = 100_000,
 ) -> tuple[Array, QPOutcome]:
-    """argmin_c 1/2 c'(H + coupling p p' + ridge I)c - linear'c + level p'c over c >= 0.
+    """Minimize 1/2 c'(H + coupling p p' + ridge I)c - linear'c + level p'c over c >= 0.
 
     A finite ``radius`` adds the constraint p'c <= radius. With ``signed``, c may have either sign
     and p'c becomes p'|c|. So ``level`` gives the lasso, ``coupling`` a squared l1 penalty, and
     ``radius`` an l1 ball.
 
     This is the active-set method of Algorithm 2 in Vinyes, Obozinski 2017 (Nocedal, Wright 2006,
-    chapter 16). A full step goes to the minimum over the active atoms; a drop step stops when a
-    weight reaches zero, and removes that atom; then the atom of largest decrease enters. A pivot
+    chapter 16). A full step goes to the minimum over the active atoms. A drop step stops when a
+    weight reaches zero, and removes that atom. Then the atom of largest decrease enters. A pivot
     costs O(m k) for m atoms of which k are active. Linearly dependent and repeated atoms are
     allowed.
 
@@ -126,12 +130,16 @@ def active_set_qp(
         atoms; updated in place. If None, a new factor is computed.
     price : (m,) float64 > 0, optional
         p; all ones if None.
+    coupling, ridge : float
+        Weights of the quadratic terms, >= 0.
     radius, equality
         The constraint p'c <= radius (none if infinite), or p'c = radius if ``equality``.
     level : float
         Factor of p'c, >= 0.
     signed : bool
         Whether weights may have either sign.
+    from_gradient : bool
+        Whether ``linear`` is a gradient.
     batch : int
         Maximum number of atoms that enter at once.
     max_pivots : int
@@ -145,7 +153,7 @@ def active_set_qp(
     point = np.array(weights, dtype=np.float64)
     size = point.size
     matrix = _checks.symmetric(gram, size)
-    line = _checks.weights(linear, "linear", size)
+    linear_term = _checks.weights(linear, "linear", size)
     prices = None if price is None else _checks.positive_weights(price, "price", size)
     if not radius > 0 or (equality and (radius == math.inf or not size)):
         raise ValueError(
@@ -155,11 +163,12 @@ def active_set_qp(
     load_blas()
     state = ActiveFactor() if state is None else state
     state.reserve(size)
+    # The kernel updates these arrays: active atoms, updates of the factor, pivots; and sigma.
     counts = np.array([state.count, state.updates, 0], dtype=np.int64)
     sigma = np.array([state.sigma])
     code = _native.active_set(
-        matrix, line, from_gradient, prices, coupling, ridge, radius, equality, level, signed,
-        state.factor, state.order, counts, sigma, point, batch, max_pivots,
+        matrix, linear_term, from_gradient, prices, coupling, ridge, radius, equality, level,
+        signed, state.factor, state.order, counts, sigma, point, batch, max_pivots,
     )  # fmt: skip
     if code > QPStatus.NOT_FINITE:
         raise ValueError(

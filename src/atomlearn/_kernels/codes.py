@@ -58,43 +58,51 @@ class CodedColumns(NamedTuple):
 
 
 def code_histograms(x: CodedColumns, v: Array) -> Array:
-    """Return the histogram of each column: the sum of v over the rows with each code.
+    """Return the histogram of each column of ``x``: the sum of v over the rows with each code.
 
-    The histograms are concatenated: float64 of shape (starts[-1],). v is (n_rows,), or
-    (n_rows, m) for m histograms of shape (starts[-1], m) in one pass, as in all functions here.
-    Time O(entries).
+    The histograms are concatenated: float64 of shape (starts[-1],). ``v`` is (n_rows,), or (n_rows,
+    m) for m histograms of shape (starts[-1], m) in one pass, as in all functions here. Time
+    O(entries).
     """
-    return _sums(_native.code_histograms, x, v, int(x.starts[-1]))
+    return _kernel_sums(_native.code_histograms, x, v, int(x.starts[-1]))
 
 
 def table_scores(x: CodedColumns, tables: Array, begins: Positions, v: Array) -> Array:
-    """Return the scores z = A'v of columns A that are functions of the coded columns.
+    """Return the scores z = A'v of columns A that are functions of the coded columns ``x``.
 
     Each coded column j has d_j derived columns. Their values are given by a lookup table
-    (n_levels_j, d_j), stored row after row in tables[begins[j] : begins[j + 1]]. The result is
-    float64 of shape (sum_j d_j,). Time O(entries + tables).
+    (n_levels_j, d_j), stored row after row in tables[begins[j] : begins[j + 1]]. ``v`` is (n_rows,)
+    or (n_rows, m). The result is float64 of shape (sum_j d_j,) or (sum_j d_j, m). The time is
+    O(entries + tables).
     """
     entries = _checks.weights(tables, "tables", int(begins[-1]))
-    sizes = np.diff(begins) // x.levels
-    if begins.size != x.starts.size or (sizes * x.levels != np.diff(begins)).any():
+    n_derived = np.diff(begins) // x.levels
+    if begins.size != x.starts.size or (n_derived * x.levels != np.diff(begins)).any():
         raise ValueError("begins must give each column whole rows, one a level")
-    offsets = np.concatenate([[0], np.cumsum(sizes)])
+    offsets = np.concatenate([[0], np.cumsum(n_derived)])
     arguments = *x, entries, begins, offsets
-    return _sums(_native.table_scores, arguments, v, int(offsets[-1]))
+    return _kernel_sums(_native.table_scores, arguments, v, int(offsets[-1]))
 
 
 def thermometer_scores(x: CodedColumns, values: Array, zero: Positions, v: Array) -> Array:
     """Return the scores z = A'v of the thermometer encoding A of the coded columns, float64.
 
     A coded column with L levels has L - 1 thermometer columns, one for each pair of neighboring
-    levels. values : the levels of all columns, concatenated, increasing within a column.
-    zero : (n_columns,), the code at which all thermometer columns are zero. With
-    gap = values[b + 1] - values[b], thermometer column b is sqrt(gap) in the rows with code > b
-    if b >= zero, and -sqrt(gap) in the rows with code <= b if b < zero; other rows are 0. The
-    result has shape (starts[-1] - n_columns,). Time O(entries + levels).
+    levels. With gap = values[b + 1] - values[b], thermometer column b is sqrt(gap) in the rows with
+    code > b if b >= zero, and -sqrt(gap) in the rows with code <= b if b < zero; other rows are 0.
+    The result has shape (starts[-1] - n_columns,). Time O(entries + levels).
+
+    Parameters
+    ----------
+    x : CodedColumns
+    values : (starts[-1],)
+        The levels of all columns, concatenated, increasing within a column.
+    zero : (n_columns,)
+        The code at which all thermometer columns of a coded column are zero.
+    v : (n_rows,) or (n_rows, m)
     """
     arguments = *x, values, zero
-    return _sums(_native.thermometer_scores, arguments, v, int(x.starts[-1]) - x.n_columns)
+    return _kernel_sums(_native.thermometer_scores, arguments, v, int(x.starts[-1]) - x.n_columns)
 
 
 def pair_histograms(
@@ -102,33 +110,43 @@ def pair_histograms(
 ) -> Array:
     """Return the weighted contingency table of each pair of columns (first[p], second[p]).
 
-    Entry [p, a, b] is the sum of ``weights`` over the rows with code a in column first[p] and b
-    in second[p]. codes : (n_rows, n_columns) uint8 in Fortran order, smaller than n_levels <= 16;
-    they must have been checked. The result is float64 of shape (len(first), n_levels, n_levels).
-    Time O(n_rows) per pair.
+    Entry [p, a, b] is the sum of ``weights`` over the rows with code a in column first[p] and b in
+    second[p]. The result is float64 of shape (n_pairs, n_levels, n_levels). Time O(n_rows) per
+    pair.
+
+    Parameters
+    ----------
+    codes : (n_rows, n_columns) uint8, Fortran order
+        All smaller than n_levels <= 16; they must have been checked.
+    n_levels : int
+    first, second : (n_pairs,) int64
+    weights : (n_rows,) or (n_rows, m)
     """
     if codes.dtype != np.uint8 or codes.ndim != 2 or not codes.flags.f_contiguous:
         raise TypeError("codes must be uint8 of two dimensions in Fortran order")
     if not 1 <= n_levels <= MOST_PAIR_LEVELS:
         raise ValueError(f"n_levels must be between 1 and {MOST_PAIR_LEVELS}, got {n_levels}")
     arguments = codes.ravel(order="K"), n_levels, first, second
-    out = _sums(_native.pair_histograms, arguments, weights, first.size * n_levels**2)
+    out = _kernel_sums(_native.pair_histograms, arguments, weights, first.size * n_levels**2)
     return out.reshape(-1, n_levels, n_levels, *out.shape[1:])
 
 
-def _sums(kernel: Callable[..., None], given: tuple[Any, ...], v: Array, count: int) -> Array:
-    """Run a compiled kernel with the arguments ``given``; return its sums over the rows of v.
+def _kernel_sums(
+    kernel: Callable[..., None], arguments: tuple[Any, ...], v: Array, count: int
+) -> Array:
+    """Run a compiled kernel, and return the sums that it computes over the rows of ``v``.
 
-    Their shape is (count,) for v (n_rows,), and (count, m) for v (n_rows, m).
+    ``kernel`` takes the arguments ``given``, then v by rows, the number of vectors, and the array
+    to fill. The result is (count,) for v (n_rows,), and (count, m) for v (n_rows, m).
     """
     if v.ndim != 2:
         sums = np.empty(count)
-        kernel(*given, v, 1, sums)
+        kernel(*arguments, v, 1, sums)
         return sums
-    rows, number = in_lanes(v)
+    rows, n_vectors = in_lanes(v)
     sums = np.empty((count, rows.shape[1]))
-    kernel(*given, rows.reshape(-1), rows.shape[1], sums.reshape(-1))
-    return sums[:, :number]
+    kernel(*arguments, rows.reshape(-1), rows.shape[1], sums.reshape(-1))
+    return sums[:, :n_vectors]
 
 
 def find_levels(
@@ -141,22 +159,39 @@ def find_levels(
 ) -> tuple[Array, Positions, Positions]:
     """Return the bin levels of each column: (levels, counts, zero).
 
-    values, begin : concatenated columns; rows : the row of each entry, or None if every column
-    has all rows in order (rows that are not listed have value 0); weight : (n_rows,) sample
-    weights; shares : (n_bins,) quantile levels in [0, 1].
-
     The origin of a column is 0 if its values have both signs, and otherwise its value nearest to
     0. If a column has at most n_bins + 1 distinct values with the origin, these are its levels.
     Otherwise the levels are the origin and the weighted quantiles of the other values at
-    ``shares``, or (``uniform``) the points at these shares of the range.
+    ``shares``, or (``uniform``) the points at these shares of the range. Time O(m log m) for a
+    column with m entries.
 
-    levels : (n_columns, n_bins + 1); counts : the number of levels of each column; zero : the
-    index of the origin among them. If the range of a column is not finite, its count is 0 and its
-    first two levels are the ends of the range. Time O(m log m) for a column with m entries.
+    Parameters
+    ----------
+    values, begin : arrays
+        Concatenated columns: column p has the entries values[begin[p] : begin[p + 1]].
+    rows : int, optional
+        The row of each entry, or None if every column has all rows in order. Rows that are not
+        listed have the value 0.
+    weight : (n_rows,)
+        Sample weights.
+    shares : (n_bins,)
+        Quantile levels in [0, 1].
+    uniform : bool
+        Whether the levels are at equal shares of the range, and no quantiles.
+
+    Returns
+    -------
+    levels : (n_columns, n_bins + 1)
+    counts : (n_columns,)
+        The number of levels of each column. If the range of a column is not finite, its count is 0
+        and its first two levels are the ends of the range.
+    zero : (n_columns,)
+        The index of the origin among the levels.
     """
-    ends = _ends(values, begin)
+    ends = _checked_begin(values, begin)
     if rows is None and (np.diff(ends) != weight.size).any():
         raise ValueError("columns without rows must have an entry in every row")
+    # The kernel fills these arrays, one row or entry for each column.
     levels = np.empty((ends.size - 1, shares.size + 1))
     counts, zero = np.zeros((2, ends.size - 1), dtype=np.int64)
     _native.find_levels(values, rows, ends, weight, shares, uniform, levels.ravel(), counts, zero)
@@ -168,10 +203,18 @@ def code_columns(
 ) -> None:
     """Write into ``out`` the code of each entry: the index of the nearest level of its column.
 
-    values, begin : concatenated columns; levels[starts[p] : starts[p + 1]] : the at most 256
-    levels of column p, increasing; out : as long as ``values``. Ties go to the lower level.
+    Ties go to the lower level.
+
+    Parameters
+    ----------
+    values, begin : arrays
+        Concatenated columns: column p has the entries values[begin[p] : begin[p + 1]].
+    levels, starts : arrays
+        levels[starts[p] : starts[p + 1]] are the levels of column p, at most 256, increasing.
+    out : uint8
+        As long as ``values``.
     """
-    ends = _ends(values, begin)
+    ends = _checked_begin(values, begin)
     level_weights = _checks.weights(levels, "levels", int(starts[-1]))
     sizes = np.diff(starts)
     if starts.size != ends.size or out.size != values.size:
@@ -181,7 +224,7 @@ def code_columns(
     _native.encode_columns(values, ends, level_weights, np.ascontiguousarray(starts), out)
 
 
-def _ends(values: Data, begin: Positions) -> Positions:
+def _checked_begin(values: Data, begin: Positions) -> Positions:
     """Return ``begin`` as a contiguous array; raise if it does not partition ``values``."""
     ends = np.ascontiguousarray(begin)
     if not ends.size or ends[0] or ends[-1] != values.size or (np.diff(ends) < 0).any():

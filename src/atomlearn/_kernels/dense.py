@@ -24,9 +24,9 @@ LANES = 8
 def scores_dense(
     X: Data, v: Data | None, rows: Positions | None = None, squared: bool = False
 ) -> Array:
-    """z_j = sum_i v_i x_ij (or x_ij^2), float64 of shape (n_columns,): one pass over X.
+    """Return X'v, or sum_i v_i x_ij^2 if ``squared``, float64 (n_columns,): one pass over X.
 
-    v runs over ``rows``; all ones where None.
+    ``v`` has an entry for each of ``rows`` (None: all rows of X); None: all ones.
     """
     if v is None:
         v = np.ones(X.shape[0] if rows is None else rows.size)
@@ -40,9 +40,9 @@ def scores_dense(
 
 
 def predict_dense(X: Data, w: Data, rows: Positions | None = None) -> Array:
-    """(X w)_i = sum_j x_ij w_j, float64 of shape (n_rows,) or (len(rows),)."""
+    """Return X w, float64 of shape (n_rows,), or (len(rows),) for some ``rows`` only."""
     if rows is not None and _has_contiguous_columns(X):
-        # Picking some entries of each column is slower than reading whole columns.
+        # Reading some entries of each column is slower than reading whole columns.
         return predict_dense(X, w)[rows]
     out = np.empty(X.shape[0] if rows is None else rows.size)
     _native.dense_product(X, False, False, w, rows, out)
@@ -50,9 +50,13 @@ def predict_dense(X: Data, w: Data, rows: Positions | None = None) -> Array:
 
 
 def many_dense(X: Data, V: Array, rows: Positions | None = None) -> Array:
-    """X'V, float64 of shape (m, n_columns): one reading of X."""
+    """Return X'V, float64 of shape (m, n_columns), by one reading of X.
+
+    ``V`` (n_rows, m) has a row for each row of X, or for each of ``rows``.
+    """
     vectors, count = in_lanes(V)
     if rows is not None and _has_contiguous_columns(X):
+        # Columns are read as a whole, with zeros for the rows that are left out.
         padded_vectors = np.zeros((X.shape[0], vectors.shape[1]))
         np.add.at(padded_vectors, rows, vectors)
         vectors = padded_vectors
@@ -63,7 +67,7 @@ def many_dense(X: Data, V: Array, rows: Positions | None = None) -> Array:
 
 
 def in_lanes(V: Array) -> tuple[Array, int]:
-    """Return V by rows, filled up with zeros to whole registers, and its number of vectors."""
+    """Return V (n_rows, count) by rows, padded with zeros to whole registers, and ``count``."""
     n_rows, count = V.shape
     width = max(LANES, -(-count // LANES) * LANES)
     if width == count and V.flags.c_contiguous:
@@ -79,7 +83,10 @@ def gather_dense(
     rows: Positions | None = None,
     dtype: type[np.float32] | type[np.float64] | np.dtype[Any] = np.float64,
 ) -> NDArray[Any]:
-    """X[rows][:, columns] in Fortran order, shape (n_rows, len(columns)), float32 or float64."""
+    """Return X[rows][:, columns] in Fortran order, shape (n_rows, len(columns)).
+
+    ``rows`` None: all rows. ``dtype`` is float32 or float64.
+    """
     n_rows = X.shape[0] if rows is None else rows.size
     out = np.empty((n_rows, columns.size), dtype=dtype, order="F")
     _native.gather(X, np.ascontiguousarray(columns), rows, out)
@@ -87,10 +94,11 @@ def gather_dense(
 
 
 def pair_sums_dense(X: Data, first: Positions, second: Positions, v: Data) -> Array:
-    """sum_i v_i x_ij x_ik for each pair (j, k) of columns, float64 of shape (len(first),).
+    """Return sum_i v_i x_ij x_ik for each pair (j, k) of columns, float64 (n_pairs,).
 
-    Products and sums are float64. X must have contiguous columns. The sum of a pair is the same
-    to the last bit whichever others are requested.
+    Pair number e is (first[e], second[e]), and ``v`` is (n_rows,). Products and sums are float64. X
+    must have contiguous columns. The sum of a pair is the same to the last bit whichever others are
+    requested.
     """
     out = np.zeros(first.size)
     _native.pair_sums(X, first, second, v, out)
@@ -103,9 +111,10 @@ def _has_contiguous_columns(X: Data) -> bool:
 
 
 def top_magnitude(z: Data, count: int) -> tuple[Positions, Array]:
-    """Indices and values of the ``min(count, size)`` largest |z_j|, largest first, ties by index.
+    """Return positions and values of the ``count`` largest |z_j|, largest first, ties by position.
 
-    Exact; O(size + count log count) expected. ValueError where z holds NaN.
+    All of them if z has fewer entries. O(size + count log count) expected time. Raise ValueError if
+    z holds NaN.
     """
     n_kept = min(count, z.size)
     indices = np.empty(n_kept, dtype=np.int64)

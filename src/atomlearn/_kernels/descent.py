@@ -22,7 +22,7 @@ def descend_quadratic(
     tolerance: float = 1e-9,
     most: int = 1000,
 ) -> tuple[Array, int]:
-    """argmin_w of 1/2 d'(H + ridge I)d + slope'd + sum_j p_j |w_j|, d = w - weights.
+    """Minimize 1/2 d'(H + ridge I)d + slope'd + sum_j p_j |w_j| over w, with d = w - weights.
 
     The coordinates are minimized over one after the other. A sweep passes over those that are zero
     and stay zero, so it costs O(m) for each coefficient that moves.
@@ -38,6 +38,7 @@ def descend_quadratic(
     weights : (m,)
         The start.
     ridge : float
+        Weight of the ridge term, >= 0.
     signed : bool
         If False, w >= 0.
     tolerance : float
@@ -50,9 +51,12 @@ def descend_quadratic(
     w : (m,)
     sweeps : int
     """
+    # The kernel overwrites both copies: the point, and the gradient of the quadratic there.
     size = weights.size
     prices = _checks.positive_weights(price, "price", size)
-    start = _checks.weights(weights, "weights", size).copy()
-    line = _checks.weights(slope, "slope", size).copy()
-    sweeps = _native.descend_quadratic(gram, line, prices, start, ridge, signed, tolerance, most)
-    return start, sweeps
+    point = _checks.weights(weights, "weights", size).copy()
+    gradient = _checks.weights(slope, "slope", size).copy()
+    sweeps = _native.descend_quadratic(
+        gram, gradient, prices, point, ridge, signed, tolerance, most
+    )
+    return point, sweeps

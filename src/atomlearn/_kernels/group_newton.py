@@ -27,7 +27,7 @@ class NewtonStatus(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class NewtonOutcome:
-    """The termination status, the number of Newton steps, and the duality gap at the result."""
+    """How a call ended: status, number of Newton steps, and the duality gap at the result."""
 
     status: NewtonStatus
     steps: int
@@ -83,24 +83,28 @@ def group_newton(
     slopes : (p,) with u_g = t_g slopes[members of g]
     outcome : NewtonOutcome
     """
+    # The kernel checks nothing: check the shapes, and copy the arrays that it overwrites.
     load_blas()
     arrays = _samples_or_gram(matrix, gram)
     n_rows, n_features = arrays.shape
-    line = _checks.weights(linear, "linear", n_rows)
+    linear_term = _checks.weights(linear, "linear", n_rows)
     bounds = _checks.positive_weights(limit, "limit", limit.size)
-    t = np.array(_checks.weights(scalings, "scalings", bounds.size))
+    new_scalings = np.array(_checks.weights(scalings, "scalings", bounds.size))
     entries = _checks.positions(members, "members", n_features)
-    cuts = _cuts(starts, entries.size, bounds.size)
+    group_starts = _checked_starts(starts, entries.size, bounds.size)
     slopes = np.zeros(n_features)
-    of_groups = cuts, entries, bounds, t
+    of_groups = group_starts, entries, bounds, new_scalings
     code, steps, gap = _native.group_newton(
-        arrays, gram, line, squared_target, *of_groups, slopes, gap_target, max_steps
+        arrays, gram, linear_term, squared_target, *of_groups, slopes, gap_target, max_steps
     )
-    return t, slopes, NewtonOutcome(NewtonStatus(code), steps, gap)
+    return new_scalings, slopes, NewtonOutcome(NewtonStatus(code), steps, gap)
 
 
 def _samples_or_gram(matrix: Array, gram: bool) -> Array:
-    """Return the matrix in the memory order of the kernel: G by rows, or B by columns."""
+    """Return ``matrix`` in the memory order of the kernel: by rows if ``gram``, else by columns.
+
+    With ``gram`` it is G = B'B, else B.
+    """
     if gram:
         return _checks.symmetric(matrix, matrix.shape[1])
     # For a single row or column, NumPy may report any stride.
@@ -110,14 +114,17 @@ def _samples_or_gram(matrix: Array, gram: bool) -> Array:
     return np.array(matrix, order="F") if is_vector else matrix
 
 
-def _cuts(starts: Positions, n_entries: int, n_groups: int) -> Positions:
-    """Return ``starts`` checked: offsets of the groups in ``members``, and the final offset."""
-    cuts = _checks.positions(starts, "starts", n_entries + 1)
-    if cuts.size != n_groups + 1 or cuts[0] != 0 or cuts[-1] != n_entries:
+def _checked_starts(starts: Positions, n_entries: int, n_groups: int) -> Positions:
+    """Return ``starts`` checked: the positions in ``members`` at which groups begin, and the end.
+
+    ``n_entries`` is the length of ``members``, and there are ``n_groups`` groups.
+    """
+    checked = _checks.positions(starts, "starts", n_entries + 1)
+    if checked.size != n_groups + 1 or checked[0] != 0 or checked[-1] != n_entries:
         raise ValueError(
             f"starts must hold {n_groups + 1} positions from 0 to {n_entries}, where groups "
-            f"begin in members and where the last one ends; got {cuts.size} of them"
+            f"begin in members and where the last one ends; got {checked.size} of them"
         )
-    if (np.diff(cuts) < 0).any():
+    if (np.diff(checked) < 0).any():
         raise ValueError("starts must not decrease: groups follow one another in members")
-    return cuts
+    return checked

@@ -1,7 +1,7 @@
-"""The k-support norm: its prox and its value through scaling, and the prox as others compute it.
+"""The k-support norm: its value, and its proximal map by our algorithm and by those of papers.
 
-The squared norm is min over d of sum_j w_j^2 / d_j with 0 <= d <= 1 and sum d <= k; all that is
-unknown of the minimiser is one number t with d_j = clip(t |w_j|, 0, 1).
+The squared norm is min over d of sum_j w_j^2 / d_j with 0 <= d <= 1 and sum d <= k. The minimizer
+is d_j = clip(t |w_j|, 0, 1) for one number t, which the algorithms find.
 """
 
 from __future__ import annotations
@@ -25,27 +25,41 @@ _METHODS: dict[str, Callable[[Data, int, float, Data], float]] = {
 
 
 def _finite(found: float, name: str) -> float:
-    """Return the result of a kernel, NaN if its vector is not finite."""
+    """Return the number ``found`` by a kernel; raise ValueError if it is NaN.
+
+    A kernel returns NaN if its vector, called ``name`` in the error, is not finite.
+    """
     if math.isnan(found):
         raise ValueError(f"{name} holds NaN or infinity: check where it came from")
     return found
 
 
 def ksupport_prox(v: Data, k: int, step: float, method: str = "scaling") -> tuple[Data, float]:
-    """(w, t): w = argmin_x 1/2 ||x - v||^2 + (step/2) ||x||_k^2 for the k-support norm.
+    """Return w = argmin_x 1/2 ||x - v||^2 + (step/2) ||x||_k^2 for the k-support norm, and t.
 
-    w_j = v_j d_j / (d_j + step) with d_j = clip(t |v_j| - step, 0, 1) and sum d = k: a soft
-    threshold by step/t where 0 < d < 1, a shrinkage by 1 + step where d = 1. t is infinite where
-    at most k entries are non-zero, and the smallest one where several solve the equation.
+    The entries of w are w_j = v_j d_j / (d_j + step), with d_j = clip(t |v_j| - step, 0, 1) and sum
+    d = k. This is a soft threshold by step/t if 0 < d_j < 1, and a shrinkage by 1 + step if d_j =
+    1. The number t is infinite if at most k entries are non-zero. If several t solve the equation,
+    it is the smallest.
 
     w has the precision of v; everything else is float64, the equation double-double. Expected
-    linear time. References: McDonald, Pontil, Stamos 2014 (the equation); Argyriou, Foygel,
-    Srebro 2012 (the norm).
+    linear time.
 
-    method : others do the same by "exhaustive", Algorithm 1 of Argyriou et al. 2012 (a sort, then
-    every (r, l)); "box_norm", McDonald, Pontil, Stamos 2014 (a sort of 2d break points);
-    "binary_search", Lai et al. 2014 (a sort, then nested searches for (r, l)); "two_step",
-    Eriksson et al. 2015 (a sort, a search for r, another for l).
+    Parameters
+    ----------
+    v : (p,)
+    k : int
+    step : float > 0
+    method : str
+        "scaling", ours, or the algorithm of a paper for the same result: "exhaustive", Algorithm 1
+        of Argyriou et al. 2012 (a sort, then every (r, l)); "box_norm", McDonald, Pontil, Stamos
+        2014 (a sort of 2 p break points); "binary_search", Lai et al. 2014 (a sort, then nested
+        searches for (r, l)); "two_step", Eriksson et al. 2015 (a sort, a search for r, another for
+        l).
+
+    References
+    ----------
+    McDonald, Pontil, Stamos 2014 (the equation); Argyriou, Foygel, Srebro 2012 (the norm).
     """
     if not 0 < step < math.inf:
         raise ValueError(f"step must be finite and > 0, got {step!r}")
@@ -57,18 +71,20 @@ def ksupport_prox(v: Data, k: int, step: float, method: str = "scaling") -> tupl
 
 
 def ksupport_multiplier(v: Data, k: int, amount: float, penalized: bool, guess: float) -> float:
-    """Return the mu at which ``ksupport_prox(v, k, mu)`` is the penalized or constrained prox.
+    """Return the step mu at which ``ksupport_prox`` is the penalized or the constrained prox.
 
-    That is where mu gauge(w(mu)) = amount (``penalized``), or gauge(w(mu)) = amount; ``guess`` > 0
-    is of 1 / mu, or of mu. See ``core.norms.ksupport_point``.
+    With w(mu) = ksupport_prox(v, k, mu), mu solves mu gauge(w(mu)) = amount if ``penalized``, else
+    gauge(w(mu)) = amount. ``guess`` > 0 is a first guess of 1 / mu if ``penalized``, else of mu.
+    See ``core.norms.ksupport_point``.
     """
     return _finite(_native.multiplier(v, k, amount, penalized, guess), "v")
 
 
 def ksupport_gauge(w: Data, k: int) -> float:
-    """||w||_k^sp = sqrt(min sum_j w_j^2 / d_j over 0 <= d <= 1, sum d <= k): expected linear time.
+    """Return ||w||_k^sp = sqrt(min sum_j w_j^2 / d_j over 0 <= d <= 1, sum d <= k).
 
-    Equal to Argyriou, Foygel, Srebro 2012, Proposition 2.1, without its sort.
+    It takes expected linear time, and equals Argyriou, Foygel, Srebro 2012, Proposition 2.1, which
+    needs a sort.
     """
     if w.size == 0:
         return 0.0

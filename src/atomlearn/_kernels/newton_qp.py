@@ -13,7 +13,7 @@ from atomlearn._kernels._checks import Array, Positions
 from atomlearn._kernels.threads import load_blas
 
 KeptHessian = _native.KeptHessian
-#: Number of columns to which a coupling of samples is applied at once.
+#: Number of columns to which the coupling matrix K' of a loss is applied at once.
 TOGETHER = 64
 
 
@@ -37,37 +37,44 @@ def newton_qp(
     seconds: float = math.inf,
     kept: KeptHessian | None = None,
 ) -> tuple[Array, Array, int]:
-    """argmin_c,b f(A c + Q b) + level g + coupling/2 g^2 + ridge/2 c'Mc at levels, g = p'|c|.
+    """Minimize f(A c + Q b) + level g + coupling/2 g^2 + ridge/2 c'Mc at each level; g = p'|c|.
 
-    The constraints are g <= radius, and c >= 0 unless ``signed``. With ``groups``, g is the sum of
-    p_k ||c_k|| over groups of columns, and radius is infinite. A proximal Newton step
-    minimizes the quadratic model of f plus the penalty, over the active columns and those that
-    violate optimality, with the free columns Q eliminated. The model is solved by block pivoting on
-    signs (``pivot_path``) or by ``active_set_qp``, and for groups by exact minimization of one
-    after the other and Newton steps over those in use; an Armijo line search follows. Slopes are
-    exact; the Hessian of the model is kept, from step to step, level to level and call to call,
-    while steps with it are worth their work. No duality gap is computed; the caller must certify
-    the result. Models have at most 10,000 columns.
+    The variables are the weights c and the coefficients b of the free columns Q. The constraints
+    are g <= radius, and c >= 0 unless ``signed``. With ``groups``, g is the sum of p_k ||c_k|| over
+    groups of columns, and radius is infinite.
+
+    A proximal Newton step minimizes the quadratic model of f plus the penalty, over the active
+    columns and those that violate optimality; b is eliminated. The model is solved by block
+    pivoting on signs (``pivot_path``) or by ``active_set_qp``. For groups it is minimized exactly
+    over one group after the other, and by Newton steps over the groups in use. An Armijo line
+    search follows. Slopes are exact; the Hessian of the model is kept from step to step, level to
+    level and call to call, as long as steps with it pay. No duality gap is computed: the caller
+    must certify the result. Models have at most 10,000 columns.
 
     Parameters
     ----------
     columns : (n_samples, m) array, sparse array by columns without duplicates, or tuple
-        Copied if it is not float64, or dense without contiguous columns. The tuple has the columns
-        of ``designs.Tasks``: features (n_features, n_rows), the feature and the task of each
-        column, and the number of tasks.
+        A. It is copied if it is not float64, or dense without contiguous columns. The tuple has the
+        columns of ``designs.Tasks``: features (n_features, n_rows), the feature and the task of
+        each column, and the number of tasks.
     target, sample_weight : (n_samples,) float64
     loss : Loss
         The kernel calls its values and derivatives, and ``coupling`` if it couples samples.
     weights : (m,) feasible start
+        The start of c.
     shift : (r,)
-        The coefficients of the free columns at the start; 0 if None.
+        The coefficients b at the start; 0 if None.
     price : (m,) or (n_groups,) float64 > 0
+        p.
     terms : (n_levels, 4)
-        level, coupling, ridge, radius of each level. A level starts where the one before it is.
+        level, coupling, ridge, radius of each level. Each level starts at the solution of the
+        previous one.
     basis : (r, n_samples), optional
         The free columns Q, one a row; ones for an intercept.
     metric : (m, m), optional
         M; the identity if None.
+    signed : bool
+        Whether c may have negative entries.
     groups : (starts, members), optional
         Group k has the columns members[starts[k]:starts[k + 1]].
     gap, share : float
@@ -83,22 +90,33 @@ def newton_qp(
     Returns
     -------
     c, b : (solved, m), (solved, r)
-        The weights of the levels that have begun, no worse than their start.
+        The solutions of the first ``solved`` levels, those that were begun before the time limit.
+        None of them is worse than its start.
     steps : int
     """
+    # Arrays for the results, one row a level; the first row holds the start.
     n_levels = len(terms)
-    Q = np.zeros((0, target.size)) if basis is None else np.ascontiguousarray(basis)
+    free_columns = np.zeros((0, target.size)) if basis is None else np.ascontiguousarray(basis)
     points = np.zeros((n_levels, weights.size))
-    shifts = np.zeros((n_levels, len(Q)))
+    shifts = np.zeros((n_levels, len(free_columns)))
     points[0] = weights
     shifts[0] = 0.0 if shift is None else shift
     load_blas()
-    M = np.zeros(0) if metric is None else metric.reshape(-1)
+    metric_entries = np.zeros(0) if metric is None else metric.reshape(-1)
     kept = KeptHessian() if kept is None else kept
+    # The kernel takes arrays of size 0 for arguments that are absent.
     empty = np.zeros(0, dtype=np.int64)
     parts = groups or (empty, empty)
-    prices = price, np.ascontiguousarray(terms, dtype=np.float64), Q, M, signed, *parts
+    prices = (
+        price,
+        np.ascontiguousarray(terms, dtype=np.float64),
+        free_columns,
+        metric_entries,
+        signed,
+        *parts,
+    )
     arguments = _callbacks(loss, target, sample_weight), prices, (gap, share, most, seconds), kept
+    # One kernel for each storage of the columns: tasks, sparse, dense.
     if isinstance(columns, tuple):
         solved, steps = _native.newton_qp_tasks(columns, *arguments, points, shifts)
     elif sp.issparse(columns):
@@ -113,48 +131,65 @@ def newton_qp(
     return points[:solved], shifts[:solved], steps
 
 
-def _callbacks(loss: Any, y: Array, s: Array) -> _native.PythonLoss:
-    """Return the callbacks by which the kernel evaluates the loss, at a shared prediction array.
+def _callbacks(loss: Any, y: Array, weight: Array) -> _native.PythonLoss:
+    """Return the callbacks by which the kernel evaluates a loss, and arrays that both share.
 
-    The kernel writes the predictions z; the callbacks return values, or write f'(z) or f''(z).
+    ``loss`` is evaluated for targets ``y`` and sample weights ``weight``, (n_samples,) each. The
+    kernel writes predictions z into the array ``prediction`` and calls a callback. This returns a
+    number, or writes f'(z) or f''(z) into the arrays ``first`` or ``second``.
     """
-    z, first, second = np.empty((3, y.size))
+    # Arrays that are shared with the kernel: predictions, first and second derivatives.
+    prediction, first, second = np.empty((3, y.size))
     least, largest = loss.curvature_bounds
+    # Rows to which the kernel wants K' applied; none for a loss without coupling.
     batch = np.zeros((TOGETHER * (loss.coupled != 1), y.size))
-    terms: Terms | None = None
+    coupling_terms: Terms | None = None
 
     def differentiate() -> None:
         """Store the gradient of the loss at the current predictions."""
-        first[:] = loss.gradient(y, z, s)
+        first[:] = loss.gradient(y, prediction, weight)
 
-    def curve() -> None:
-        nonlocal terms
+    def differentiate_twice() -> None:
+        """Store the second derivatives at the current predictions, and any coupling K.
+
+        The Hessian of a loss that couples samples is diag(second) - K K'.
+        """
+        nonlocal coupling_terms
         if loss.coupled == 1:
-            second[:] = loss.curvature(y, z, s)
+            second[:] = loss.curvature(y, prediction, weight)
         else:
-            second[:], K = loss.coupling(y, z, s)
-            terms = Terms(K, alike=not loss.coupled)
+            second[:], K = loss.coupling(y, prediction, weight)
+            # The terms of a loss that couples all samples (Cox) are alike for adjacent times.
+            coupling_terms = Terms(K, alike=not loss.coupled)
 
-    def couple(count: int) -> Array:
-        assert terms is not None
-        return terms.of(batch[:count])
+    def coupled_products(count: int) -> Array:
+        """Return K'a for the first ``count`` rows a of the shared array ``batch``."""
+        assert coupling_terms is not None
+        return coupling_terms.of(batch[:count])
 
-    def bend(share: float) -> float:
-        dual = loss.gradient(y, z, s)
-        both = loss.value(y, z, s) + loss.conjugate_along(y, z, dual, s, share)
-        return float(both - share * float(dual @ z))
+    def fenchel_gap(share: float) -> float:
+        """Return f(z) + f*(u) - <u, z>, the Fenchel gap of f, at u = ``share`` times f'(z).
+
+        It is 0 for a share of 1. The kernel uses it to estimate the duality gap of a scaled dual
+        point.
+        """
+        dual = loss.gradient(y, prediction, weight)
+        conjugate_pair = loss.value(y, prediction, weight) + loss.conjugate_along(
+            y, prediction, dual, weight, share
+        )
+        return float(conjugate_pair - share * float(dual @ prediction))
 
     return _native.PythonLoss(
-        lambda: loss.value(y, z, s),
+        lambda: loss.value(y, prediction, weight),
         differentiate,
-        curve,
-        bend,
-        couple,
-        z,
+        differentiate_twice,
+        fenchel_gap,
+        coupled_products,
+        prediction,
         first,
         second,
         batch,
-        s,
+        weight,
         largest,
         least == largest,
         loss.coupled,
@@ -179,6 +214,7 @@ class Terms:
     MOST = 1000
 
     def __init__(self, K: Any, alike: bool) -> None:
+        """Store K, and choose the columns that are combined, if any."""
         self.K = K
         n_samples, n_terms = K.shape
         self.starts: Positions | None = None
@@ -186,11 +222,16 @@ class Terms:
             self._combine(K.T @ np.ones(n_samples))
 
     def _combine(self, sizes: Array) -> None:
-        edges = np.linspace(0, sizes.size, self.MOST, endpoint=False)
-        self.starts = np.unique(edges.astype(np.int64))
-        lengths = np.sqrt(np.add.reduceat(sizes * sizes, self.starts))
+        """Choose runs of adjacent columns, and the share of each column in its run.
+
+        ``sizes`` (n_terms,) are the column sums of K. The shares of a run are its sizes divided by
+        their Euclidean norm.
+        """
+        run_starts = np.linspace(0, sizes.size, self.MOST, endpoint=False)
+        self.starts = np.unique(run_starts.astype(np.int64))
+        run_norms = np.sqrt(np.add.reduceat(sizes * sizes, self.starts))
         counts = np.diff(np.append(self.starts, sizes.size))
-        self.shares = sizes / np.repeat(np.where(lengths > 0.0, lengths, 1.0), counts)
+        self.shares = sizes / np.repeat(np.where(run_norms > 0.0, run_norms, 1.0), counts)
 
     def of(self, rows: Array) -> Array:
         """Return S'K'a for the columns a, which are given and returned as rows."""

@@ -36,16 +36,27 @@ def pair_bounds_csc(
     high: Data,
     columns: Positions | None = None,
 ) -> tuple[Array, Array, Array]:
-    """Return three bounds per column i of X (CSC) for scores s_ij = sum_k v_k x_ki x_kj.
+    """Return three bounds per column i of X for its scores s_ij = sum_k v_k x_ki x_kj.
 
-    v : (n_rows,); low, high : (n_rows,), bounds on the entries of each row of X; columns : the
-    columns to bound, default all. The bounds, one number per column each:
+    The bounds, one number per column each, are
 
-    upper_i = max(sum_k max_x (v_k x_ki x)_+, sum_k max_x (v_k x_ki x)_-), x in [low_k, high_k],
-    bounds |s_ij| for every j. rising_i >= sqrt(sum_k (v_k)_+ x_ki^2) and
-    falling_i >= sqrt(sum_k (v_k)_- x_ki^2) bound |s_ij| by Cauchy-Schwarz. The last two are
-    raised by 1e-100 to cover underflow, and are infinite if squares overflow.
+        upper_i = max(sum_k max_x (v_k x_ki x)_+, sum_k max_x (v_k x_ki x)_-), x in [low_k, high_k]
+        rising_i >= sqrt(sum_k (v_k)_+ x_ki^2)
+        falling_i >= sqrt(sum_k (v_k)_- x_ki^2)
+
+    The first bounds |s_ij| for every j. The others bound it by Cauchy-Schwarz; they are raised by
+    1e-100 to cover underflow, and are infinite if squares overflow.
+
+    Parameters
+    ----------
+    data, indices, indptr : X in CSC format
+    v : (n_rows,)
+    low, high : (n_rows,)
+        Bounds on the entries of each row of X.
+    columns : int64, optional
+        The columns to bound; None: all.
     """
+    # For each row: v, and the products of v with the largest and the smallest entry.
     packed = np.empty((v.size, 3))
     packed[:, 0] = v
     with np.errstate(over="ignore"):
@@ -58,12 +69,23 @@ def pair_bounds_csc(
 
 
 def pair_rows(rows: Compressed, place: NDArray[np.int32], count: int) -> tuple[Table, Array]:
-    """Return X row by row with permuted columns, and the cost of a search per column.
+    """Return X row by row with permuted columns, and the cost of a search for each column.
 
-    rows : X in CSR. place : the position of each column in the new order, -1 for a column that is
-    left out. count : the number of columns that remain. Returns the table (see ``Table``) and
-    costs (count,): the number of entries that are read to pair the column at a position with all
-    columns at earlier positions.
+    Parameters
+    ----------
+    rows : Compressed
+        X in CSR format.
+    place : (n_columns,) int32
+        The position of each column in the new order, -1 for a column that is left out.
+    count : int
+        Number of columns that remain.
+
+    Returns
+    -------
+    table : Table
+    costs : (count,)
+        The number of entries that are read to pair the column at a position with all columns at
+        earlier positions.
     """
     entry_bytes = _native.pair_entry_size(rows[0].dtype == np.float32)
     costs = np.empty(count)
@@ -92,36 +114,51 @@ def pair_search(
 
     The score of the columns at positions a and b is s_ab = sum_k v_k x_ka x_kb.
 
-    columns, table : X in CSC, and row by row with permuted columns (``pair_rows``). The arrays
-    over the m leading positions of that order, each (m,): order : the column at each position;
-    reaches : bounds with |s_ab| <= reaches_a reaches_b (Cauchy-Schwarz); upper : bounds with
-    |s_ab| <= upper_a for every b; sizes : sum_k |x_ka| max_j |x_kj|, to which the rounding error
-    of s_ab is relative; costs : the entries read for each position. v : (n_rows,).
-
     ``between(begin, end, enough, threshold, relative, absolute, square, shift)`` computes s_ab for
     the positions a in [begin, end) and b <= a - shift with reaches_a reaches_b >= enough and
     upper_a >= enough. It returns the pairs with
 
         |s_ab| >= threshold - relative * sizes_a - absolute,
 
-    where |s_aa| is first multiplied by ``square``. It returns before ``end`` if the output is
-    full; the first element of ``Found`` is the position from which to continue.
+    where |s_aa| is first multiplied by ``square``. It returns before ``end`` if the output is full;
+    the first element of ``Found`` is the position from which to continue.
+
+    Parameters
+    ----------
+    columns : Compressed
+        X in CSC format.
+    table : Table
+        X row by row with permuted columns (``pair_rows``).
+    order : (m,) int64
+        The column at each of the m leading positions of the new order, as all arrays below.
+    v : (n_rows,)
+    reaches : (m,)
+        Bounds with |s_ab| <= reaches_a reaches_b (Cauchy-Schwarz).
+    upper : (m,)
+        Bounds with |s_ab| <= upper_a for every b.
+    sizes : (m,)
+        sum_k |x_ka| max_j |x_kj|, to which the rounding error of s_ab is relative.
+    costs : (m,)
+        The number of entries that are read for each position.
     """
     size = order.size
     if any(array.size != size for array in (reaches, upper, sizes, costs)):
         raise ValueError("order, reaches, upper, sizes and costs must be of one size")
     if v.size != table[1].size:
         raise ValueError("v must be of the size of a column")
+    # The largest reach at each position or a later one bounds all scores from there on.
     peaks = np.maximum.accumulate(reaches[::-1])[::-1].copy()
     arguments = *columns, *table, order, v, reaches, peaks, upper, sizes, costs
 
     def between(begin: int, end: int, *limits: float) -> Found:
+        """Return the pairs at positions [begin, end); ``limits`` are the other six numbers."""
+        # The kernel writes positions and scores of the pairs that it finds.
         first, second = np.empty((2, size + FOUND_AT_A_TIME), dtype=np.int32)
-        dots = np.empty(first.size)
-        following, number, products = _native.pair_search(
-            *arguments, begin, end, *limits, first, second, dots
+        found_scores = np.empty(first.size)
+        following, n_pairs, products = _native.pair_search(
+            *arguments, begin, end, *limits, first, second, found_scores
         )
-        pairs = order[first[:number]], order[second[:number]]
-        return following, *pairs, dots[:number].copy(), products
+        pairs = order[first[:n_pairs]], order[second[:n_pairs]]
+        return following, *pairs, found_scores[:n_pairs].copy(), products
 
     return between

@@ -22,43 +22,55 @@ def pivot_path(
     most: int | None = None,
     state: ActiveFactor | None = None,
 ) -> Array:
-    """argmin_w of 1/2 d'(H + ridge I)d + slope'd + level_k sum_j p_j |w_j|, d = w - weights.
+    """Minimize 1/2 d'(H + ridge I)d + slope'd + level sum_j p_j |w_j| over w, at each level.
 
-    Where the support S of w and its signs s are known, w is one system. All coordinates whose sign
-    comes out wrong leave and all whose gradient exceeds level_k p_j enter, until none is left;
-    if that cycles it is given up. The Cholesky factor of H_SS + ridge I is kept: what enters is
-    appended by triangular solves, what leaves is projected off, and now and then it is made afresh.
+    Here d = w - weights. Given the support S and the signs of w, w is the solution of a linear
+    system. Coordinates of the wrong sign leave S, and all with a gradient above level p_j enter,
+    until S does not change. If these exchanges cycle, the method gives up. The Cholesky factor of
+    H_SS + ridge I is kept: coordinates that enter are appended by triangular solves, and those that
+    leave are projected off. It is computed again now and then.
 
     Parameters
     ----------
-    gram : (m, m) float64, rows contiguous: H, symmetric positive semidefinite
-    slope : (m,) gradient of the quadratic at ``weights``, the ridge included
-    price : (m,) p > 0
-    weights : (m,) the start, whose signs come first
-    levels : (L,) > 0; each begins where the one before ended
-    most : bound on the support; None: m
-    state : of an earlier call with the same (or a larger) H and ridge; updated
+    gram : (m, m) float64, rows contiguous
+        H, symmetric positive semidefinite.
+    slope : (m,)
+        Gradient of the quadratic at ``weights``, the ridge included.
+    price : (m,)
+        p > 0.
+    weights : (m,)
+        The start, which gives the first support and signs.
+    levels : (n_levels,)
+        Strengths > 0; each level starts at the solution of the previous one.
+    ridge : float
+        Weight of the ridge term.
+    most : int, optional
+        Maximum size of the support; None: m.
+    state : ActiveFactor, optional
+        The factor of an earlier call with the same (or a larger) H and ridge; updated in place.
 
     Returns
     -------
-    W : (solved, m) the solutions, up to the first level that is not reached: exchanges cycle,
-        columns that would be used depend on each other, or more would be used than may be
+    W : (solved, m)
+        The solutions of the first levels. The path ends early if exchanges cycle, if columns of the
+        support are linearly dependent, or if the support would exceed ``most``.
     """
     size = weights.size
     matrix = _checks.symmetric(gram, size)
-    line = _checks.weights(slope, "slope", size)
+    gradient = _checks.weights(slope, "slope", size)
     prices = _checks.positive_weights(price, "price", size)
-    bound = size if most is None else max(int(most), 0)
+    most_active = size if most is None else max(int(most), 0)
     load_blas()
+    # Continue from the kept factor, which must be over these coordinates.
     state = ActiveFactor() if state is None else state
-    state.reserve(min(size, bound))
+    state.reserve(min(size, most_active))
     if state.count and state.active.max() >= size:
         raise ValueError(f"state lists coordinates beyond the {size} there are; call its forget")
     count = np.array([state.count], dtype=np.int64)
-    rows = np.empty((levels.size, size))
+    solutions = np.empty((levels.size, size))
     solved = _native.pivot_path(
-        matrix, line, prices, ridge, bound, levels, state.factor, state.order, count, weights,
-        rows,
+        matrix, gradient, prices, ridge, most_active, levels, state.factor, state.order, count,
+        weights, solutions,
     )  # fmt: skip
     state.count = int(count[0])
-    return rows[:solved]
+    return solutions[:solved]

@@ -1,8 +1,10 @@
 """Products with genotypes of two bits, as files hold them.
 
-They are in PLINK's code, four samples a byte, each column begins a new byte: 00 is
-two copies of the counted allele, 10 one, 11 none, 01 missing, which counts as the column's mean.
-The calls on genotypes run on one thread each: tiles of a file are what threads share.
+They are in PLINK's code: four samples a byte, and each column begins a new byte. 00 means two
+copies of the counted allele, 10 one copy, 11 none, and 01 a missing entry, which is replaced by the
+mean of the column. Each function runs on one thread; several threads call it for different tiles
+of a file. In all functions ``data`` are the bytes of some columns, ``n_samples`` is the number of
+rows, and ``means`` (n_columns,) are the values of missing entries.
 """
 
 from __future__ import annotations
@@ -26,16 +28,17 @@ _PADDING = 32
 
 
 def padded(v: Array) -> Array:
-    """Return v followed by the zeros that ``scores_genotypes`` needs."""
+    """Return ``v`` followed by the zeros that ``scores_genotypes`` needs."""
     return np.concatenate([np.asarray(v, dtype=np.float64), np.zeros(_PADDING)])
 
 
 def scores_genotypes(
     data: Bytes, n_samples: int, means: Array, v: Array, squared: bool = False
 ) -> Array:
-    """z_j = sum_i v_i x_ij (or x_ij^2) for the len(means) columns in ``data``; v is ``padded``.
+    """Return X'v, or sum_i v_i x_ij^2 if ``squared``, of the columns in ``data``; v is ``padded``.
 
-    O(n_samples n_columns) at about eight genotypes a nanosecond and thread with AVX-512.
+    ``means`` (n_columns,) replace the missing entries of the ``n_samples`` rows. It takes
+    O(n_samples n_columns) time: a thread with AVX-512 reads about eight genotypes a nanosecond.
     """
     _check_genotypes(data, n_samples, means)
     values = _checks.weights(v, "v", n_samples + _PADDING)
@@ -45,7 +48,11 @@ def scores_genotypes(
 
 
 def add_genotypes(data: Bytes, n_samples: int, means: Array, w: Array, out: Array) -> None:
-    """out_i += sum_j x_ij w_j; ``out`` is ``padded``, and its last entries become garbage."""
+    """Add X w to ``out`` in place, for the columns in ``data`` and w (n_columns,).
+
+    ``means`` (n_columns,) replace the missing entries of the ``n_samples`` rows. ``out`` is
+    ``padded``; its last entries become garbage.
+    """
     _check_genotypes(data, n_samples, means)
     if out.dtype != np.float64 or out.shape != (n_samples + _PADDING,):
         raise ValueError(f"out must be float64 with {n_samples} + {_PADDING} entries")
@@ -54,7 +61,10 @@ def add_genotypes(data: Bytes, n_samples: int, means: Array, w: Array, out: Arra
 
 
 def count_genotypes(data: Bytes, n_samples: int, n_columns: int) -> NDArray[np.int64]:
-    """Return for each column the copies counted and the entries missing, int64 (n_columns, 2)."""
+    """Return the copies of the allele and the missing entries of each column, (n_columns, 2).
+
+    ``data`` are the bytes of ``n_columns`` columns of ``n_samples`` rows; the result is int64.
+    """
     means = np.zeros(n_columns)
     _check_genotypes(data, n_samples, means)
     out = np.empty(2 * n_columns, dtype=np.int64)
@@ -65,7 +75,10 @@ def count_genotypes(data: Bytes, n_samples: int, n_columns: int) -> NDArray[np.i
 def gather_genotypes(
     data: Bytes, n_samples: int, means: Array, dtype: type[np.float32] | type[np.float64]
 ) -> NDArray[Any]:
-    """Return the columns in ``data`` unpacked, missing entries as means, in Fortran order."""
+    """Return the columns in ``data`` as floats of ``dtype``, (n_samples, n_columns), Fortran order.
+
+    ``means`` (n_columns,) replace the missing entries.
+    """
     _check_genotypes(data, n_samples, means)
     out = np.empty((n_samples, means.size), dtype=dtype, order="F")
     if out.size:
@@ -74,13 +87,14 @@ def gather_genotypes(
 
 
 def genotype_search(V: Array, bounds: Array) -> Callable[..., tuple[Positions, Array]]:
-    r"""Return ``found(data, means, copies, centers, factors)``, for genotypes in ``data``.
+    """Return a function that finds the columns of genotypes with a large standardized score.
 
-    It finds the columns where \|(x_j'v_k - centers_j 1'v_k) factors_j\| >= bounds_k for some
-    column v_k of V, and returns them with those numbers, (found, m), in float64; ``copies`` are
-    counted among all samples. Columns that cannot reach a bound are left out by products of bytes,
+    The score of column j for column v_k of ``V`` (n_samples, m) is (x_j'v_k - c_j sum(v_k)) f_j,
+    with center c_j and factor f_j. A column is found if its score for some k is at least
+    ``bounds``_k in magnitude. Columns that cannot reach a bound are left out by products of bytes,
     at some sixty products a nanosecond and thread with AVX-512 VNNI.
     """
+    # Two things do not depend on the columns: V rounded to two bytes an entry, and its sums.
     rows = in_lanes(V)[0]
     of_rows = (rows, bounds.size, *_native.genotype_digits(rows))
     of_bounds = V.sum(axis=0), np.ascontiguousarray(bounds)
@@ -88,6 +102,11 @@ def genotype_search(V: Array, bounds: Array) -> Callable[..., tuple[Positions, A
     def found(
         data: Bytes, means: Array, copies: Array, centers: Array, factors: Array
     ) -> tuple[Positions, Array]:
+        """Return the columns in ``data`` that are found, and their scores (n_found, m), float64.
+
+        ``means``, ``centers`` c and ``factors`` f have an entry for each column, and so have
+        ``copies``, the copies of the allele among all samples.
+        """
         _check_genotypes(data, V.shape[0], means)
         of_columns = centers, factors, copies.astype(np.float64)
         columns, values = _native.genotype_found(data, means, *of_rows, *of_columns, *of_bounds)
@@ -97,10 +116,11 @@ def genotype_search(V: Array, bounds: Array) -> Callable[..., tuple[Positions, A
 
 
 def _check_genotypes(data: Bytes, n_samples: int, means: Array) -> None:
-    expected = (n_samples + 3) // 4 * means.size
-    if data.dtype != np.uint8 or data.shape != (expected,):
+    """Raise unless ``data`` are the bytes of len(means) columns of ``n_samples`` genotypes."""
+    n_bytes = (n_samples + 3) // 4 * means.size
+    if data.dtype != np.uint8 or data.shape != (n_bytes,):
         raise ValueError(
-            f"{means.size} columns of {n_samples} genotypes take {expected} bytes, got "
+            f"{means.size} columns of {n_samples} genotypes take {n_bytes} bytes, got "
             f"{data.dtype} of shape {data.shape}"
         )
     if means.dtype != np.float64 or not means.flags.c_contiguous:

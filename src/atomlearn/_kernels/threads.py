@@ -1,8 +1,8 @@
-"""Threads: BLAS without its own while a solver runs, and large products shared out by pieces.
+"""Threads: one for BLAS while a solver runs, and several for large products, cut into pieces.
 
 Solvers call many small BLAS functions between this package's own threaded kernels. OpenBLAS wakes
-its threads even for a dot product of 10,000 numbers and lets them spin for milliseconds
-afterwards, on the very cores that the kernels want: a product of 26 MB then takes four times as
+its threads even for a dot product of 10,000 numbers, and lets them spin for milliseconds
+afterwards. They occupy the cores that the kernels need: a product of 26 MB then takes four times as
 long. Large products between matrices use the same number of threads as the kernels, each a piece by
 plain BLAS.
 """
@@ -37,17 +37,21 @@ _ROUTINES = {
 
 
 class _Holders:
-    """Who keeps BLAS to one thread, and the libraries that had more before, with how many.
+    """A context manager that keeps BLAS to one thread until the last ``with`` block has ended.
 
-    By hand: the context managers of threadpoolctl and contextlib take as long as a small pass.
+    It counts the open blocks, of any thread. ``before`` lists the libraries that had more threads,
+    with their numbers of threads. The context managers of threadpoolctl and contextlib would take
+    as long as a small pass over data.
     """
 
     def __init__(self) -> None:
+        """Begin with no open block."""
         self.lock = threading.Lock()
         self.holders = 0
         self.before: list[tuple[Any, int]] = []
 
     def __enter__(self) -> None:
+        """Count one more block; the first one sets all BLAS libraries to one thread."""
         with self.lock:
             self.holders += 1
             if self.holders == 1:
@@ -57,6 +61,10 @@ class _Holders:
                         _set_blas(library, 1)
 
     def __exit__(self, *error: object) -> None:
+        """Count one block less; the last one restores the numbers of threads.
+
+        ``error`` is the exception of the block, which is not handled.
+        """
         with self.lock:
             self.holders -= 1
             if not self.holders:
@@ -67,20 +75,21 @@ class _Holders:
 _limit: _Holders
 
 
-def _unlimited() -> None:
-    """Reset the record of thread limits in the child process of a fork."""
+def _reset_limit() -> None:
+    """Make a new record of blocks: at import, and in the child process of a fork."""
     # Another thread of the parent may have held the lock; it does not exist in the child process.
     global _limit
     _limit = _Holders()
 
 
-_unlimited()
+_reset_limit()
 if hasattr(os, "register_at_fork"):  # Windows has no fork
-    os.register_at_fork(after_in_child=_unlimited)
+    os.register_at_fork(after_in_child=_reset_limit)
 
 
 @cache
 def _blas() -> list[Any]:
+    """Return threadpoolctl's controllers of the BLAS libraries of this process."""
     # Created at first use: by then NumPy and SciPy have loaded their BLAS libraries, which have
     # separate thread pools.
     import scipy.linalg  # noqa: F401
@@ -90,8 +99,12 @@ def _blas() -> list[Any]:
 
 
 def _set_blas(library: Any, threads: int) -> None:
-    """Set how many threads a BLAS has, whichever Python thread asks."""
-    # From version 3.8 on, threadpoolctl applies a limit only in the first thread that sets one.
+    """Set the number of threads of one BLAS library, from any Python thread.
+
+    ``library`` is its controller in threadpoolctl.
+    """
+    # From version 3.8 on, threadpoolctl lets only the first thread that sets a limit change it.
+    # Releasing the library before and after allows any thread to do so.
     release = getattr(library, "clear_controlling_thread", lambda **_: None)
     release(force=True)
     library.set_num_threads(threads)
@@ -99,16 +112,16 @@ def _set_blas(library: Any, threads: int) -> None:
 
 
 def single_threaded_blas() -> AbstractContextManager[None]:
-    """Keep BLAS to one thread in a block.
+    """Return a context manager that keeps BLAS to one thread.
 
-    The limit is the process's, and holds until the last block ends that asked for it, inside
-    others or in other threads: products of other shapes of threads differ in their last bits.
+    The limit applies to the whole process until the last open block ends, because sums over another
+    number of threads differ in their last bits.
     """
     return _limit
 
 
 def max_threads() -> int:
-    """Return how many threads kernels may use: OMP_NUM_THREADS, or what threadpoolctl set.
+    """Return the number of threads that kernels may use: OMP_NUM_THREADS, or threadpoolctl's limit.
 
     The child of a fork uses one: OpenMP's threads do not survive the fork.
     """
@@ -116,17 +129,20 @@ def max_threads() -> int:
 
 
 def sum_of_pieces(product: Callable[[slice], Array], count: int, operations: float) -> Array:
-    """Return the sum of product(piece) over slices of range(count), one slice a thread.
+    """Return the sum of product(piece) over slices ``piece`` of range(count), one slice a thread.
 
-    ``operations`` : multiplications of the whole, which decide how many threads are woken.
+    ``operations`` is the number of multiplications of the whole, which decides how many threads
+    work.
     """
     threads = min(_native.max_threads(), count, int(operations / WORTH_A_THREAD))
     if threads <= 1:
         return product(slice(0, count))
+    # One slice for each thread; the parts are added in a fixed order, so that sums are the same.
     cuts = np.linspace(0, count, threads + 1).astype(int).tolist()
     parts: dict[int, Array] = {}
 
     def work(piece: int) -> None:
+        """Compute the product of slice number ``piece``."""
         parts[piece] = product(slice(cuts[piece], cuts[piece + 1]))
 
     share_out(work, threads, operations)
@@ -139,11 +155,12 @@ def sum_of_pieces(product: Callable[[slice], Array], count: int, operations: flo
 def share_out(
     work: Callable[[int], None], count: int, operations: float, most: int | None = None
 ) -> None:
-    """Call work(0), ..., work(count - 1), each once, on a number of threads that suits their work.
+    """Call work(0), ..., work(count - 1), each once, on several threads if that pays.
 
-    BLAS keeps to one thread meanwhile, and kernels to their share of them. Pieces are taken in
-    order by whichever thread is free; an exception ends the sharing and is raised here.
-    ``operations`` : multiplications of the whole; ``most`` : threads, at most.
+    Meanwhile BLAS uses one thread, and the kernels share the threads among the calls. Numbers are
+    taken in order by whichever thread is free; an exception ends the sharing and is raised here.
+    ``operations`` is the number of multiplications of the whole, which decides how many threads
+    work; ``most`` is the maximum number of threads, None: as many as kernels may use.
     """
     allowed = _native.max_threads()
     threads = int(min(allowed, count, most or allowed, operations / WORTH_A_THREAD))
@@ -151,15 +168,16 @@ def share_out(
         for piece in range(count):
             work(piece)
         return
-    waiting = iter(range(count))
-    taking = threading.Lock()
+    numbers = iter(range(count))
+    lock = threading.Lock()
     stopped = threading.Event()
 
     def run() -> None:
+        """Take the next number and call ``work`` on it, until none is left or a call failed."""
         _native.set_threads(allowed // threads)
         while not stopped.is_set():
-            with taking:
-                piece = next(waiting, None)
+            with lock:
+                piece = next(numbers, None)
             if piece is None:
                 return
             try:
@@ -168,6 +186,7 @@ def share_out(
                 stopped.set()
                 raise
 
+    # This thread works too, so the pool needs one thread less.
     with single_threaded_blas(), ThreadPoolExecutor(threads - 1) as pool:
         others = [pool.submit(run) for _ in range(threads - 1)]
         try:
@@ -181,10 +200,11 @@ def share_out(
 
 @cache
 def load_blas() -> None:
-    """Hand the routines of SciPy's BLAS and LAPACK to the kernels, or say that there are none."""
+    """Give the kernels the BLAS and LAPACK routines of SciPy; raise ImportError if it has none."""
     import scipy.linalg
 
     for module, names in _ROUTINES.items():
+        # SciPy exports the addresses of these routines for other compiled code.
         exported: dict[str, Any] = getattr(scipy.linalg, module).__pyx_capi__
         if not all(_native.provide_blas(name, exported.get(name)) for name in names):
             raise ImportError(

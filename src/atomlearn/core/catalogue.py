@@ -19,7 +19,7 @@ Place = str
 
 
 def loaded(part: Any) -> Any:
-    """Return the part itself; a text "module:attribute" is imported."""
+    """Return ``part``, or the object that it names if it is a text "module:attribute"."""
     return pkgutil.resolve_name(part) if isinstance(part, str) else part
 
 
@@ -32,8 +32,8 @@ class Kind:
     recognizes : callable
         Returns whether an object is of this kind. It imports nothing.
     make : callable or "module:attribute"
-        Returns the design, or an object of another kind: a file may hold a sparse array, and
-        NumPy may be able to read a tensor in place.
+        Returns the design, or an object of another kind. For example, a file may hold a sparse
+        array, and NumPy may be able to read a tensor in place.
     names : callable or "module:attribute", optional
         Returns the names of the columns without making the design, or None if X has none.
     opened : bool, default=True
@@ -127,7 +127,7 @@ TARGETS: list[Callable[..., tuple[object, object, object, Loss, bool]] | Place] 
 
 
 def register_norm(name: str, norm: type[Norm] | Place, required: tuple[str, ...] = ()) -> None:
-    """Have ``norm=name`` mean this class.
+    """Make ``norm=name`` mean this class, in all functions and estimators.
 
     Parameters
     ----------
@@ -147,7 +147,7 @@ def register_norm(name: str, norm: type[Norm] | Place, required: tuple[str, ...]
 
 
 def register_loss(name: str, loss: type[Loss] | Place, task: Task = "regression") -> None:
-    """Have ``loss=name`` mean this class.
+    """Make ``loss=name`` mean this class, in all functions and estimators.
 
     Parameters
     ----------
@@ -188,7 +188,8 @@ def register_target(read: Callable[..., tuple[object, object, object, Loss, bool
     Parameters
     ----------
     read : callable or "module:attribute"
-        Takes (X, y, sample_weight, loss, fit_intercept) and returns the same of one problem, with
-        y (n_samples * n_targets,). A loss that fits intercepts itself goes with False.
+        Takes (X, y, sample_weight, loss, fit_intercept) and returns the same of one problem, with y
+        (n_samples * n_targets,). If the loss fits intercepts itself, the returned ``fit_intercept``
+        is False.
     """
     TARGETS.append(read)

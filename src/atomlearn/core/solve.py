@@ -84,7 +84,7 @@ def solve(
     offset : array (n_samples,), optional
         Numbers o_i added to the predictions, such as the logarithm of an exposure.
     unpenalized : indices, mask or names of columns, optional
-        Columns that are free of the penalty, such as age and sex: the loss is minimized over their
+        Columns without a penalty, such as age and sex. The loss is minimized over their
         coefficients as over the intercept. They may depend on each other; ``coef`` has their
         coefficients in their places.
     tol : float, default=1e-6
@@ -122,6 +122,7 @@ def solve(
     ``status.is_converged`` has the gap proved at the returned point, intercept and sample
     weights included.
     """
+    # Check the settings, then the penalty, then the data; nothing is computed before.
     tol = positive("tol", tol, "relative duality gap to prove, for example 1e-6")
     settings = Settings(tol, max_iter, solver, _with_time_limit(stop, time_limit), tuple(observers))
     amount, tau = _amounts(form, alpha, l1_ratio, radius)
@@ -136,7 +137,10 @@ def solve(
 
 
 def _with_time_limit(stop: StoppingRule | None, time_limit: float | None) -> StoppingRule | None:
-    """Return the stopping rule, combined with the time limit in seconds if there is one."""
+    """Return the rule ``stop`` combined with a limit of ``time_limit`` seconds.
+
+    Each of the two may be None, if the user gave none; None for both returns None.
+    """
     if time_limit is None:
         return stop
     limit = Seconds(positive("time_limit", time_limit, "seconds, for example 60"))
@@ -144,11 +148,15 @@ def _with_time_limit(stop: StoppingRule | None, time_limit: float | None) -> Sto
 
 
 def _start(warm_start: Any, n_features: int) -> WarmStart | None:
-    """Return the initial point of a solve from a result, a warm start or coefficients."""
+    """Return the initial point of a solve as a WarmStart; None means w = 0.
+
+    ``warm_start`` is a result, a warm start or an array of ``n_features`` coefficients.
+    """
     if isinstance(warm_start, Result):
         return warm_start.warm_start()
     if warm_start is None or isinstance(warm_start, WarmStart):
         return warm_start
+    # Otherwise these are coefficients, one for each column, in any shape.
     coef = np.asarray(warm_start)
     if coef.dtype.kind not in "iuf" or coef.size != n_features:
         raise TypeError(
@@ -163,7 +171,11 @@ def _start(warm_start: Any, n_features: int) -> WarmStart | None:
 def _amounts(
     form: str, alpha: float | None, l1_ratio: float, radius: float | None
 ) -> tuple[float, float]:
-    """Return the amount of the regularizer and the weight of the ridge term."""
+    """Return the amount of the regularizer and the weight tau of the ridge term.
+
+    The arguments are those of ``solve``; raise if they do not fit together. For the form
+    "constrained" the amount is the radius, else it is alpha * l1_ratio.
+    """
     if not (is_number(l1_ratio) and 0 <= l1_ratio <= 1):
         raise ValueError(f"l1_ratio must be a number from 0 to 1, got {l1_ratio!r}")
     if alpha is not None:
@@ -186,7 +198,11 @@ def _amounts(
 
 
 def _constrained(alpha: float | None, l1_ratio: float, radius: float | None) -> tuple[float, float]:
-    """Return the radius and the weight of the ridge term."""
+    """Return the radius and the weight tau of the ridge term, for the form "constrained".
+
+    The arguments are those of ``solve``. ``alpha`` and ``l1_ratio`` below 1 are given only for a
+    ridge term, of weight alpha * (1 - l1_ratio).
+    """
     if radius is None:
         raise ValueError(
             "form='constrained' needs radius=, a positive number; a first value: half of "

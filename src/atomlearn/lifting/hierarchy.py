@@ -47,6 +47,7 @@ class Hierarchy(LatentNorm):
     """
 
     def __init__(self, kind: str = "weak", pairs: Any = None, pair_weight: float = 1.0) -> None:
+        """Store the parameters, which the class documents."""
         self.kind = kind
         self.pairs = pairs
         self.pair_weight = pair_weight
@@ -55,12 +56,13 @@ class Hierarchy(LatentNorm):
         """Return the groups: single main effects, then each interaction with its main effects.
 
         With weak heredity each interaction has one group for each of its main effects; with strong
-        heredity it has one group with both.
+        heredity it has one group with both. ``n_features`` counts main effects and interactions.
         """
         if self.kind not in ("weak", "strong"):
             raise ValueError(f"Hierarchy: kind must be 'weak' or 'strong', got {self.kind!r}")
         pairs = self._pairs(n_features)
         n_main = n_features - pairs.shape[0]
+        # i and j are the main effects of each interaction, and ``mixed`` marks those with i != j.
         i, j = np.sort(pairs, axis=1).T
         column = n_main + np.arange(pairs.shape[0])
         mixed = i != j
@@ -68,19 +70,27 @@ class Hierarchy(LatentNorm):
             parts = [np.column_stack([i, column]), np.column_stack([j, column])[mixed]]
         else:
             parts = [np.column_stack([i, column])[~mixed], np.column_stack([i, j, column])[mixed]]
+        # List the features of all groups one after the other, with the start of each group.
         members = np.concatenate([np.arange(n_main), *(part.ravel() for part in parts)])
         sizes = [np.ones(n_main), *(np.full(part.shape[0], part.shape[1]) for part in parts)]
         starts = np.concatenate([[0], np.cumsum(np.concatenate(sizes))]).astype(np.int64)
         return Membership(members, starts, starts.size - 1)
 
     def _delta(self, sets: Membership) -> Array:
-        """Return the group weights: 1 for single main effects, else ``pair_weight``."""
+        """Return the weights of the groups: 1 for single main effects, else ``pair_weight``.
+
+        ``sets`` are the groups.
+        """
         weight = positive("Hierarchy: pair_weight", self.pair_weight)
         return np.where(sets.sizes == 1, 1.0, weight)
 
     def _pairs(self, n_features: int) -> Columns:
-        """Return the main effects of each interaction, (n_pairs, 2), after checks."""
+        """Return the main effects of each interaction, (n_pairs, 2), after checks.
+
+        ``n_features`` counts main effects and interactions.
+        """
         if self.pairs is None:
+            # Solve n_main + n_main (n_main - 1) / 2 = n_features for n_main.
             n_main = (math.isqrt(8 * n_features + 1) - 1) // 2
             if n_main * (n_main + 1) // 2 != n_features:
                 raise ValueError(

@@ -47,30 +47,37 @@ class LiftedNorm(Parameters, Norm):
         """Return the map L for ``n_features`` features and the inner norm, after checks."""
 
     def on(self, n_features: int, shape: tuple[int, int] | None = None) -> Norm:
-        """Return the norm with its lift for ``n_features`` computed once; check parameters."""
+        """Return the norm with its lift for ``n_features`` computed once; check parameters.
+
+        ``shape`` is ignored, as the features of a lifted norm are no matrix.
+        """
         return Image(self, self.lift(n_features))
 
     def polar(self, scores: Scores) -> float:
-        """Return the polar at the scores z, which is the polar of the inner norm at L'z."""
+        """Return the polar (dual norm) at z = ``scores``: the polar of the inner norm at L'z."""
         lift = self.lift(scores.n_columns)
         return lift.norm.polar(lift.expansion.scores(scores))
 
     def best_columns(self, scores: Scores, count: int) -> Columns:
-        """Return the distinct features of the ``count`` best lifted columns, best first."""
+        """Return the distinct features of the ``count`` best lifted columns, best first.
+
+        ``scores`` are z; the lifted columns are rated by L'z.
+        """
         lift = self.lift(scores.n_columns)
         lifted = lift.norm.best_columns(lift.expansion.scores(scores), count)
+        # Several lifted columns may be copies of one feature: keep the best copy.
         touched = lift.expansion.touched(lifted)
         _, first = np.unique(touched.rows, return_index=True)
         return touched.features[touched.rows[np.sort(first)]]
 
     def best_atom(self, scores: Scores) -> Atom:
-        """Return L u for the atom u of the inner norm with the largest score <u, L'z>."""
+        """Return L u for the atom u of the inner norm with the largest <u, L'z>; z = ``scores``."""
         lift = self.lift(scores.n_columns)
         atom = lift.norm.best_atom(lift.expansion.scores(scores))
         return Atom(*lift.expansion.apply(atom.columns, atom.values))
 
     def value(self, w: Array) -> float:
-        """Return inf { inner(u) : L u = w } to a relative accuracy of 1e-8."""
+        """Return inf { inner(u) : L u = w }, w (n_features,), to a relative accuracy of 1e-8."""
         w = to_float64(w)
         return lifted_value(self.lift(w.size), w)
 
@@ -87,6 +94,7 @@ class Image(LiftedNorm):
     """
 
     def __init__(self, norm: Norm, made: Lift) -> None:
+        """Store the lift with a copy of the norm, which later changes of the norm do not reach."""
         self.norm = copy.copy(norm)
         self.made = made
 
@@ -96,10 +104,11 @@ class Image(LiftedNorm):
         return self.norm.absolute
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the original norm and the number of features."""
+        """Return the original norm and the number of features; ``deep`` is ignored."""
         return {"norm": self.norm, "n_features": self.made.expansion.shape[0]}
 
     def __repr__(self) -> str:
+        """Return the expression that makes the original norm."""
         return repr(self.norm)
 
     def lift(self, n_features: int) -> Lift:
@@ -112,7 +121,10 @@ class Image(LiftedNorm):
         return self.made
 
     def on(self, n_features: int, shape: tuple[int, int] | None = None) -> Norm:
-        """Return the norm itself; raise ValueError for another number of features."""
+        """Return the norm itself; raise ValueError for another number of features.
+
+        ``shape`` is ignored.
+        """
         self.lift(n_features)
         return self
 
@@ -132,19 +144,23 @@ class LatentNorm(LiftedNorm):
 
     @abstractmethod
     def membership(self, n_features: int) -> Membership:
-        """Return the groups, which cover every feature.
+        """Return the groups, which cover each of ``n_features`` features.
 
         Groups numbered ``n_listed`` and above are the single features in no listed group.
         """
 
     def nested(self, sets: Membership, n_features: int) -> Nested | None:
-        """Return the tree of the sets if any two are nested or disjoint, else None."""
+        """Return the tree of the groups if any two are nested or disjoint, else None.
+
+        ``sets`` are the groups (``membership``) over ``n_features`` features. By default None.
+        """
         return None
 
     def lift(self, n_features: int) -> Lift:
         """Return L, with one copy of each feature per set that contains it, and the group norm.
 
-        The copies belong to one set each, so that the sets no longer overlap.
+        L has ``n_features`` rows. The copies belong to one set each, so that the sets no longer
+        overlap.
         """
         sets = self.membership(n_features)
         nested = self.nested(sets, n_features)
@@ -154,29 +170,34 @@ class LatentNorm(LiftedNorm):
         return Lift(expansion, norm, labels, sets.names)
 
     def _lifted_norm(self, partition: Partition, sets: Membership) -> Norm:
-        """Return the norm over the lifted coordinates, in which the sets do not overlap."""
+        """Return the norm over the lifted coordinates, in which the groups do not overlap.
+
+        ``partition`` has the group of each lifted coordinate, and ``sets`` are the groups of
+        features.
+        """
         return Groups(partition, self._delta(sets))
 
     def _delta(self, sets: Membership) -> Array | None:
-        """Return the weights delta_B > 0 of the sets, (n_sets,); None if all are 1."""
-        owner = type(self).__name__
+        """Return the weights delta_B > 0 of the groups ``sets``, (n_sets,); None if all are 1."""
+        class_name = type(self).__name__
         weights = self.weights
         if isinstance(weights, Mapping):
             if sets.names is None:
-                raise TypeError(f"{owner}: weights by name need groups with names, a mapping")
+                raise TypeError(f"{class_name}: weights by name need groups with names, a mapping")
+            # Put the weights into the order of the groups; each group needs one.
             absent = [name for name in sets.names if name not in weights]
             if absent:
                 raise ValueError(
-                    f"{owner}: weights has no entry for group {absent[0]!r}; give every one"
+                    f"{class_name}: weights has no entry for group {absent[0]!r}; give every one"
                 )
             weights = [weights[name] for name in sets.names]
-        delta = set_weights(weights, sets.sizes, sets.n_listed, owner)
+        delta = set_weights(weights, sets.sizes, sets.n_listed, class_name)
         bad = np.flatnonzero(~(np.isfinite(delta) & (delta > 0)))
         if bad.size:
             raise ValueError(
-                f"{owner}: weights[{int(bad[0])}] is {delta[bad[0]]}, but weights of sets that may "
-                "overlap must be positive and finite; drop a set that is to be left out, and name "
-                "columns without a penalty in unpenalized="
+                f"{class_name}: weights[{int(bad[0])}] is {delta[bad[0]]}, but weights of sets "
+                "that may overlap must be positive and finite; drop a set that is to be left out, "
+                "and name columns without a penalty in unpenalized="
             )
         return delta
 
@@ -192,8 +213,8 @@ class LatentGroups(LatentNorm):
     ----------
     groups : list of index lists, mapping, boolean or sparse matrix, or data frame
         The sets. Lists contain column indices, column names, or patterns such as "gene_*" if X is a
-        data frame; a mapping gives each set a name; a matrix has a row for each feature and a
-        column for each set; a data frame has two columns (group, feature), as read from a .gmt file
+        data frame. A mapping gives each set a name. A matrix has a row for each feature and a
+        column for each set. A data frame has two columns (group, feature), as read from a .gmt file
         by ``datasets.read_gene_sets``. A feature in no set is a set by itself.
     weights : None, "sqrt_size", array-like or mapping
         delta_B > 0 for each listed set (by name in a mapping). None: all ones. "sqrt_size": the
@@ -224,19 +245,23 @@ class LatentGroups(LatentNorm):
     """
 
     def __init__(self, groups: Any, weights: Any = None, missing: str = "error") -> None:
+        """Store the parameters, which the class documents."""
         self.groups = groups
         self.weights = weights
         self.missing = missing
 
     def membership(self, n_features: int) -> Membership:
-        """Return the groups, which cover every feature.
+        """Return the groups, which cover each of ``n_features`` features.
 
         Groups numbered ``n_listed`` and above are the single features in no listed group.
         """
         return membership_of(self.groups, n_features, type(self).__name__)
 
     def with_names(self, names: Sequence[str]) -> Self:
-        """Return the same norm with names and patterns of columns replaced by their indices."""
+        """Return the same norm with names and patterns of columns replaced by their indices.
+
+        ``names`` are the names of the columns of X.
+        """
         if not needs_names(self.groups):
             return self
         groups = resolved(self.groups, names, type(self).__name__, self.missing)
@@ -276,11 +301,15 @@ class Chains(LatentNorm):
     """
 
     def __init__(self, length: int, weights: Any = None) -> None:
+        """Store the parameters, which the class documents."""
         self.length = length
         self.weights = weights
 
     def membership(self, n_features: int) -> Membership:
-        """Return the windows of consecutive features, ordered by their first feature."""
+        """Return the windows of consecutive features, ordered by their first feature.
+
+        There are ``n_features`` - length + 1 windows.
+        """
         length = min(whole_number("Chains", "length", self.length), max(n_features, 1))
         n_chains = max(n_features - length + 1, 0)
         check_members(n_chains * length, "Chains")
@@ -328,6 +357,7 @@ class LatentKSupport(LatentNorm):
     usual_form = "squared"
 
     def __init__(self, k: int, groups: Any) -> None:
+        """Store the parameters, which the class documents."""
         self.k = k
         self.groups = groups
 
@@ -337,21 +367,28 @@ class LatentKSupport(LatentNorm):
         return self.groups if isinstance(self.groups, LatentNorm) else LatentGroups(self.groups)
 
     def membership(self, n_features: int) -> Membership:
-        """Return the groups, which cover every feature.
+        """Return the groups, which cover each of ``n_features`` features.
 
         Groups numbered ``n_listed`` and above are the single features in no listed group.
         """
         return self._latent.membership(n_features)
 
     def nested(self, sets: Membership, n_features: int) -> Nested | None:
-        """Return the tree of the groups, or None, from the norm that defines the groups."""
+        """Return the tree of the groups, or None, from the norm that defines the groups.
+
+        ``sets`` are the groups over ``n_features`` features.
+        """
         return self._latent.nested(sets, n_features)
 
     def with_names(self, names: Sequence[str]) -> LatentKSupport:
-        """Return the same norm with names and patterns of columns replaced by their indices."""
+        """Return the same norm with names and patterns of columns replaced by their indices.
+
+        ``names`` are the names of the columns of X.
+        """
         latent = self._latent
         by_index = latent.with_names(names)
         return self if by_index is latent else LatentKSupport(self.k, by_index)
 
     def _lifted_norm(self, partition: Partition, sets: Membership) -> Norm:
+        """Return the k-support norm over groups of lifted coordinates, given by ``partition``."""
         return KSupport(whole_number("LatentKSupport", "k", self.k), partition)

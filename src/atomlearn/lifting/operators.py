@@ -39,10 +39,14 @@ class Operators(LiftedNorm):
     """
 
     def __init__(self, operators: Sequence[Any]) -> None:
+        """Store the parameters, which the class documents."""
         self.operators = operators
 
     def lift(self, n_features: int) -> Lift:
-        """Return L = [M_1', M_2', ...] and the group norm with one group for each matrix M."""
+        """Return L = [M_1', M_2', ...] and the group norm with one group for each matrix M.
+
+        Raise ValueError unless each M has ``n_features`` columns and each feature is in some M.
+        """
         rows = []
         for number, operator in enumerate(self.operators):
             matrix = sparse.csr_array(operator, dtype=np.float64)
@@ -56,6 +60,7 @@ class Operators(LiftedNorm):
             rows.append(matrix)
         if not rows:
             raise ValueError("Operators needs at least one matrix, got none")
+        # The gauge of a feature that no matrix sees would be infinite.
         stacked = sparse.vstack(rows, format="csr")
         unseen = np.setdiff1d(np.arange(n_features), stacked.indices[stacked.data != 0])
         if unseen.size:

@@ -33,7 +33,7 @@ class Trees(LatentGroups):
     -----
     Squared scores are summed over cells of features with the same groups, so that trees also work
     with designs that never list all scores, such as all pairs of columns. The best groups are
-    searched from the roots; what lies inside a group that cannot be among them is not looked at.
+    searched from the roots; the groups inside a group that cannot be among the best are skipped.
     [T] Remark 2. The history of a result counts the share that was skipped (``Record.skipped``).
 
     References
@@ -53,9 +53,18 @@ class Trees(LatentGroups):
     def from_parents(cls, parents: Any, nodes: Any = None, weights: Any = None) -> Trees:
         """Return the norm of the tree in which ``parents[i]`` is the parent of node i, -1 at roots.
 
-        ``nodes[j]`` is the node of feature j, by default node j. The group of a node contains the
-        features at this node and at its descendants. Nodes without features are dropped, with
-        their entry of ``weights`` (n_nodes,).
+        Parameters
+        ----------
+        parents : (n_nodes,) int
+        nodes : (n_features,) int, optional
+            The node of each feature; None: node j for feature j. The group of a node contains the
+            features at this node and at its descendants. Nodes without features are dropped.
+        weights : (n_nodes,), optional
+            Weight delta_B of the group of each node; None: all 1.
+
+        Returns
+        -------
+        Trees
         """
         parents = np.asarray(parents)
         nodes = np.arange(parents.size) if nodes is None else np.asarray(nodes)
@@ -70,6 +79,8 @@ class Trees(LatentGroups):
                     f"Trees.from_parents: {name} must be in {low}..{parents.size - 1}, got values "
                     f"from {array.min()} to {array.max()}"
                 )
+        # Collect pairs (node, feature): each feature at its own node, then at the parent of that
+        # node, and so on up to the roots.
         ancestors = nodes
         feature = np.arange(nodes.size)
         total = nodes.size
@@ -83,6 +94,7 @@ class Trees(LatentGroups):
             feature = feature[parent_of >= 0]
             pairs.append((ancestors, feature))
             total += ancestors.size
+        # Group the pairs by node.
         owners, members = (np.concatenate(arrays) for arrays in zip(*pairs, strict=True))
         order = np.lexsort((members, owners))
         members_of, first = np.unique(owners[order], return_index=True)
@@ -96,30 +108,31 @@ class Trees(LatentGroups):
     def nested(self, sets: Membership, n_features: int) -> Nested:
         """Return the tree of the groups, and its cells of features with the same groups.
 
-        Raise ValueError if two groups overlap without being nested.
+        ``sets`` are the groups over ``n_features`` features. Raise ValueError if two groups overlap
+        without being nested.
         """
         labels = sets.labels
         sizes = sets.sizes
         # Sort the groups of each feature by size, and groups of equal size by number: each group
         # is then followed by its parent.
         order = np.lexsort((labels, sizes[labels], sets.members))
-        inner = labels[order]
+        group = labels[order]
         feature = sets.members[order]
         follows = feature[1:] == feature[:-1]
-        outer = np.full(inner.size, -1, dtype=np.int64)
-        outer[:-1][follows] = inner[1:][follows]
+        parent = np.full(group.size, -1, dtype=np.int64)
+        parent[:-1][follows] = group[1:][follows]
         parents = np.full(sets.n_sets, -1, dtype=np.int64)
-        parents[inner] = outer
-        wrong = np.flatnonzero(parents[inner] != outer)
+        parents[group] = parent
+        wrong = np.flatnonzero(parents[group] != parent)
         if wrong.size:
-            child = int(inner[wrong[0]])
-            other = int(max(outer[wrong[0]], parents[child]))
+            child = int(group[wrong[0]])
+            other = int(max(parent[wrong[0]], parents[child]))
             raise ValueError(
                 f"Trees: groups {child} and {other} overlap without one being inside the other; "
                 "use LatentGroups for groups that overlap freely"
             )
         # Features with the same smallest group have all groups in common and form one cell.
-        smallest = inner[np.diff(feature, prepend=-1) != 0]
+        smallest = group[np.diff(feature, prepend=-1) != 0]
         _, examples, cells = np.unique(smallest, return_index=True, return_inverse=True)
         parts = np.ones(sets.members.size), sets.members, sets.starts
         inside = sparse.csr_array(parts, shape=(sets.n_sets, n_features))[:, examples]

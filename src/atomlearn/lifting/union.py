@@ -51,37 +51,44 @@ class Union(LiftedNorm):
     """
 
     def __init__(self, norms: Sequence[Norm]) -> None:
+        """Store the parameters, which the class documents."""
         self.norms = norms
 
     def lift(self, n_features: int) -> Lift:
         """Return L = [L_1, L_2, ...] of the lifts of the norms, and the sum of their inner norms.
 
-        The inner norm is one group norm if all are, else ``Blocks`` of one norm each.
+        Each L_i maps lifted coordinates to ``n_features`` coefficients. The inner norm is one group
+        norm if all of them are group norms, else ``Blocks`` of one norm each.
         """
         norms = list(self.norms)
         if not norms:
             raise ValueError("Union needs at least one norm, got none")
         for norm in norms:
             checked_norm("Union", norm).on(n_features)
-            fitted = norm.proximal and (norm.over_columns or norm.matrix_shape is not None)
-            if norm.lift(n_features) is None and not fitted:
+            has_prox = norm.proximal and (norm.over_columns or norm.matrix_shape is not None)
+            if norm.lift(n_features) is None and not has_prox:
                 raise TypeError(
                     f"Union: {norm!r} has no proximal map, so that the parts cannot be re-fitted; "
                     "use a UserNorm whose oracle returns the best of both atoms"
                 )
+        # Stack the lifted coordinates of all norms.
         lifts = [_lift_of(norm, n_features) for norm in norms]
         sizes = [lift.expansion.shape[1] for lift in lifts]
         expansion = Expansion.stacked([lift.expansion for lift in lifts])
         groups = [lift.norm.as_groups(size) for lift, size in zip(lifts, sizes, strict=True)]
-        listed = [group for group in groups if group is not None]
-        if len(listed) == len(groups):
-            return _joint_lift(expansion, lifts, listed)
+        all_groups = [group for group in groups if group is not None]
+        if len(all_groups) == len(groups):
+            return _joint_lift(expansion, lifts, all_groups)
         columns = np.split(np.arange(sum(sizes)), np.cumsum(sizes)[:-1])
         inner = Blocks([lift.norm for lift in lifts], columns)
         return Lift(expansion, inner, np.repeat(np.arange(len(sizes)), sizes))
 
     def _has_rays(self) -> bool:
-        """Return whether the proximal operator of a matrix norm in the union is intractable."""
+        """Return whether the union has a matrix norm without a tractable proximal operator.
+
+        Such a norm is known by its best atoms only, and problems are solved over multiples (rays)
+        of them.
+        """
         return any(
             term.norm.matrix_shape is not None and not term.norm.proximal for term in self.terms()
         )
@@ -112,12 +119,15 @@ class Union(LiftedNorm):
         return [term for norm in self.norms for term in norm.terms()]
 
     def solver(self, tol: float) -> object | None:
-        """Return the default solver of the first norm with a specific one; None if none has."""
+        """Return the default solver of the first norm that names one, for the relative gap ``tol``.
+
+        None if no norm names a solver.
+        """
         solvers = (norm.solver(tol) for norm in self.norms)
         return next((solver for solver in solvers if solver is not None), None)
 
     def polar_bounds(self, scores: Scores, thorough: bool = False) -> tuple[float, float]:
-        """Return bounds (lower, upper) on the polar max_i norm_i°(z).
+        """Return a lower and an upper bound on the polar max_i norm_i°(z); z = ``scores``.
 
         ``thorough``: whether norms with NP-hard polars improve their bounds by branch and bound.
         """
@@ -125,17 +135,17 @@ class Union(LiftedNorm):
         return max(low for low, _ in bounds), max(high for _, high in bounds)
 
     def polar(self, scores: Scores) -> float:
-        """Return max_i norm_i°(z), or the best upper bound on it if it is NP-hard."""
+        """Return max_i norm_i°(z), z = ``scores``, or the best upper bound if it is NP-hard."""
         return self.polar_bounds(scores, thorough=True)[1]
 
     def best_atom(self, scores: Scores) -> Atom:
-        """Return the atom a of any of the norms with the largest <a, z>."""
+        """Return the atom a of any of the norms with the largest <a, z>; z = ``scores``."""
         atoms = [norm.best_atom(scores) for norm in self.norms]
         values = [float(atom.values @ scores.at(atom.columns)) for atom in atoms]
         return atoms[int(np.argmax(values))]
 
     def value(self, w: NDArray[Any]) -> float:
-        """Return gauge(w), for a vector or a 2-d array, to a relative accuracy of 1e-8."""
+        """Return gauge(w) for a vector ``w`` or a 2-d array, to a relative accuracy of 1e-8."""
         if np.ndim(w) == 2:
             return self.on(np.size(w), np.shape(w)).value(np.ravel(w))
         if self._has_rays():
@@ -146,12 +156,12 @@ class Union(LiftedNorm):
         return super().value(np.asarray(w))
 
     def with_names(self, names: Sequence[str]) -> Union:
-        """Return the union with column names in its norms replaced by column indices."""
+        """Return the union with column ``names`` in its norms replaced by column indices."""
         return Union([norm.with_names(names) for norm in self.norms])
 
 
 def _lift_of(norm: Norm, n_features: int) -> Lift:
-    """Return the lift of the norm; for a norm without one, the identity as a lift.
+    """Return the lift of ``norm`` for ``n_features``; without one, the identity as a lift.
 
     The identity has one copy of each feature, all of them in a single group, numbered 0.
     """
@@ -165,18 +175,20 @@ def _lift_of(norm: Norm, n_features: int) -> Lift:
 def _joint_lift(expansion: Expansion, lifts: list[Lift], groups: list[GroupWeights]) -> Lift:
     """Return the lift with one group norm over the concatenated coordinates of all norms.
 
-    ``expansion`` is the stacked map; ``groups`` are the labels and weights of each norm's groups.
+    ``expansion`` is the stacked map of all ``lifts``; ``groups`` are the labels and weights of each
+    norm's groups.
     """
+    # Concatenate labels, weights and names; ``count`` is the number of groups so far.
     labels = []
     weights = []
     names = []
     count = 0
-    for lift, own_groups in zip(lifts, groups, strict=True):
-        labels.append(own_groups.labels + count)
-        weights.append(own_groups.weights)
-        own_names = list(lift.names or ())
-        names += own_names + [""] * (own_groups.weights.size - len(own_names))
-        count += own_groups.weights.size
+    for lift, norm_groups in zip(lifts, groups, strict=True):
+        labels.append(norm_groups.labels + count)
+        weights.append(norm_groups.weights)
+        norm_names = list(lift.names or ())
+        names += norm_names + [""] * (norm_groups.weights.size - len(norm_names))
+        count += norm_groups.weights.size
     # Groups of later norms are numbered after those of earlier norms; "" is a group without name.
     partition = Partition(np.concatenate(labels), count, count)
     norm = Groups(partition, np.concatenate(weights))

@@ -38,12 +38,10 @@ MOST = 25
 def lifted_value(lift: Lift, w: Array) -> float:
     """Return min { inner(u) : L u = w } to a relative accuracy of 1e-8, certified by a dual bound.
 
-    L (n_features, n_lifted) is the matrix of the lift and inner its norm. For norms of vectors the
-    augmented Lagrangian method (method of multipliers) is used, with the dual variable z: each
-    step solves min_u 1/2 ||w + eps z - L u||^2 + eps inner(u). Projecting u onto {L u = w} gives
-    an upper bound, inner(u); scaling z so that polar(L'z) = 1 gives a lower bound, <w, z>. For
-    norms of matrices, whose subproblems take many steps, ADMM alternates the proximal operator of
-    inner and the projection onto {L u = w}.
+    L (n_features, n_lifted) is the matrix of ``lift`` and inner its norm; ``w`` is (n_features,).
+    For norms of vectors the method is ``_multiplier_bounds``. For norms of matrices, whose
+    subproblems take many steps, it is ``_alternating`` (ADMM). Each yields lower and upper bounds
+    until they agree.
 
     Raises
     ------
@@ -62,16 +60,18 @@ def lifted_value(lift: Lift, w: Array) -> float:
     matrix = lift.expansion.matrix
     if not norm.proximal:
         raise TypeError(f"the value of {norm!r} needs a proximal map")
+    # Solve L L' x = w: then u = L'x is a point with L u = w, unless w is outside the range of L.
     scale = float(np.abs(w).max())
     w = w / scale
     try:
         solve = splu(sparse.csc_array(matrix @ matrix.T))
         u: Array = matrix.T @ solve.solve(w)
-        is_optimal = float(np.abs(matrix @ u - w).max()) <= TUNING.rounding_share
+        in_range = float(np.abs(matrix @ u - w).max()) <= TUNING.rounding_share
     except RuntimeError:  # the product is singular
-        is_optimal = False
-    if not is_optimal:
+        in_range = False
+    if not in_range:
         raise ValueError("the gauge is infinite, or nearly so: w is not a sum of parts on the sets")
+    # Take the best of all bounds, until they are close enough.
     bounds = (_multiplier_bounds if norm.over_columns else _alternating)(
         norm, matrix, w, solve.solve
     )
@@ -93,42 +93,51 @@ def lifted_value(lift: Lift, w: Array) -> float:
 def _multiplier_bounds(
     norm: Norm, matrix: sparse.csc_array, w: Array, solve: Callable[[Array], Array]
 ) -> Iterator[tuple[float, float]]:
-    """Yield (lower, upper) bounds on min { norm(u) : matrix u = w } by the method of multipliers.
+    """Yield (lower, upper) bounds on min { norm(u) : L u = w } by the augmented Lagrangian method.
 
-    ``solve`` applies the inverse of ``matrix matrix'``, for the projection onto {matrix u = w}.
+    L is ``matrix``. With a dual variable z, each step of this method of multipliers solves
+
+        min over u of  1/2 ||w + eps z - L u||^2 + eps norm(u)
+
+    and adds (w - L u) / eps to z. Projecting u onto the set L u = w gives an upper bound, norm(u).
+    Scaling z so that polar(L'z) = 1 gives a lower bound, <w, z>. ``solve`` applies the inverse of L
+    L', for the projection.
     """
+    # Each step is a least squares problem with the penalty eps * norm(u) and the data L. A smaller
+    # eps in the next step makes the residual w - L u fall faster.
     design = SparseDesign(matrix)
     ones = np.ones(w.size)
-    z = np.zeros(w.size)
+    dual = np.zeros(w.size)
     eps = 0.1 * norm.polar(ArrayScores(matrix.T @ w))
     solver = default_solver(norm, NEAR)
     stop = RelativeGap(NEAR) | Iterations(50)
     warm: WarmStart | None = None
     for _ in range(MOST):
-        pull = Regularizer(norm, "penalized", eps)
-        fit = run(Problem(Squared(), design, w + eps * z, ones, pull), solver, stop, (), warm)
+        penalty = Regularizer(norm, "penalized", eps)
+        fit = run(Problem(Squared(), design, w + eps * dual, ones, penalty), solver, stop, (), warm)
         warm = fit.warm_start()
         u = fit.coef.reshape(-1)
-        missed = w - matrix @ u
-        z = z + missed / eps
-        polar = norm.polar(ArrayScores(matrix.T @ z))
-        upper = norm.value(u + matrix.T @ solve(missed))
-        yield float(w @ z) / polar if polar > 0 else 0.0, upper
+        residual = w - matrix @ u
+        dual = dual + residual / eps
+        polar = norm.polar(ArrayScores(matrix.T @ dual))
+        upper = norm.value(u + matrix.T @ solve(residual))
+        yield float(w @ dual) / polar if polar > 0 else 0.0, upper
         eps *= 0.3
 
 
 def _alternating(
     norm: Norm, matrix: sparse.csc_array, w: Array, solve: Callable[[Array], Array]
 ) -> Iterator[tuple[float, float]]:
-    """Yield (lower, upper) bounds on min { norm(u) : matrix u = w } by ADMM.
+    """Yield (lower, upper) bounds on min { norm(u) : L u = w } by ADMM.
 
-    ``solve`` applies the inverse of ``matrix matrix'``, for the projection onto {matrix u = w}.
-    ``dual`` is the scaled dual variable; bounds are yielded every 10 iterations.
+    L is ``matrix``. Each iteration alternates the proximal map of ``norm`` and the projection onto
+    {L u = w}, for which ``solve`` applies the inverse of L L'. ``dual`` is the scaled dual
+    variable. Bounds are yielded every 10 iterations.
     """
     u: Array = matrix.T @ solve(w)
     dual = np.zeros(u.size)
     step = 1.0
-    balance = 20
+    next_balancing = 20
     for iteration in range(1, TUNING.most_steps + 1):
         x = norm.prox_point(u - dual, step, "penalized").point
         shifted = x + dual
@@ -136,12 +145,13 @@ def _alternating(
         u = shifted + matrix.T @ solve(w - matrix @ shifted)
         dual = shifted - u
         if iteration % 10 == 0:
-            s = solve(-(matrix @ dual)) / step
-            polar = norm.polar(ArrayScores(matrix.T @ s))
-            yield float(w @ s) / polar if polar > 0 else 0.0, norm.value(u)
+            # Scale the dual point s so that its polar is 1: then <w, s> is a lower bound.
+            dual_point = solve(-(matrix @ dual)) / step
+            polar = norm.polar(ArrayScores(matrix.T @ dual_point))
+            yield float(w @ dual_point) / polar if polar > 0 else 0.0, norm.value(u)
         # The updates become ever rarer: ADMM converges only if the step size settles.
-        if iteration >= balance:
-            balance = int(1.5 * balance)
+        if iteration >= next_balancing:
+            next_balancing = int(1.5 * next_balancing)
             factor = _balancing(x, u, previous, dual)
             step = step * factor
             dual = dual * factor
@@ -150,11 +160,11 @@ def _alternating(
 def _balancing(x: Array, u: Array, before: Array, dual: Array) -> float:
     """Return the multiplier (1/5 to 5) for the ADMM step that balances the relative residuals.
 
-    The relative primal residual is ||x - u|| / ||u||, the relative dual residual is
-    ||u - before|| / ||dual||, and the multiplier is sqrt(dual residual / primal residual), or 1 if
-    that is within a factor of 1.5. A larger step increases the primal residual. Residuals are
-    [Boyd et al. 2011, 3.3], normalized as in [Wohlberg 2017] because absolute residuals can remain
-    unequal if the dual variable is small, and then the step diverges.
+    The relative residuals are ||x - u|| / ||u|| (primal) and ||u - before|| / ||dual|| (dual). The
+    multiplier is sqrt(dual residual / primal residual), or 1 if that is within a factor of 1.5. A
+    larger step increases the primal residual. The residuals are those of [Boyd et al. 2011, 3.3],
+    normalized as in [Wohlberg 2017]: absolute residuals can remain unequal if the dual variable is
+    small, and then the step diverges.
 
     ``x`` and ``u`` are the two copies of the variable (after the proximal operator and after the
     projection), ``before`` is u of the previous iteration, ``dual`` the scaled dual variable.

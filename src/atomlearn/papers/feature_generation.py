@@ -1,7 +1,8 @@
 """Feature generation, [T] Algorithm 1: each pass takes the B best features as one new block.
 
-Tan, Tsang, Wang 2014. The whole problem is the squared k-support norm with k = B at level 1 and C
-on the loss; the subproblem (31), over the blocks found so far, is the squared norm of ``Groups``:
+Tan, Tsang, Wang 2014. The whole problem has the squared k-support norm with k = B at level 1, and C
+multiplies the loss. The subproblem (31), over the blocks found so far, has the squared norm of
+``Groups``:
 
     min over omega, b   (level / 2) (sum_h ||omega_h||)^2 + f(sum_h X_h omega_h + b)
 
@@ -47,10 +48,18 @@ from atomlearn.core import (
 
 
 class WeightedBlocks(NamedTuple):
-    """Blocks of columns with their weights.
+    """Blocks of columns with their weights: the coordinates of the subproblem.
 
-    members, labels, omega : (m,) column, block and weight of each coordinate; intercept : of the
-    problem with centered targets.
+    Attributes
+    ----------
+    members : (m,) int64
+        The column of each coordinate.
+    labels : (m,) int64
+        The block of each coordinate.
+    omega : (m,) float64
+        The weight of each coordinate.
+    intercept : float
+        The intercept of the problem with centered targets.
     """
 
     members: Columns
@@ -66,23 +75,25 @@ class GenerationState(State):
     Attributes
     ----------
     block : Block, optional
-        Data of the active blocks' coordinates, side by side.
+        Data of the active blocks' coordinates, one next to the other.
     members : (m,) int64
         Column of each coordinate.
     labels : (m,) int64
-        Its block, 0..t-1.
+        Its block, 0, ..., t - 1.
     omega : (m,) float64
         Its weight.
     candidate : Columns
-        The next block.
+        The columns of the next block.
     units : int
-        What n_features counts, distinct features (or groups) in the active blocks.
+        Number of distinct features (or groups) in the active blocks; ``n_features`` limits it.
     found : dict[int, int]
-        Column -> round that first took it, in the order of selection.
+        The round that first took each column, in the order of selection.
     restricted_objective : float
         F of the subproblem.
+    restricted_gap : float
+        Its duality gap.
     first_objective : float
-        F_0 of [T] (38).
+        F_0 of [T] (38): the loss of the best constant prediction.
     """
 
     block: Block | None = None
@@ -98,7 +109,7 @@ class GenerationState(State):
     patience: float = PATIENCE
 
     def merit(self) -> float:
-        """Return the merit function that the solver minimizes."""
+        """Return the value that the solver minimizes: F of the subproblem."""
         return self.restricted_objective
 
     @property
@@ -114,6 +125,7 @@ class GenerationState(State):
     @property
     def mu(self) -> Array:
         """The kernel weights of [T] (30), mu_h = ||omega_h|| / sum_i ||omega_i||, shape (t,)."""
+        # One l2 norm for each block.
         norms = np.sqrt(np.bincount(self.labels, self.omega**2, minlength=self.n_blocks))
         total = float(norms.sum())
         return norms / total if total > 0 else norms
@@ -132,7 +144,8 @@ class GenerationState(State):
         """Return the active columns, and the scaling vector d that is optimal for their weights w.
 
         d minimizes sum_j w_j^2 / d_j over 0 <= d <= 1, sum d <= B, so d_j = min(c |w_j|, 1) with c
-        such that sum d = B. With groups, all columns of a group have the same d.
+        such that sum d = B. With groups, all columns of a group have the same d. ``norm`` is the
+        norm of the problem, whose k is B, over ``n_features`` features.
         """
         if norm.groups is None:
             return self.columns, scaling_vector(self.weights, norm.k)
@@ -154,20 +167,20 @@ class FeatureGeneration(Solver):
 
     The norm of the problem must be ``KSupport(k=B)``, or ``KSupport(k=B, groups=...)`` for blocks
     of the B best groups, in the squared form, without tau. The certificate is that of the whole
-    problem at w; ``state`` of the result has the blocks, the scaling vector d and the order
-    of selection. The b of the paper is minus our intercept, its B is ``k`` of the norm, its C the
-    sample weight at ``alpha`` = 1 / sum of weights, and its alpha_i our dual point.
+    problem at w; ``state`` of the result has the blocks, the scaling vector d and the order of
+    selection. In the notation of the paper, b is minus our intercept, and B is ``k`` of the norm. C
+    is the sample weight at ``alpha`` = 1 / sum of weights, and alpha_i is our dual point.
 
     The first block is that of alpha = C for every sample, as the paper has it, where ``from_zero``.
     With an intercept this is not the dual of the best constant, so classifications then begin with
-    one more pass; and where classes differ in size and columns are not centered, it takes columns
-    of large means. Without it the first block is that of the best constant.
+    one more pass. If classes differ in size and columns are not centered, the first block has
+    columns of large means. Without ``from_zero`` the first block is that of the best constant.
 
     Parameters
     ----------
     master : Master or None
-        Solves the subproblem. None: the default master. ``AcceleratedGradient`` is that of [T];
-        its stop (41), a small decrease in one step, may come far from the optimum, and each pass
+        Solves the subproblem. None: the default master. ``AcceleratedGradient`` is that of [T]; its
+        stopping rule (41), a small decrease in one step, may hold far from the optimum. Each pass
         then finds few new features.
     inner_tol : float
         Relative gap of the subproblem. [T] 5.4.2 has 1e-3 (inexact FGM) and 1e-6 (exact FGM), of
@@ -215,13 +228,17 @@ class FeatureGeneration(Solver):
     blocks: WeightedBlocks | None = None
 
     def start(self, problem: Problem, warm: WarmStart | None = None) -> GenerationState:
-        """Return the first state, at zero, at the warm start or at the blocks: one pass."""
+        """Return the first state of ``problem``, certified by one pass.
+
+        It is at w = 0, at the point of ``warm``, or at the blocks of the solver if there are any.
+        """
         norm = _check(problem)
         members = np.zeros(0, dtype=np.int64)
         omega = np.zeros(0)
         intercept = 0.0
         labels = members
         if warm is not None:
+            # The columns of a warm start form blocks of B, by decreasing weight.
             intercept = warm.intercept
             order = np.argsort(-np.abs(warm.weights), kind="stable")
             order = order[warm.weights[order] != 0]
@@ -241,12 +258,12 @@ class FeatureGeneration(Solver):
         """Return the state of these blocks with the best intercept, before its certificate.
 
         ``members``, ``labels`` and ``omega`` (m,) are the column, block and weight of each
-        coordinate.
+        coordinate; ``intercept`` is the first guess of the intercept.
         """
         block = _gathered(problem, members)
         linear = block.predict(omega)
         intercept = optimal_intercept(problem, linear, intercept)
-        origin = optimal_intercept(problem, np.zeros_like(problem.weight), intercept)
+        best_constant = optimal_intercept(problem, np.zeros_like(problem.weight), intercept)
         state = GenerationState(
             columns=members,
             weights=omega,
@@ -258,14 +275,14 @@ class FeatureGeneration(Solver):
             labels=labels,
             omega=omega,
             found=dict.fromkeys(members.tolist(), 0),
-            first_objective=loss_value(problem, np.full(problem.y.shape[0], origin)),
+            first_objective=loss_value(problem, np.full(problem.y.shape[0], best_constant)),
         )
         restricted = self._subproblem(problem, state)
         state.restricted_objective = objective_at(restricted, omega, state.prediction)
         return state
 
     def saved(self, state: GenerationState) -> Arrays:
-        """Return blocks, weights and the order of selection, for a checkpoint."""
+        """Return blocks, weights and order of selection of ``state``, for a checkpoint."""
         return {
             "members": state.members,
             "labels": state.labels,
@@ -276,7 +293,10 @@ class FeatureGeneration(Solver):
         }
 
     def restored(self, problem: Problem, arrays: Arrays) -> GenerationState:
-        """Return the state of a checkpoint; its certificate is recomputed in one pass."""
+        """Return the state that was saved as ``arrays``, with a certificate by one pass.
+
+        ``problem`` is the problem of the saved state.
+        """
         members, labels = (arrays[name].astype(np.int64) for name in ("members", "labels"))
         omega = arrays["omega"].astype(np.float64)
         state = self._state_of_blocks(problem, members, labels, omega, float(arrays["intercept"]))
@@ -285,46 +305,60 @@ class FeatureGeneration(Solver):
         return self._price(problem, state)
 
     def step(self, problem: Problem, state: GenerationState) -> GenerationState:
-        """Add the block, solve the subproblem, drop blocks of weight zero, find the next block."""
-        shifted = problem.fit_intercept and problem.loss.task == "classification"
-        if self.from_zero and shifted and not state.members.size:
+        """Add the block, solve the subproblem, drop blocks of weight zero, find the next block.
+
+        The block is the candidate of ``state``. One pass over the data of ``problem`` certifies the
+        point and finds the next candidate.
+        """
+        starts_at_intercept = problem.fit_intercept and problem.loss.task == "classification"
+        if self.from_zero and starts_at_intercept and not state.members.size:
             # alpha = C * 1, where 1 is the slope of the loss at predictions of zero, not at the
             # best intercept.
             scores = problem.design.scores(-loss_gradient(problem, np.zeros_like(problem.y)))
             state = replace(state, candidate=self._candidate(problem, state, scores))
         following = self._with_block(problem, state)
         self._refit(problem, following, self.inner_tol)
-        copy = replace(following)
+        with_idle = replace(following)
         limit = self.n_features
-        last = self.tol
+        final_tol = self.tol
         self._drop_idle(following)
-        if limit and _count(problem, copy) >= limit and _count(problem, following) == state.units:
+        if (
+            limit
+            and _count(problem, with_idle) >= limit
+            and _count(problem, following) == state.units
+        ):
             # Blocks cut to the remaining number of features would alternate forever.
-            following = copy
-        if last is not None and limit and _count(problem, following) >= limit:
+            following = with_idle
+        if final_tol is not None and limit and _count(problem, following) >= limit:
             # The selection is final here, so it does not depend on the accuracy of this fit.
-            self._refit(problem, following, min(last, self.inner_tol))
+            self._refit(problem, following, min(final_tol, self.inner_tol))
         return self._price(problem, following, state)
 
-    def _refit(self, problem: Problem, following: GenerationState, accuracy: float) -> None:
-        """Solve the subproblem to this relative duality gap; store its solution in the state."""
-        restricted = self._subproblem(problem, following)
+    def _refit(self, problem: Problem, state: GenerationState, accuracy: float) -> None:
+        """Solve the subproblem to a relative duality gap; store its solution in ``state``.
+
+        ``accuracy`` is the relative gap, and ``problem`` is the whole problem.
+        """
+        restricted = self._subproblem(problem, state)
         master = self.master or choose_master(restricted)
         # If an unpenalized column equals the target, the rest of the objective is only rounding.
-        target = max(self._gap_target(following, accuracy), negligible_objective(restricted))
-        refit = master.solve(restricted, following.omega, following.intercept, target)
+        target = max(self._gap_target(state, accuracy), negligible_objective(restricted))
+        refit = master.solve(restricted, state.omega, state.intercept, target)
         # The objective may now be much smaller than the one from which the target was computed.
-        lower = max(accuracy * abs(refit.objective), negligible_objective(restricted))
-        if lower < refit.gap <= target:
-            refit = master.solve(restricted, refit.weights, refit.intercept, lower)
-        following.omega = refit.weights
-        following.intercept = refit.intercept
-        following.prediction = refit.prediction
-        following.restricted_objective = refit.objective
-        following.restricted_gap = refit.gap
+        tighter_target = max(accuracy * abs(refit.objective), negligible_objective(restricted))
+        if tighter_target < refit.gap <= target:
+            refit = master.solve(restricted, refit.weights, refit.intercept, tighter_target)
+        state.omega = refit.weights
+        state.intercept = refit.intercept
+        state.prediction = refit.prediction
+        state.restricted_objective = refit.objective
+        state.restricted_gap = refit.gap
 
     def _with_block(self, problem: Problem, state: GenerationState) -> GenerationState:
-        """Return the state with the candidate appended as a block of weight zero."""
+        """Return ``state`` after one more step, with its candidate appended as a block of weight 0.
+
+        The data of the block comes from the design of ``problem``.
+        """
         following = replace(state, iteration=state.iteration + 1, found=dict(state.found))
         if state.candidate.size:
             assert state.block is not None
@@ -333,12 +367,16 @@ class FeatureGeneration(Solver):
             label = np.full(state.candidate.size, state.n_blocks)
             following.labels = np.concatenate([state.labels, label])
             following.omega = np.concatenate([state.omega, np.zeros(state.candidate.size)])
+            # A column keeps the round in which it was found first.
             for column in state.candidate.tolist():
                 following.found.setdefault(column, following.iteration)
         return following
 
     def _subproblem(self, problem: Problem, state: GenerationState) -> Problem:
-        """Return the subproblem [T] (31): the squared group norm over the active blocks."""
+        """Return the subproblem [T] (31): the squared group norm over the active blocks.
+
+        ``state`` has the blocks, and ``problem`` is the whole problem.
+        """
         assert state.block is not None
         n_blocks = state.n_blocks
         groups = Groups(Partition(state.labels, n_blocks, n_blocks))
@@ -346,7 +384,11 @@ class FeatureGeneration(Solver):
         return replace(problem, design=state.block, regularizer=regularizer)
 
     def _gap_target(self, state: GenerationState, accuracy: float) -> float:
-        """Return the absolute duality gap to which the subproblem is solved."""
+        """Return the absolute duality gap to which the subproblem of ``state`` is solved.
+
+        ``accuracy`` is the relative gap that is sufficient while the whole problem is far from
+        solved.
+        """
         target = accuracy * abs(state.restricted_objective)
         if self.blocks is not None:
             return target
@@ -357,7 +399,7 @@ class FeatureGeneration(Solver):
         return target
 
     def _drop_idle(self, state: GenerationState) -> None:
-        """Drop the blocks without weight: the point stays; n_features counts the columns in use."""
+        """Drop the blocks of ``state`` without weight: n_features counts only columns in use."""
         is_used = np.bincount(state.labels, state.omega != 0, minlength=state.n_blocks) > 0
         if not is_used.all():
             assert state.block is not None
@@ -365,12 +407,18 @@ class FeatureGeneration(Solver):
             state.block = state.block.gather(kept)
             state.members = state.members[kept]
             state.omega = state.omega[kept]
+            # Number the blocks that are left 0, 1, ...
             state.labels = (np.cumsum(is_used) - 1)[state.labels[kept]]
 
     def _price(
         self, problem: Problem, state: GenerationState, before: GenerationState | None = None
     ) -> GenerationState:
-        """Compute the certificate of w and the next block ([T], Algorithm 2) in one pass."""
+        """Compute the certificate of w and the next block ([T], Algorithm 2) in one pass.
+
+        ``state`` is changed and returned; ``before`` is the state of the step before, for stopping
+        rules.
+        """
+        # A column in several blocks has the sum of their weights.
         state.columns, position = np.unique(state.members, return_inverse=True)
         weights = np.bincount(position, state.omega, minlength=state.columns.size)
         # For an empty array bincount returns integers.
@@ -385,12 +433,13 @@ class FeatureGeneration(Solver):
     def _candidate(self, problem: Problem, state: GenerationState, scores: Scores) -> Columns:
         """Return the columns of the B features (or groups) with the largest scores, best first.
 
-        The block is truncated so that at most ``n_features`` features are selected, and empty if it
-        equals an active block.
+        ``scores`` are those of ``state``. The block is truncated so that at most ``n_features``
+        features are selected, and empty if it equals an active block.
         """
         best: Columns = _check(problem).best_columns(scores, 1)
         best = best[scores.at(best) != 0]
         if self.n_features is not None:
+            # Of the features that are not active, keep as many as the limit leaves, best first.
             active = groups_of_columns(problem, state.columns)
             units = groups_of_columns(problem, best)
             new, first = np.unique(units, return_index=True)
@@ -402,7 +451,10 @@ class FeatureGeneration(Solver):
         return best[:0] if is_known else best
 
     def _reason(self, state: GenerationState, previous: GenerationState | None) -> Status | None:
-        """Return the status if a stopping rule of the solver itself holds, else None."""
+        """Return the status if a stopping rule of the solver itself holds, else None.
+
+        ``state`` is the state after a step, and ``previous`` the one before it, None at the start.
+        """
         if self.blocks is not None or (
             self.n_features is not None and state.units >= self.n_features
         ):
@@ -411,6 +463,7 @@ class FeatureGeneration(Solver):
             return None
         if self.max_blocks is not None and state.iteration >= self.max_blocks:
             return Status.SELECTED
+        # [T] (38): stop if the objective of the subproblem fell by little.
         gain = previous.restricted_objective - state.restricted_objective
         limit = self.outer_tol
         if limit is not None and gain <= limit * state.first_objective:
@@ -419,18 +472,27 @@ class FeatureGeneration(Solver):
 
 
 def _gathered(problem: Problem, members: Columns) -> CachedBlock:
-    """Return the data of these columns; columns in several blocks are stored only once."""
+    """Return the data of the columns ``members``, each stored only once if blocks share it.
+
+    ``problem`` has the design.
+    """
     columns, positions = np.unique(members, return_inverse=True)
     return CachedBlock(RepeatedBlock(problem.design.gather(columns), columns, positions))
 
 
 def _count(problem: Problem, state: GenerationState) -> int:
-    """Return the number of distinct features (or groups) in the active blocks."""
+    """Return the number of distinct features (or groups) in the active blocks of ``state``.
+
+    The groups are those of the norm of ``problem``.
+    """
     return np.unique(groups_of_columns(problem, state.members)).size
 
 
 def groups_of_columns(problem: Problem, columns: Columns) -> Columns:
-    """Return the group number of each column; without groups, the column number itself."""
+    """Return the group number of each of ``columns``; without groups, the column number itself.
+
+    The groups are those of the norm of ``problem``.
+    """
     norm = _check(problem)
     if norm.groups is None:
         return columns
@@ -438,15 +500,19 @@ def groups_of_columns(problem: Problem, columns: Columns) -> Columns:
 
 
 def _blocks_of(units: Columns, count: int) -> Columns:
-    """Return a block label for each entry, with ``count`` distinct units per block, in order."""
+    """Return a block label for each entry, with ``count`` distinct units per block, in order.
+
+    ``units`` (m,) has the feature or the group of each entry.
+    """
     _, first, position = np.unique(units, return_index=True, return_inverse=True)
+    # The rank of a unit is the order in which it first occurs.
     rank = np.empty(first.size, dtype=np.int64)
     rank[np.argsort(first, kind="stable")] = np.arange(first.size)
     return rank[position] // count
 
 
 def _check(problem: Problem) -> KSupport:
-    """Return the k-support norm; raise ValueError if the problem has another form."""
+    """Return the k-support norm of ``problem``; raise ValueError if the solver does not apply."""
     norm = problem.regularizer.norm
     form = problem.regularizer.form
     if not isinstance(norm, KSupport) or form != "squared":

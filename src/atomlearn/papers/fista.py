@@ -45,8 +45,12 @@ StepSize = Literal["fixed", "backtracking", "adaptive"]
 class FISTAState(State):
     """State over all p columns (``columns`` is 0, ..., p - 1).
 
-    ``iterate`` has the weights w_k and the extrapolated point of the accelerated iteration.
-    ``begun`` is True once the estimate of the Lipschitz constant there is that of ``step_size``.
+    Attributes
+    ----------
+    iterate : Iterate
+        The weights w_k and the extrapolated point of the accelerated iteration.
+    begun : bool
+        Whether ``iterate`` has the Lipschitz constant that the rule ``step_size`` requires.
     """
 
     iterate: Iterate | None = None
@@ -57,11 +61,11 @@ class FISTAState(State):
 class FISTA(Solver):
     """min_w,b f(X w + b) + tau/2 ||w||^2 + R(w) by FISTA over all columns.
 
-    One proximal gradient iteration takes two passes over the data (X'v at the extrapolated point
-    and X w at the new one), and one more for each step size that the backtracking rejects. A step
-    of the solver is ``iterations`` of these, and one pass for the certificate of the last point.
-    If an intercept is fitted, it is minimized out at every point. The norm must have a proximal
-    map, and the design must compute X w.
+    One proximal gradient iteration takes two passes over the data: X'v at the extrapolated point
+    and X w at the new one. Each step size that the backtracking rejects takes one more. A step of
+    the solver is ``iterations`` of these, and one pass for the certificate of the last point. If an
+    intercept is fitted, it is minimized out at every point. The norm must have a proximal map, and
+    the design must compute X w.
 
     ``FISTA(restart=False)`` is the method of Beck and Teboulle with the constant step 1 / L, to
     which [A] and [L] refer. With ``step_size="backtracking"`` it is their version with
@@ -105,10 +109,11 @@ class FISTA(Solver):
     step_size: StepSize | None = None
 
     def start(self, problem: Problem, warm: WarmStart | None = None) -> FISTAState:
-        """Return the state at the warm start, with its certificate.
+        """Return the state of ``problem`` at the point ``warm``, or at 0, with its certificate.
 
         This takes one pass over the data, and one more if the warm start is not zero.
         """
+        # Raise errors of the settings before the first pass.
         proximal_of(problem, "FISTA", self.prox, problem.tau)
         self._step_size()
         weights, linear, intercept = dense_start(problem, warm)
@@ -125,7 +130,10 @@ class FISTA(Solver):
         )
 
     def step(self, problem: Problem, state: FISTAState) -> FISTAState:
-        """Do ``iterations`` accelerated proximal gradient iterations, then compute the gap."""
+        """Return the state after ``iterations`` proximal gradient iterations, with its certificate.
+
+        ``state`` is the state before them, and ``problem`` is as in ``start``.
+        """
         assert state.iterate is not None
         proximal = proximal_of(problem, "FISTA", self.prox, problem.tau)
         acceleration = Acceleration(
@@ -136,11 +144,12 @@ class FISTA(Solver):
         iterate = state.iterate
         if self._step_size() == "fixed" and not state.begun:
             iterate = replace(iterate, lipschitz=lipschitz_constant(problem) or iterate.lipschitz)
+        # The iterations make no certificate: it takes one more pass at the end.
         for _ in range(self.iterations):
             iterate = acceleration.iterate(problem, proximal, iterate)
         prediction = iterate.linear + iterate.intercept
         certificate = prove(problem, None, iterate.weights, prediction).certificate
-        still = np.array_equal(iterate.weights, state.weights)
+        is_unchanged = np.array_equal(iterate.weights, state.weights)
         return FISTAState(
             columns=state.columns,
             weights=iterate.weights,
@@ -148,13 +157,13 @@ class FISTA(Solver):
             prediction=prediction,
             certificate=certificate,
             iteration=state.iteration + 1,
-            patience=2 if still else math.inf,
+            patience=2 if is_unchanged else math.inf,
             iterate=iterate,
             begun=True,
         )
 
     def _step_size(self) -> StepSize:
-        """Return the rule for the step; raise ValueError if the name is unknown."""
+        """Return the rule for the step size; raise ValueError if the name is unknown."""
         if self.step_size is None:
             return "adaptive" if self.restart else "fixed"
         if self.step_size not in get_args(StepSize):
@@ -168,9 +177,10 @@ class FISTA(Solver):
 def lipschitz_constant(problem: Problem) -> float:
     """Return an upper bound, to 1 %, on the Lipschitz constant of the gradient of f in w.
 
-    It is max f'' times the squared spectral norm of S^(1/2) X, with S the diagonal matrix of sample
-    weights, and with weighted column means taken off X if there is an intercept, which is optimal
-    at every point. The bound fails with a probability of at most 1e-12; see ``lanczos``.
+    f is the loss of ``problem``. The bound is max f'' times the squared spectral norm of S^(1/2) X,
+    with S the diagonal matrix of sample weights. If there is an intercept, weighted column means
+    are subtracted from X, since the intercept is optimal at every point. The bound fails with a
+    probability of at most 1e-12; see ``lanczos``.
     """
     largest = problem.loss.curvature_bounds[1]
     if not math.isfinite(largest):
@@ -178,22 +188,26 @@ def lipschitz_constant(problem: Problem) -> float:
             f"FISTA: the second derivative of the loss {problem.loss.name!r} has no bound, so "
             "there is no fixed step 1 / L; use step_size='backtracking'"
         )
+    # Subtracting weighted means from X is the projection of S^(1/2) X orthogonal to this vector.
     root = np.sqrt(problem.weight)
     design = problem.design
-    mean = root / np.linalg.norm(root) if problem.fit_intercept else np.zeros_like(root)
+    unit_weights = root / np.linalg.norm(root) if problem.fit_intercept else np.zeros_like(root)
 
     def dot(w: Array) -> Array:
-        """Return D^(1/2) (X w), centered if there is an intercept."""
+        """Return A w, for A = S^(1/2) X, with weighted means subtracted for an intercept."""
         image = root * design.predict(w)
-        return np.asarray(image - mean * (mean @ image))
+        return np.asarray(image - unit_weights * (unit_weights @ image))
 
     def transpose_dot(v: Array) -> Array:
-        """Return X'v."""
-        return np.array(design.scores(root * (v - mean * (mean @ v))).full(), dtype=np.float64)
+        """Return A'v."""
+        return np.array(
+            design.scores(root * (v - unit_weights * (unit_weights @ v))).full(), dtype=np.float64
+        )
 
     n_samples, n_features = design.shape
 
     def dense() -> Array:
+        """Return A as a dense array."""
         return np.column_stack([dot(unit) for unit in np.eye(n_features)])
 
     scaled = ScoreMatrix((n_samples, n_features), dot, transpose_dot, dense)
@@ -201,9 +215,9 @@ def lipschitz_constant(problem: Problem) -> float:
 
 
 def dense_start(problem: Problem, warm: WarmStart | None) -> tuple[Array, Array, float]:
-    """Return weights w (n_features,), X w (n_samples,) and the intercept of the warm start.
+    """Return weights w (n_features,), X w (n_samples,) and the optimal intercept of a start.
 
-    Without a warm start they are those of w = 0.
+    The start is the point of ``warm``, or w = 0 if it is None, for the data of ``problem``.
     """
     design = problem.design
     n_samples, n_features = problem.design.shape
@@ -218,10 +232,11 @@ def dense_start(problem: Problem, warm: WarmStart | None) -> tuple[Array, Array,
 
 
 def proximal_of(problem: Problem, owner: str, name: NamedProx | None, tau: float) -> Proximal:
-    """Return the proximal map of tau / 2 ||x||^2 + R(x), with R the penalty of the problem.
+    """Return the proximal map (v, step) -> argmin_x 1/2 ||x - v||^2 + step (tau/2 ||x||^2 + R(x)).
 
-    ``name`` is the algorithm (see ``NamedProx``; None: the default), and ``owner`` the solver that
-    error messages name.
+    R is the penalty of ``problem``. ``name`` is the algorithm (see ``NamedProx``; None: the
+    default), and ``owner`` the solver that error messages name. Raise if norm, form or design do
+    not allow it.
     """
     if name is not None and name not in get_args(NamedProx):
         raise ValueError(
@@ -242,6 +257,8 @@ def proximal_of(problem: Problem, owner: str, name: NamedProx | None, tau: float
         )
     if name is None:
         return lambda v, step: regularizer.prox_point(v, step, tau).point
+    # ``pattern`` is (k, whether the norm is the elastic net's), None for other norms. The named
+    # algorithms are for the k-support norm only.
     pattern = pattern_of(problem)
     level = regularizer.amount
     if pattern is None or pattern[1] or regularizer.form != "squared":
@@ -254,7 +271,7 @@ def proximal_of(problem: Problem, owner: str, name: NamedProx | None, tau: float
     k = int(pattern[0])
 
     def proximal(v: Array, step: float) -> Array:
-        """Return the proximal map of the regularizer at v."""
+        """Return the proximal map of R plus ridge term at ``v``, for this ``step`` size."""
         shrink = 1.0 / (1.0 + step * tau)
         return np.asarray(ksupport_prox(v * shrink, k, step * shrink * level, name)[0], np.float64)
 

@@ -1,8 +1,8 @@
 """Frank-Wolfe methods: classic and line-searched, with away, pairwise and blended pairwise steps.
 
 Frank, Wolfe 1956; Lacoste-Julien, Jaggi 2015 (away, pairwise); Tsuji, Tanaka, Pokutta 2022
-(blended pairwise); [V] section 2.2 and (4) for the penalized form through the truncated cone. The
-baselines of [V]: the corrective step of ``AtomGeneration`` is what beats them.
+(blended pairwise); [V] section 2.2 and (4) for the penalized form through the truncated cone. They
+are the baselines of [V]; the corrective step of ``AtomGeneration`` needs far fewer passes.
 """
 
 from __future__ import annotations
@@ -45,11 +45,19 @@ Direction = Literal["toward", "away", "pairwise", "blended"]
 class FrankWolfeState(State):
     """State of a Frank-Wolfe method over the convex hull of zero and reach * a, for all atoms a.
 
-    ``reach`` : the radius, or the bound rho on the gauge in [V] (4). ``vertex`` : the atom of the
-    Frank-Wolfe vertex at this point (a RankOne if atoms are factored), None if zero is better.
-    ``toward_gap`` : its Frank-Wolfe gap. ``atoms``, ``shares`` : active atoms a_h and weights c
-    (t,), with w = sum_h c_h a_h and sum c >= gauge(w). For ``toward`` over vectors the only atom is
-    the point itself.
+    Attributes
+    ----------
+    reach : float
+        The radius, or the bound rho on the gauge in [V] (4).
+    vertex : Atom or RankOne, optional
+        The atom of the Frank-Wolfe vertex at this point, a RankOne if atoms are factored; None if
+        zero is better.
+    toward_gap : float
+        The Frank-Wolfe gap: the inner product of the negative gradient with vertex minus point.
+    atoms : AtomSet or FactoredAtoms
+        Active atoms a_h. For ``toward`` over vectors the only atom is the point itself.
+    shares : (t,) float64
+        Their weights c, with w = sum_h c_h a_h and sum c >= gauge(w).
     """
 
     reach: float = 0.0
@@ -65,7 +73,7 @@ class FrankWolfeState(State):
         return self.atoms if isinstance(self.atoms, FactoredAtoms) else None
 
     def n_active(self) -> int:
-        """Return the number of columns that carry weight."""
+        """Return the number of columns with a weight, or of atoms if these are factored."""
         return State.n_active(self) if self.factors is None else int((self.shares != 0).sum())
 
     def parts(self) -> tuple[tuple[Atom, float], ...]:
@@ -81,20 +89,21 @@ class FrankWolfeState(State):
 class FrankWolfe(Solver):
     """min f(X w + b) + tau/2 ||w||^2 + R(gauge(w)) by conditional gradients, one pass per step.
 
-    Constrained: over conv(0, radius * atoms). Penalized and squared: over the truncated cone
-    { (w, t) : gauge(w) <= t <= rho } with R(t) in the objective ([V] (4)), whose vertices are zero
-    and rho * (a, 1). rho is F/level or sqrt(2 F/level) at the start: no solution is beyond.
+    For the constrained form the minimum is over conv(0, radius * atoms). For the penalized and the
+    squared form it is over the truncated cone { (w, t) : gauge(w) <= t <= rho }, with R(t) in the
+    objective ([V] (4)). The vertices of the cone are zero and rho * (a, 1). rho is F/level or
+    sqrt(2 F/level) at the start: no solution has a larger gauge.
 
-    With z the scores, x the point, v the vertex that minimises the linearized F over the set, u
-    the one of those in use that maximises it, l the one of those in use that minimises it:
+    Let x be the point, and v the vertex that minimizes the linearized F over the set. Of the
+    vertices in use, u maximizes the linearized F, and l minimizes it. The directions are
 
     - ``toward``: x + s (v - x), s in [0, 1]. No atoms of vectors are kept.
-    - ``away``: the better of v - x and x - u, s up to where the share of u is used up.
-    - ``pairwise``: share moves from u to v.
-    - ``blended``: share moves from u to l as long as that promises at least half of what v did,
-      then a step toward v. The local steps need the stored images only, no pass: a step of the
+    - ``away``: the better of v - x and x - u, s up to where the weight of u is used up.
+    - ``pairwise``: weight moves from u to v.
+    - ``blended``: weight moves from u to l as long as that promises at least half the gain of v,
+      then a step toward v. The local steps need only the stored images, no pass. A step of the
       solver is one run of local steps or one step toward v, then one pass for the certificate of
-      the very point reached (a lazy blended pairwise method: the gap of v is that of the last
+      the point reached (a lazy blended pairwise method: the gap of v is that of the last
       pass, not of the last local step).
 
     Parameters
@@ -102,6 +111,7 @@ class FrankWolfe(Solver):
     step_size : {"line_search", "classic"}
         The exact minimum along the direction, or 2 / (t + 2) for the t-th step (``toward`` only).
     direction : {"toward", "away", "pairwise", "blended"}
+        One of the directions above.
     tol : float
         Relative gap to prove for the whole problem. A search for atoms that finds nothing beyond
         it ends with ``Status.SEARCH_RELATIVE`` if its bound from above proves less.
@@ -109,11 +119,12 @@ class FrankWolfe(Solver):
     Notes
     -----
     On a polytope the last three converge at a linear rate; ``toward`` at 2 C / (t + 2), C the
-    curvature constant, however easy the problem. An intercept is minimised over at every point.
+    curvature constant, however easy the problem. The intercept is optimal at every point.
 
-    Atoms of a matrix norm stay factored, u and v of u v', and W = sum c_h u_h v_h' is never formed:
-    O((p + q) t) memory for t atoms in use (``toward``: for t steps), with images that are products
-    with the factors. Not so for unions, tensors and tau > 0, whose atoms are columns.
+    Atoms of a matrix norm are kept as factors u and v of u v', and W = sum c_h u_h v_h' is never
+    formed. This takes O((p + q) t) memory for t atoms in use (``toward``: for t steps). Images are
+    products with the factors. Unions, tensors and problems with tau > 0 keep their atoms as columns
+    instead.
 
     References
     ----------
@@ -137,6 +148,7 @@ class FrankWolfe(Solver):
     tol: float = TOLERANCE
 
     def __post_init__(self) -> None:
+        """Raise ValueError unless step size and direction are known and fit together."""
         if self.step_size not in get_args(StepSize):
             raise ValueError(
                 f"FrankWolfe: step_size must be one of {get_args(StepSize)}, got {self.step_size!r}"
@@ -153,10 +165,11 @@ class FrankWolfe(Solver):
             )
 
     def start(self, problem: Problem, warm: WarmStart | None = None) -> FrankWolfeState:
-        """Return the first state, at zero or at the warm start as one atom w / gauge(w): one pass.
+        """Return the first state of ``problem``, certified by one pass.
 
-        For factored matrix norms the atoms are the stored factors of an earlier fit with the same
-        norm, if there is one.
+        It is at zero, or at the point of ``warm`` as one atom w / gauge(w). For factored matrix
+        norms the atoms are the stored factors of an earlier fit with the same norm, if there is
+        one.
         """
         factors = factored_atoms(problem)
         atoms: AtomSet | FactoredAtoms
@@ -169,16 +182,23 @@ class FrankWolfe(Solver):
         return self._price(problem, state, None)
 
     def step(self, problem: Problem, state: FrankWolfeState) -> FrankWolfeState:
-        """Take one step along the direction, or local steps, then compute the gap: one pass."""
+        """Return the state after one step from ``state``, certified by one pass over the data.
+
+        The step is one move along the direction, or a run of local steps. ``problem`` is as in
+        ``start``.
+        """
         assert state.atoms is not None
         hull = Hull(state.atoms, state.shares, state.reach, state.intercept)
-        if not (self.direction == "blended" and self._local(problem, hull, state)):
+        if not (self.direction == "blended" and self._local_steps(problem, hull, state)):
             classic = 2.0 / (state.iteration + 2.0) if self.step_size == "classic" else None
-            hull.move(problem, self._move(problem, hull, state), classic)
+            hull.move(problem, self._next_move(problem, hull, state), classic)
         return self._price(problem, self._point(problem, hull), state)
 
     def _point(self, problem: Problem, hull: Hull) -> FrankWolfeState:
-        """Return the state of a point with its best intercept, before its certificate."""
+        """Return the state at the point of ``hull`` with the best intercept, not yet certified.
+
+        ``problem`` has the loss, for which the intercept is optimal.
+        """
         atoms, shares = hull.used()
         if self.direction == "toward" and isinstance(atoms, AtomSet):
             atoms, shares = atoms.merged(shares)
@@ -195,24 +215,29 @@ class FrankWolfe(Solver):
             shares=shares,
         )
 
-    def _local(self, problem: Problem, hull: Hull, state: FrankWolfeState) -> int:
+    def _local_steps(self, problem: Problem, hull: Hull, state: FrankWolfeState) -> int:
         """Take local pairwise steps between active atoms; return the number of steps.
 
-        They end when the local pairwise gap is below half of the Frank-Wolfe gap of the last pass.
+        ``hull`` is the point, which moves, and ``state`` has the Frank-Wolfe gap of the last pass.
+        The steps end when the local pairwise gap is below half of that gap.
         """
-        promised = state.toward_gap
+        least_gap = state.toward_gap
         for n_steps in range(TUNING.inner_steps):
             worst, best, scores = hull.extremes(problem)
-            if scores[best] - scores[worst] < promised:
+            if scores[best] - scores[worst] < least_gap:
                 return n_steps
             hull.move(problem, hull.exchange(worst, best))
-            promised = 0.5 * state.toward_gap
+            least_gap = 0.5 * state.toward_gap
         return TUNING.inner_steps
 
-    def _move(self, problem: Problem, hull: Hull, state: FrankWolfeState) -> Move:
-        """Return the move of this method that involves the new vertex."""
+    def _next_move(self, problem: Problem, hull: Hull, state: FrankWolfeState) -> Move:
+        """Return the move from the point ``hull`` that the direction of the solver prescribes.
+
+        ``state`` has the vertex found by the last pass, which is added to the hull if it is used.
+        """
         if self.direction == "toward":
             return hull.toward(hull.add(problem, state.vertex))
+        # ``worst`` is the vertex in use with the smallest product with the negative gradient.
         worst, _, scores = hull.extremes(problem)
         mean = hull.mean(scores)
         if self.direction == "away" and state.toward_gap < mean - scores[worst]:
@@ -225,26 +250,34 @@ class FrankWolfe(Solver):
     def _price(
         self, problem: Problem, state: FrankWolfeState, previous: FrankWolfeState | None
     ) -> FrankWolfeState:
-        """One pass over the data: scores, the best vertex, the certificate of this very point."""
+        """Set the certificate, the best vertex and its gap of ``state``, by one pass over the data.
+
+        ``previous`` is the state before the step, None at the start.
+        """
         vertex, polar, inner = self._best(problem, state, previous)
         gauge = float(state.shares.sum())
         level = slope_of_gauge(problem, gauge)
-        excess = polar - level
-        if excess <= 0.0:
+        slope = polar - level
+        # The vertex zero is better than a vertex of negative product with the gradient.
+        if slope <= 0.0:
             vertex = None
-            excess = 0.0
+            slope = 0.0
         state.vertex = vertex
-        state.toward_gap = state.reach * excess - (inner - level * gauge)
+        state.toward_gap = state.reach * slope - (inner - level * gauge)
         if previous is not None:
-            self._judge(state, previous)
+            self._count_step(state, previous)
         return state
 
     def _best(
         self, problem: Problem, state: FrankWolfeState, previous: FrankWolfeState | None
     ) -> tuple[Any, float, float]:
-        """Certify the point; return the best atom, None for an empty one, <a, z> and <w, z>."""
+        """Certify the point of ``state`` in ``problem``; return the best atom, <a, z> and <w, z>.
+
+        The atom is None if it is empty. ``previous`` is the state before the step.
+        """
         if state.factors is not None:
             return self._best_factors(problem, state, state.factors, previous)
+        # The sum of weights bounds the gauge of the point.
         price = prove(
             problem,
             state.columns,
@@ -266,30 +299,36 @@ class FrankWolfe(Solver):
         atoms: FactoredAtoms,
         previous: FrankWolfeState | None,
     ) -> tuple[Any, float, float]:
-        """The same for a matrix by its factors, as closely as the gap before asks for."""
-        v = negative_gradient(problem, state.prediction)
-        scores = problem.design.scores(v)
+        """Certify a matrix by its factors; return the best atom, <a, z> and <w, z>.
+
+        ``atoms`` are the factors of ``state``, a point of ``problem``. The best atom is computed as
+        accurately as the gap of ``previous``, the state before the step, requires.
+        """
+        # The best atom is computed by iteration. Its relative accuracy is 2% of the last relative
+        # gap, but at most 1% and at least 5% of the final tolerance.
+        dual = negative_gradient(problem, state.prediction)
+        scores = problem.design.scores(dual)
         accuracy = 0.02 if previous is None else 0.02 * previous.certificate.relative_gap
         accuracy = min(max(accuracy, 0.05 * self.tol), 1e-2)
-        point = (state.weights, state.prediction, v, float(state.shares.sum()))
+        point = (state.weights, state.prediction, dual, float(state.shares.sum()))
         atom, polar, bounds = atoms.best(scores, accuracy, thorough=False)
         state.certificate = with_rounding(problem, certify(problem, *point, bounds), *point[:3])
         if state.certificate.leaves_open(self.tol):
             # No better atom is found: now it pays to compute a tighter upper bound.
             atom, polar, bounds = atoms.best(scores, 0.05 * self.tol, thorough=True)
             state.certificate = with_rounding(problem, certify(problem, *point, bounds), *point[:3])
-        return atom, polar, float(v @ state.prediction)
+        return atom, polar, float(dual @ state.prediction)
 
-    def _judge(self, state: FrankWolfeState, previous: FrankWolfeState) -> None:
-        """Count the step, and say whether a further one can change anything."""
+    def _count_step(self, state: FrankWolfeState, previous: FrankWolfeState) -> None:
+        """Count the step from ``previous`` to ``state``; set when the run may end as stalled."""
         state.iteration = previous.iteration + 1
         if self.step_size == "classic" and not np.array_equal(
             state.prediction, previous.prediction
         ):
             # F may also increase: the run has stalled only if the point does not change.
             state.patience = math.inf
-        hard = state.factors is None or state.factors.is_hard
-        if hard and state.certificate.leaves_open(self.tol):
+        is_search = state.factors is None or state.factors.is_hard
+        if is_search and state.certificate.leaves_open(self.tol):
             # The search finds no better atom; more steps cannot close the gap of its bounds.
             state.exhausted = Status.SEARCH_RELATIVE
 
@@ -297,9 +336,10 @@ class FrankWolfe(Solver):
 def truncation(problem: Problem, weights: Array, prediction: Array, gauge: float) -> float:
     """Return rho >= gauge(w*) for every solution w*: the truncation of the cone in [V] (4).
 
-    F is at most its value here, and losses are bounded below by zero: so level gauge(w*) <= F
-    (penalized), level/2 gauge(w*)^2 <= F (squared). The radius, in the constrained form. This
-    point, of a gauge at most ``gauge``, is within too.
+    The point with coefficients ``weights``, predictions ``prediction`` and a gauge of at most
+    ``gauge`` has an objective F >= F(w*), and losses are bounded below by zero. So level gauge(w*)
+    is at most F for the penalized form, and level/2 gauge(w*)^2 is at most F for the squared form.
+    For the constrained form rho is the radius. The given point is within the cone, too.
     """
     regularizer = problem.regularizer
     if regularizer.form == "constrained":

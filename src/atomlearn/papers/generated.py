@@ -44,10 +44,10 @@ def generated(
     solver: FeatureGeneration | None = None,
     finish: float = FINISHED,
 ) -> Result:
-    """Run feature generation until ``wanted`` features are selected, or to the optimum.
+    """Return the result of feature generation until ``wanted`` features are selected.
 
-    The optimum may have fewer features. Feature generation converges slowly near it, so after
-    SETTLED rounds without a new feature, column generation computes the optimum.
+    The optimum may have fewer features; then it is returned. Feature generation converges slowly
+    near the optimum, so after SETTLED rounds without a new feature, column generation computes it.
 
     Parameters
     ----------
@@ -70,11 +70,16 @@ def generated(
         The solver, with the stopping rules of the paper if they are used.
     finish : float
         Relative gap of the optimum.
+
+    Returns
+    -------
+    Result
     """
     solver = replace(solver or FeatureGeneration(), n_features=limit, tol=selected_tol)
     stop: StoppingRule = RelativeGap(tol) | Iterations(max_iter)
     if also_stop is not None:
         stop = stop | also_stop
+    # Select features; then compute the optimum if the selection has settled below the limit.
     settled = _Settled()
     result = run(problem, solver, stop | settled, observers)
     if not settled.reached and not (limit is None and result.converged):
@@ -88,16 +93,20 @@ def generated(
         status = optimum.status if interrupted else Status.TIME_LIMIT
         return replace(result, status=status, passes=optimum.passes, seconds=optimum.seconds)
     # The optimum has more features than wanted, so generation runs again without the early stop.
-    optimal = run(problem, solver, stop, observers)
-    passes = optimum.passes + optimal.passes
-    seconds = optimum.seconds + optimal.seconds
-    return replace(optimal, passes=passes, seconds=seconds)
+    generation = run(problem, solver, stop, observers)
+    passes = optimum.passes + generation.passes
+    seconds = optimum.seconds + generation.seconds
+    return replace(generation, passes=passes, seconds=seconds)
 
 
 class _Settled(StoppingRule):
-    """Stops after SETTLED successive rounds without a new feature."""
+    """Stops after SETTLED successive rounds without a new feature.
+
+    ``most`` is the largest number of features so far, ``since`` the number of rounds since it rose.
+    """
 
     def __init__(self) -> None:
+        """Begin with no feature and no round."""
         self.most = self.since = 0
 
     @property
@@ -106,7 +115,8 @@ class _Settled(StoppingRule):
         return self.since >= SETTLED
 
     def reason(self, progress: Progress) -> Status | None:
-        """Return the status that stops the run, once the number of selected units has settled."""
+        """Count a round of ``progress``; return the status that stops the run, or None."""
+        # Restart the count whenever the number of selected features rises.
         state: Any = progress.state
         grown = state.units > self.most
         self.most, self.since = (state.units, 0) if grown else (self.most, self.since + 1)
@@ -114,11 +124,12 @@ class _Settled(StoppingRule):
 
 
 def polished(problem: Problem, result: Result, finish: float = FINISHED) -> Result:
-    """Return the optimum by column generation to the gap ``finish``, warm-started at ``result``.
+    """Return the optimum by column generation to the relative gap ``finish``, begun at ``result``.
 
-    The last point of feature generation depends on rounding, because overlapping blocks can divide
-    the weight of a feature in many ways; the optimum does not. If column generation does not lower
-    the gap, ``result`` is returned.
+    ``problem`` is the problem of ``result``, a result of feature generation. The last point of
+    feature generation depends on rounding, because overlapping blocks can divide the weight of a
+    feature in many ways; the optimum does not. If column generation does not lower the gap,
+    ``result`` is returned.
     """
     start = result.warm_start()
     stop = RelativeGap(finish) | Iterations(20)
@@ -137,6 +148,7 @@ def polished(problem: Problem, result: Result, finish: float = FINISHED) -> Resu
     kept = order[np.isin(units[order], units[weights != 0])]
     columns = columns[kept]
     weights = weights[kept]
+    # Features that only the optimum has were found in the last round.
     new = [column for column in columns.tolist() if column not in state.found]
     state = replace(
         state,

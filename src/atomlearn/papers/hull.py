@@ -50,7 +50,7 @@ class Hull:
 
     @property
     def share_of_zero(self) -> float:
-        """The convex weight of the vertex zero, 1 - sum c / reach."""
+        """The convex weight of the vertex zero, 1 - sum c / reach; 0 if only rounding is left."""
         share = 1.0 - float(self.shares.sum()) / self.reach if self.reach > 0 else 1.0
         return share if share > self._rounding else 0.0
 
@@ -67,7 +67,8 @@ class Hull:
     def add(self, problem: Problem, atom: Any) -> int:
         """Return the number of ``atom``, which is appended with weight 0 if it is new.
 
-        None stands for the vertex zero, whose number is ZERO.
+        None means the vertex zero, whose number is ZERO. ``problem`` has the data for the image X
+        a.
         """
         if atom is None:
             return ZERO
@@ -81,90 +82,112 @@ class Hull:
     def extremes(self, problem: Problem) -> tuple[int, int, Array]:
         """Return the away vertex, the local Frank-Wolfe vertex, and the scores of all vertices.
 
-        The score of a vertex is its inner product with the negative gradient of F; the array
-        (t + 1,) has that of zero last. The two vertices are those with a positive convex weight
-        that have the smallest and the largest score. It takes O(n_samples t) operations with the
-        stored images, without a pass over the data.
+        The score of a vertex is its inner product with the negative gradient of F, the objective of
+        ``problem``; the array (t + 1,) has the vertex zero last. The two vertices are those with a
+        positive convex weight that have the smallest and the largest score. It takes O(n_samples t)
+        operations with the stored images, without a pass over the data.
         """
-        z = self.atoms.images.predict(self.shares)
-        self.intercept = optimal_intercept(problem, z, self.intercept)
-        v = negative_gradient(problem, z + self.intercept)
-        slopes = self.atoms.images.scores(v).full()
+        # The products of each atom with the negative gradient of loss and ridge term.
+        linear = self.atoms.images.predict(self.shares)
+        self.intercept = optimal_intercept(problem, linear, self.intercept)
+        dual = negative_gradient(problem, linear + self.intercept)
+        slopes = self.atoms.images.scores(dual).full()
         if problem.tau:
             slopes -= problem.tau * self.atoms.products(self.atoms.combine(self.shares))
         level = slope_of_gauge(problem, float(self.shares.sum()))
         scores = np.append(self.reach * (slopes - level), 0.0)
-        numbers = np.flatnonzero(np.append(self.shares > 0, self.share_of_zero > 0))
-        if not numbers.size:
+        # Choose among the vertices of positive weight; position t is the vertex zero.
+        used = np.flatnonzero(np.append(self.shares > 0, self.share_of_zero > 0))
+        if not used.size:
             return ZERO, ZERO, scores
         number_of = np.append(np.arange(self.shares.size), ZERO)
-        worst = numbers[scores[numbers].argmin()]
-        best = numbers[scores[numbers].argmax()]
+        worst = used[scores[used].argmin()]
+        best = used[scores[used].argmax()]
         return int(number_of[worst]), int(number_of[best]), scores
 
     def mean(self, scores: Array) -> float:
-        """Return the inner product of the point with -grad F, from the scores of the vertices."""
+        """Return the inner product of the point with -grad F.
+
+        ``scores`` (t + 1,) are those of the vertices, from ``extremes``.
+        """
         return float(scores[:-1] @ self.shares) / self.reach if self.reach > 0 else 0.0
 
-    def _share(self, vertex: int) -> float:
-        """Return the convex weight of a vertex."""
+    def _share_of_vertex(self, vertex: int) -> float:
+        """Return the convex weight of the vertex with this number."""
         return self.share_of_zero if vertex == ZERO else float(self.shares[vertex]) / self.reach
 
-    def _unit(self, vertex: int) -> Array:
-        """Return the atom weights (t,) of a vertex: reach at its atom, or all zero."""
+    def _weights_of_vertex(self, vertex: int) -> Array:
+        """Return the atom weights (t,) of a vertex: reach at its atom, or all 0 for ZERO.
+
+        ``vertex`` is its number.
+        """
         unit = np.zeros(self.shares.size)
         if vertex != ZERO:
             unit[vertex] = self.reach
         return unit
 
     def toward(self, vertex: int) -> Move:
-        """Return the Frank-Wolfe direction v - x to a vertex v from the point x, with s <= 1."""
-        return Move(self._unit(vertex) - self.shares, 1.0)
+        """Return the Frank-Wolfe direction v - x from the point x to vertex number ``vertex``, v.
+
+        The step size s is at most 1.
+        """
+        return Move(self._weights_of_vertex(vertex) - self.shares, 1.0)
 
     def away(self, vertex: int) -> Move:
-        """Return the away direction x - u; the longest step removes the weight of u."""
-        share = self._share(vertex)
+        """Return the away direction x - u for vertex number ``vertex``, u.
+
+        The longest step removes the weight of u.
+        """
+        share = self._share_of_vertex(vertex)
         longest = share / (1.0 - share) if share < 1.0 else 0.0
-        return Move(self.shares - self._unit(vertex), longest)
+        return Move(self.shares - self._weights_of_vertex(vertex), longest)
 
     def exchange(self, source: int, target: int) -> Move:
-        """Return the pairwise direction v - u, u = ``source`` and v = ``target``.
+        """Return the pairwise direction v - u, for u = ``source`` and v = ``target``.
 
-        The longest step moves the whole weight of u to v.
+        The longest step moves the whole weight of the vertex u to v.
         """
-        change = self._unit(target) - self._unit(source)
-        return Move(change, self._share(source) if self.reach > 0 else 0.0)
+        change = self._weights_of_vertex(target) - self._weights_of_vertex(source)
+        return Move(change, self._share_of_vertex(source) if self.reach > 0 else 0.0)
 
     def move(self, problem: Problem, move: Move, length: float | None = None) -> None:
-        """Take a step of this length along the direction; None: the exact line search of F."""
+        """Take a step of size ``length`` along ``move``; None: the exact line search of F.
+
+        F is the objective of ``problem``. Weights below rounding become 0.
+        """
         if length is None:
             length = best_step(
                 problem, self._line_problem(problem, move.change), move.longest, self.intercept
             )
+        # Rounding must not leave tiny weights, nor a sum beyond the reach.
         shares = self.shares + length * move.change
         shares[shares <= self._rounding * self.reach] = 0.0
         total = float(shares.sum())
         self.shares = shares * (self.reach / total) if total > self.reach else shares
 
     def _line_problem(self, problem: Problem, change: Array) -> Way:
-        """Return the line search problem along ``change`` (t,) from the current point."""
+        """Return the line search problem along ``change`` (t,) from the current point.
+
+        ``problem`` has the penalty and the ridge term, which are quadratic along the line.
+        """
+        # Derivatives of the penalty at gauge sum(c), and of the ridge term.
         images = self.atoms.images
         penalty = problem.regularizer
-        grown = float(change.sum())
-        slope = slope_of_gauge(problem, float(self.shares.sum())) * grown
-        bend = 0.0
+        gauge_change = float(change.sum())
+        slope = slope_of_gauge(problem, float(self.shares.sum())) * gauge_change
+        curvature = 0.0
         if penalty.form == "squared":
-            bend = penalty.amount * grown * grown
+            curvature = penalty.amount * gauge_change * gauge_change
         if problem.tau:
-            w = self.atoms.combine(self.shares)
-            d = self.atoms.combine(change)
-            slope += problem.tau * float(w @ d)
-            bend += problem.tau * float(d @ d)
-        return Way(images.predict(self.shares), images.predict(change), slope, bend)
+            point = self.atoms.combine(self.shares)
+            direction = self.atoms.combine(change)
+            slope += problem.tau * float(point @ direction)
+            curvature += problem.tau * float(direction @ direction)
+        return Way(images.predict(self.shares), images.predict(change), slope, curvature)
 
 
 def slope_of_gauge(problem: Problem, gauge: float) -> float:
-    """Return the derivative R'(t) of the penalty R at the gauge t.
+    """Return the derivative R'(t) of the penalty R of ``problem`` at t = ``gauge``.
 
     It is level if penalized, level * t if squared, and 0 in the constrained form.
     """

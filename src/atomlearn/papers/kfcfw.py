@@ -41,11 +41,22 @@ class AtomState(State):
     Columns, weights, intercept, prediction and objective are those of the iterate of lowest
     objective so far, and the gap is computed from the best lower bound so far.
 
-    ``atoms`` : the atoms u_h. ``alpha`` : (t + 1,) weights in the simplex, that of zero first.
-    ``costs`` : (t + 1,) penalties level / 2 gauge(u_h)^2, 0 in the constrained form. ``atom`` : the
-    columns, scaled values and cost of the next atom. ``model_objective`` : f + costs'alpha, the
-    upper bound on the objective F that the re-fit minimizes. ``own`` : the iterate w_t with its own
-    certificate. ``lowest``, ``bound`` : the iterates of lowest objective and best lower bound.
+    Attributes
+    ----------
+    atoms : AtomSet
+        The atoms u_h.
+    alpha : (t + 1,)
+        Weights in the simplex, that of zero first.
+    costs : (t + 1,)
+        Penalties level / 2 gauge(u_h)^2, 0 in the constrained form.
+    atom : (columns, values, cost), optional
+        The next atom, scaled, and its cost.
+    model_objective : float
+        f + costs'alpha, the upper bound on the objective F that the re-fit minimizes.
+    own : State
+        The iterate w_t with its own certificate.
+    lowest, bound : State
+        The iterates of lowest objective and of best lower bound.
     """
 
     atoms: AtomSet | None = None
@@ -59,7 +70,7 @@ class AtomState(State):
     bound: State | None = None
 
     def merit(self) -> float:
-        """Return the merit function that the solver minimizes."""
+        """Return the value that the solver minimizes: the upper bound f + costs'alpha on F."""
         return self.model_objective
 
 
@@ -69,6 +80,14 @@ class SimplexModel:
 
     alpha = (alpha_0, a) is in the unit simplex, w = U a, the columns of U are the atoms, and
     alpha_0 is the weight of zero.
+
+    Attributes
+    ----------
+    problem : Problem
+        The loss f and the ridge weight tau.
+    atoms : AtomSet
+        U, t atoms.
+    costs : (t + 1,)
     """
 
     problem: Problem
@@ -78,9 +97,10 @@ class SimplexModel:
     def minimum(self, alpha: Array, intercept: float, gap_target: float) -> tuple[Array, float]:
         """Minimize phi over the simplex by projected Newton steps; return alpha and the intercept.
 
-        Each step minimizes the quadratic model at alpha over the simplex by an active-set method,
-        followed by an exact line search. The iteration ends when the Frank-Wolfe gap g'alpha -
-        min g, with g the gradient of phi, is at most ``gap_target``; it bounds phi - min phi.
+        ``alpha`` and ``intercept`` are the start. Each step minimizes the quadratic model at alpha
+        over the simplex by an active-set method, followed by an exact line search. The iteration
+        ends when the Frank-Wolfe gap g'alpha - min g, with g the gradient of phi, is at most
+        ``gap_target``; it bounds phi - min phi.
         """
         for _ in range(TUNING.inner_steps):
             linear = self.atoms.images.predict(alpha[1:])
@@ -88,19 +108,21 @@ class SimplexModel:
             gradient = self._gradient(alpha, linear + intercept)
             if float(alpha @ (gradient - gradient.min())) <= gap_target:
                 break
+            # The minimum of the quadratic model over the simplex gives the direction.
             hessian = self._hessian(linear + intercept)
             point, _ = active_set_qp(
                 hessian, gradient, alpha, radius=1.0, equality=True, from_gradient=True
             )
             direction = point / point.sum() - alpha
+            # The penalty and the ridge term are quadratic along the direction.
             change = direction[1:]
             slope = float(self.costs @ direction)
-            bend = 0.0
+            curvature = 0.0
             if self.atoms.gram is not None:
-                pull = self.problem.tau * (self.atoms.gram @ change)
-                slope = slope + float(pull @ alpha[1:])
-                bend = float(pull @ change)
-            way = Way(linear, self.atoms.images.predict(change), slope, bend)
+                ridge_change = self.problem.tau * (self.atoms.gram @ change)
+                slope = slope + float(ridge_change @ alpha[1:])
+                curvature = float(ridge_change @ change)
+            way = Way(linear, self.atoms.images.predict(change), slope, curvature)
             length = best_step(self.problem, way, 1.0, intercept)
             if not length:
                 break
@@ -109,7 +131,10 @@ class SimplexModel:
         return alpha, intercept
 
     def _gradient(self, alpha: Array, prediction: Array) -> Array:
-        """Return the gradient of the objective in the weights alpha (t + 1,) of 0 and the atoms."""
+        """Return the gradient of phi in the weights ``alpha``, (t + 1,), of zero and the atoms.
+
+        ``prediction`` is X w + b at these weights, with the optimal b.
+        """
         gradient = self.costs.copy()
         dual = negative_gradient(self.problem, prediction)
         gradient[1:] -= self.atoms.images.scores(dual).full()
@@ -118,17 +143,19 @@ class SimplexModel:
         return gradient
 
     def _hessian(self, prediction: Array) -> Array:
-        """Return the Hessian in the weights alpha, (t + 1, t + 1), at these predictions."""
+        """Return the Hessian of phi in the weights alpha, (t + 1, t + 1), at ``prediction``."""
         problem = self.problem
         images = self.atoms.images
         curvature = problem.loss.curvature(problem.y, prediction, problem.weight)
         hessian = images.gram(curvature)
         total = float(curvature.sum())
+        # The intercept is minimized out, which subtracts a term of rank one (Schur complement).
         if problem.fit_intercept and total > 0:
-            means = images.scores(curvature).full()
-            hessian = hessian - np.outer(means, means) / total
+            sums = images.scores(curvature).full()
+            hessian = hessian - np.outer(sums, sums) / total
         if self.atoms.gram is not None:
             hessian = hessian + problem.tau * self.atoms.gram
+        # The weight of zero changes neither the predictions nor the ridge term.
         return np.pad(hessian, ((1, 0), (1, 0)))
 
 
@@ -136,11 +163,11 @@ class SimplexModel:
 class KFCFW(Solver):
     """min f(X w + b) + tau/2||w||^2 + (level/2) gauge(w)^2, or gauge(w) <= radius, by [L] Alg. 1.
 
-    k-FCFW, [L] Algorithm 1, writes lambda gauge(w)^2, so its lambda is level / 2.
-    A step is one pass over the data. With z = X'v the scores of the negative gradient v of f, a the
-    atom with the largest z'a and gauge°(z) = z'a its polar, the new atom is a gauge°(z) / level,
-    or radius * a in the constrained form ([L], eq. 6). The weights of all atoms and of zero are
-    then re-fitted on the simplex by projected Newton steps with warm starts. The intercept is
+    k-FCFW, [L] Algorithm 1, writes lambda gauge(w)^2, so its lambda is level / 2. A step is one
+    pass over the data. Let z = X'v be the scores of the negative gradient v of f, a the atom with
+    the largest z'a, and gauge°(z) = z'a the polar. The new atom is gauge°(z) / level times a, or
+    the radius times a in the constrained form ([L], eq. 6). The weights of all atoms and of zero
+    are then re-fitted on the simplex by projected Newton steps with warm starts. The intercept is
     minimized out in the re-fit.
 
     Objective and duality gap of the iterates w_t go up and down. The point of every step is the
@@ -174,9 +201,13 @@ class KFCFW(Solver):
     prune: bool = True
 
     def start(self, problem: Problem, warm: WarmStart | None = None) -> AtomState:
-        """Return the first state, at zero or with the warm start as its only atom: one pass."""
+        """Return the first state of ``problem``, certified by one pass.
+
+        It is at zero, or at the point of ``warm`` as the only atom.
+        """
         _check(problem)
         support, shares, intercept = warm_atoms(problem, warm)
+        # The atoms of the warm start are merged into one, w itself, with weight 1.
         atoms = support.take(np.zeros(0, dtype=np.int64))
         alpha = np.ones(1)
         costs = np.zeros(1)
@@ -188,11 +219,16 @@ class KFCFW(Solver):
         return self._price(SimplexModel(problem, atoms, costs), alpha, intercept, None)
 
     def step(self, problem: Problem, state: AtomState) -> AtomState:
-        """Add the atom (S3), re-fit on the simplex (S4, S5), and find the next atom (S1, S2)."""
+        """Return the state after ``state``, certified by one pass over the data of ``problem``.
+
+        The step adds the atom (S3), re-fits on the simplex (S4, S5), and finds the next atom (S1,
+        S2).
+        """
         assert state.atoms is not None
         atoms = state.atoms
         alpha = state.alpha
         costs = state.costs
+        # The next atom joins with weight 0.
         if state.atom is not None:
             columns, values, cost = state.atom
             atoms = atoms.append(problem.design, Atom(columns, values))
@@ -202,6 +238,7 @@ class KFCFW(Solver):
         assert state.own is not None
         target = self.inner_ratio * state.own.certificate.gap
         alpha, intercept = model.minimum(alpha, state.intercept, target)
+        # Drop the atoms of weight 0; entry 0 of alpha is the weight of zero itself.
         if self.prune and not alpha[1:].all():
             support = np.flatnonzero(alpha[1:])
             kept = np.append(0, 1 + support)
@@ -212,15 +249,21 @@ class KFCFW(Solver):
     def _price(
         self, model: SimplexModel, alpha: Array, intercept: float, previous: AtomState | None
     ) -> AtomState:
-        """Return the state at ``alpha`` with its certificate and the next atom: one pass."""
+        """Return the state at the weights ``alpha``, certified and with the next atom: one pass.
+
+        ``model`` has the atoms, ``intercept`` is the first guess of the intercept, and ``previous``
+        is the state before the step, None at the start.
+        """
         problem = model.problem
         atoms = model.atoms
         weights = atoms.combine(alpha[1:])
         linear = atoms.images.predict(alpha[1:])
         intercept = optimal_intercept(problem, linear, intercept)
         prediction = linear + intercept
+        # This iterate with its own certificate.
         price = prove(problem, atoms.columns, weights, prediction)
         state = State(atoms.columns, weights, intercept, prediction, price.certificate)
+        # Objectives and gaps go up and down: keep the lowest objective and the best lower bound.
         lowest = bound = state
         if previous is not None:
             assert previous.lowest is not None
@@ -249,7 +292,7 @@ class KFCFW(Solver):
 
 
 def _lower_bound(state: State) -> float:
-    """Return the lower bound on the optimum that the certificate of an iterate proves."""
+    """Return objective minus gap of ``state``, a proved lower bound on the optimum."""
     return state.certificate.objective - state.certificate.gap
 
 
@@ -257,7 +300,7 @@ def _combined(upper: Certificate, lower: Certificate) -> Certificate:
     """Return the certificate of the objective of ``upper`` with the lower bound of ``lower``."""
     if upper is lower:
         return upper
-    # Both objectives have rounding errors; that of ``by`` is included in its own gap.
+    # Both objectives have rounding errors; that of ``lower`` is included in its own gap.
     rise = upper.objective - lower.objective + upper.rounding
     gap = min(upper.gap, lower.gap + rise)
     searched = None if lower.search_gap is None else min(lower.search_gap + rise, gap)
@@ -266,13 +309,17 @@ def _combined(upper: Certificate, lower: Certificate) -> Certificate:
 
 
 def _new_atom(problem: Problem, scores: Scores) -> tuple[Columns, Array, float] | None:
-    """Return columns, scaled values and cost of the next atom (S2); None if the gradient is 0."""
+    """Return columns, scaled values and cost of the next atom (S2); None if there is none.
+
+    ``scores`` are z = X'v of ``problem``. Without an atom a of <a, z> > 0 the gradient is 0.
+    """
     regularizer = problem.regularizer
     best = regularizer.norm.best_atom(scores)
     columns = best.columns
     atom = best.values
     if not columns.size:
         return None
+    # The atom is multiplied by the radius, or by polar / level for the squared form.
     scale = regularizer.amount
     if regularizer.form != "constrained":
         scale = float(atom @ scores.at(columns)) / regularizer.amount
@@ -280,7 +327,7 @@ def _new_atom(problem: Problem, scores: Scores) -> tuple[Columns, Array, float] 
 
 
 def _check(problem: Problem) -> None:
-    """Raise ValueError for the form "penalized", for which [L] does not state the algorithm."""
+    """Raise ValueError if the form of ``problem`` is "penalized", which [L] does not treat."""
     if problem.regularizer.form == "penalized":
         raise ValueError(
             "KFCFW solves the squared and the constrained form, as [L] states them; got "

@@ -26,41 +26,49 @@ class Way:
 def best_step(problem: Problem, way: Way, longest: float, intercept: float) -> float:
     """Return the exact step size s in [0, longest] of a line search.
 
-    It minimizes min_b f(X (w + s d) + b) + s slope + s^2 / 2 bend, with the terms of ``way``, by
-    Newton's method for the root of the derivative, safeguarded by a bracket. The squared loss needs
-    one step; each step takes O(n_samples) operations. ``intercept`` is the first guess for b. The
-    result is 0 if d is not a descent direction.
+    It minimizes min_b f(X (w + s d) + b) + s slope + s^2 / 2 bend, with slope, bend and predictions
+    from ``way``. The method is Newton's for the root of the derivative, safeguarded by a bracket. f
+    is the loss of ``problem``. The squared loss needs one step; each step takes O(n_samples)
+    operations. ``intercept`` is the first guess for b. The result is 0 if d is not a descent
+    direction.
     """
-    low = 0.0
-    high = math.inf
+    lower = 0.0
+    upper = math.inf
     step = 0.0
-    slope, bend, intercept = _slope(problem, way, step, intercept)
+    slope, curvature, intercept = _slope(problem, way, step, intercept)
     if longest <= 0.0 or slope >= 0.0:
         return 0.0
-    enough = 1e-12 * abs(slope)
+    # The root of the derivative is between ``lower`` and ``upper``. A Newton step that leaves this
+    # interval is replaced by bisection.
+    sufficient = 1e-12 * abs(slope)
     for _ in range(TUNING.inner_steps):
-        ahead = min(step - slope / bend if bend > 0.0 else longest, longest)
-        if not low < ahead < high:
-            ahead = 0.5 * (low + min(high, longest))
-        if ahead == step:
+        next_step = min(step - slope / curvature if curvature > 0.0 else longest, longest)
+        if not lower < next_step < upper:
+            next_step = 0.5 * (lower + min(upper, longest))
+        if next_step == step:
             break
-        step = ahead
-        slope, bend, intercept = _slope(problem, way, step, intercept)
-        if abs(slope) <= enough or (step == longest and slope < 0.0):
+        step = next_step
+        slope, curvature, intercept = _slope(problem, way, step, intercept)
+        if abs(slope) <= sufficient or (step == longest and slope < 0.0):
             break
-        low, high = (step, high) if slope < 0.0 else (low, step)
+        lower, upper = (step, upper) if slope < 0.0 else (lower, step)
     return step
 
 
 def _slope(problem: Problem, way: Way, step: float, intercept: float) -> tuple[float, float, float]:
-    """Return the first and second derivative at ``step``, and the optimal intercept there."""
+    """Return the first and second derivative at ``step``, and the optimal intercept there.
+
+    They are derivatives in s of the objective of ``best_step``, for the same ``problem`` and
+    ``way``; ``intercept`` is a first guess.
+    """
     linear = way.linear + step * way.change
     intercept = optimal_intercept(problem, linear, intercept)
     z = linear + intercept
     slope = way.slope + step * way.bend + float(loss_gradient(problem, z) @ way.change)
     curvature = problem.loss.curvature(problem.y, z, problem.weight)
-    bend = float(curvature @ way.change**2)
+    second_derivative = float(curvature @ way.change**2)
     total = float(curvature.sum())
+    # The intercept is optimal at every s, which lowers the second derivative (Schur complement).
     if problem.fit_intercept and total > 0.0:
-        bend -= float(curvature @ way.change) ** 2 / total
-    return slope, bend + way.bend, intercept
+        second_derivative -= float(curvature @ way.change) ** 2 / total
+    return slope, second_derivative + way.bend, intercept

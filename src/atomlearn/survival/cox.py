@@ -27,8 +27,8 @@ class Cox(Loss):
     of the term of each time is subtracted, so that f >= 0. At risk at t are the samples of the same
     stratum with entry_i < t <= time_i. Predictions z are log hazard ratios: adding a constant to
     all samples of a stratum does not change f, so that there is no intercept. A sample with a
-    competing event at c stays in the risk sets of later times t, with its weight multiplied by
-    G(t-) / G(c-), where G is the distribution of the censoring times (Fine and Gray).
+    competing event at c stays in the risk sets of later times t (Fine and Gray). Its weight is
+    multiplied by G(t-) / G(c-), where G is the distribution of the censoring times.
 
     Parameters
     ----------
@@ -43,8 +43,8 @@ class Cox(Loss):
     -----
     Targets are structured arrays; see ``losses.survival_target``. The loss is a sum of log-sum-exp
     terms m, one for each event time (Efron: one for each event), with weights omega_m and softmax
-    probabilities p_m over their risk sets. The Hessian is diag(c) - sum_m omega_m p_m p_m', c =
-    sum_m omega_m p_m: it couples all predictions, and ``coupling`` multiplies with it in
+    probabilities p_m over their risk sets. With c = sum_m omega_m p_m the Hessian is diag(c) -
+    sum_m omega_m p_m p_m'. It couples all predictions, and ``coupling`` multiplies with it in
     O(n_samples) per column.
 
     Dual points u are gradients, u_i + s_i event_i = sum_m omega_m p_mi. The conjugate at u = f'(z)
@@ -80,25 +80,33 @@ class Cox(Loss):
     dispersed: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
+        """Raise ValueError unless ``ties`` is a known method."""
         if self.ties not in ("efron", "breslow"):
             raise ValueError(f"Cox: ties must be 'efron' or 'breslow', got {self.ties!r}")
 
     def check_target(self, y: object) -> Array:
-        """Return y as a structured array with the fields event, time, entry and stratum."""
+        """Return ``y`` as a structured array with the fields event, time, entry and stratum."""
         return checked_survival(y)
 
     def strata(self, y: Any, prediction: Array, weight: Array) -> list[RiskSets]:
-        """Return the risk sets of each stratum with an event, at these predictions."""
+        """Return the risk sets of each stratum of ``y`` with an event, at z = ``prediction``.
+
+        ``weight`` are the sample weights (n_samples,).
+        """
         return self._risk_sets_at(y, prediction, weight)[1]
 
     def _risk_sets_at(
         self, y: Any, prediction: Array, weight: Array
     ) -> tuple[Array, list[RiskSets]]:
-        """Return the weights of events (``_event_weights``), and the risk sets at predictions."""
+        """Return the weights of events (``_event_weights``), and the risk sets at ``prediction``.
+
+        ``y`` are the targets and ``weight`` the sample weights. The last answer is cached, as
+        value, gradient and curvature are computed at the same predictions.
+        """
         zero = self._risk_sets_at_zero(y, weight)
 
         def find() -> tuple[Any, list[RiskSets]]:
-            """Return the weights of events, and the risk sets moved to these predictions."""
+            """Return the weights of events, and the risk sets moved to ``prediction``."""
             return zero, [sets.at(prediction) for sets in zero[1]]
 
         cached: Any = self.there.of(find, prediction)
@@ -108,10 +116,14 @@ class Cox(Loss):
         return zero[0], cached[1]
 
     def _risk_sets_at_zero(self, y: Any, weight: Array) -> tuple[Array, list[RiskSets]]:
-        """Return the weights of events and the risk sets at z = 0, cached for y and weight."""
+        """Return the weights of events and the risk sets at z = 0, cached for y and weight.
+
+        ``y`` are the targets, and ``weight`` the sample weights, (n_samples,).
+        """
 
         def find() -> tuple[Array, list[RiskSets]]:
             """Return the weights of events and the risk sets of all strata."""
+            # Split the sorted rows where the stratum changes; strata without an event are left out.
             order = np.argsort(y["stratum"], kind="stable")
             parts = np.split(order, np.flatnonzero(np.diff(y["stratum"][order])) + 1)
             sets = (RiskSets.of_stratum(y, weight, rows, self.ties == "efron") for rows in parts)
@@ -123,7 +135,7 @@ class Cox(Loss):
         return cached
 
     def value(self, y: Array, prediction: Array, weight: Array) -> float:
-        """Return f(z), never negative."""
+        """Return f(z) >= 0 at z = ``prediction``, for targets ``y`` and weights ``weight``."""
         z = prediction
         event_weight, strata = self._risk_sets_at(y, z, weight)
         return sum(
@@ -131,23 +143,37 @@ class Cox(Loss):
         )
 
     def slack(self, y: Array, prediction: Array, dual: Array, weight: Array) -> float:
-        """Return a bound on the rounding error of ``value``, which subtracts large sums."""
+        """Return a bound on the rounding error of ``value``, which subtracts large sums.
+
+        The arguments are those of ``Loss.slack``; ``dual`` is not needed.
+        """
         event_weight, strata = self._risk_sets_at(y, prediction, weight)
         return sum(
             sets.rounding(event_weight[sets.rows] * prediction[sets.rows]) for sets in strata
         )
 
     def gradient(self, y: Array, prediction: Array, weight: Array) -> Array:
-        """Return expected minus observed events of each sample (negative martingale residuals)."""
+        """Return f'(z) at z = ``prediction``: expected minus observed events of each sample.
+
+        These are the negative martingale residuals, for targets ``y`` and sample weights
+        ``weight``.
+        """
         event_weight, strata = self._risk_sets_at(y, prediction, weight)
         return _expected(strata, y.size) - event_weight
 
     def curvature(self, y: Array, prediction: Array, weight: Array) -> Array:
-        """Return c = sum_m omega_m p_m (n_samples,); diag(c) is an upper bound on the Hessian."""
+        """Return c = sum_m omega_m p_m (n_samples,) at ``prediction``; diag(c) bounds the Hessian.
+
+        It is an upper bound, for targets ``y`` and sample weights ``weight``.
+        """
         return _expected(self.strata(y, prediction, weight), y.size)
 
     def coupling(self, y: Array, prediction: Array, weight: Array) -> tuple[Array, Any]:
-        """Return c and K of the Hessian diag(c) - K K'; K has the columns sqrt(omega_m) p_m."""
+        """Return c and K of the Hessian diag(c) - K K' at ``prediction``.
+
+        K has the columns sqrt(omega_m) p_m (see ``Cox``). ``y`` are the targets, ``weight`` the
+        weights.
+        """
         strata = self.strata(y, prediction, weight)
         return _expected(strata, y.size), Coupling(strata, y.size)
 
@@ -155,7 +181,9 @@ class Cox(Loss):
         """Return the score residuals of the columns A (n_samples, k), (n_samples, k).
 
         They are the integrals of A minus its mean over the risk set, with respect to the martingale
-        of each sample; their sums are minus the gradient with respect to the coefficients of A.
+        of each sample. Their sums are minus the gradient with respect to the coefficients of A. The
+        model is that of targets ``y``, sample weights ``weight`` and log hazard ratios
+        ``prediction``.
 
         References
         ----------
@@ -164,6 +192,8 @@ class Cox(Loss):
         """
         event_weight = _event_weights(y, weight)
         residuals = -self.gradient(y, prediction, weight)[:, None] * A
+        # Add the means of A over the risk sets: those at all event times at which a sample is at
+        # risk, minus the mean at its own event.
         for sets in self.strata(y, prediction, weight):
             residuals[sets.rows] += sets.spread(sets.pulled(A))
             events = sets.rows[sets.events]
@@ -171,9 +201,10 @@ class Cox(Loss):
         return np.asarray(residuals)
 
     def conjugate(self, y: Array, dual: Array, weight: Array) -> float:
-        """Return the convex conjugate f*(u); ``inf`` outside its domain.
+        """Return the convex conjugate f*(u) at u = ``dual``; ``inf`` outside its domain.
 
-        With left truncation or competing events there is no formula, and it is always ``inf``.
+        ``y`` are the targets, ``weight`` the sample weights. With left truncation or competing
+        events there is no formula, and the result is always ``inf``.
         """
         event_weight, at_zero = self._risk_sets_at_zero(y, weight)
         events = dual + event_weight
@@ -194,14 +225,19 @@ class Cox(Loss):
     def conjugate_along(
         self, y: Array, prediction: Array, dual: Array, weight: Array, factor: float
     ) -> float:
-        """Return an upper bound on f*(factor * u), u = f'(prediction); exact at factor 1."""
+        """Return an upper bound on f*(factor * u), for u = ``dual`` = f'(prediction).
+
+        It is exact for ``factor`` 1, and infinite unless 0 <= factor <= 1. ``y`` are the targets,
+        ``weight`` the sample weights.
+        """
         if not 0.0 <= factor <= 1.0:
             return float("inf")
-        along = factor * (float(dual @ prediction) - self.value(y, prediction, weight))
-        return along if factor == 1.0 else min(along, self.conjugate(y, factor * dual, weight))
+        # f*(u) = <u, z> - f(z) at u = f'(z), and t f*(u) bounds f*(t u) for 0 <= t <= 1.
+        scaled = factor * (float(dual @ prediction) - self.value(y, prediction, weight))
+        return scaled if factor == 1.0 else min(scaled, self.conjugate(y, factor * dual, weight))
 
     def score(self, y: Array, prediction: Array, weight: Array) -> float:
-        """Return Harrell's concordance index of the predicted risks; weights are ignored."""
+        """Return Harrell's concordance index of the risks ``prediction``; ``weight`` is ignored."""
         return concordance(y, prediction)
 
 
@@ -210,6 +246,13 @@ class Coupling:
     """K (n_samples, n_terms) of the Hessian diag(c) - K K', as an implicit matrix.
 
     ``K @ A`` and ``K.T @ A`` are computed from the risk sets of all strata.
+
+    Attributes
+    ----------
+    strata : list of RiskSets
+    n_samples : int
+    transposed : bool
+        Whether the object is K'.
     """
 
     strata: list[RiskSets]
@@ -228,12 +271,14 @@ class Coupling:
         return (terms, self.n_samples) if self.transposed else (self.n_samples, terms)
 
     def __matmul__(self, other: Any) -> Array:
+        """Return the product with ``other``, a vector or a matrix."""
         A = np.asarray(other, dtype=np.float64)
         columns = A[:, None] if A.ndim == 1 else A
         if self.transposed:
             parts = [sets.pulled(columns) for sets in self.strata] or [columns[:0]]
             result = parts[0] if len(parts) == 1 else np.vstack(parts)
         else:
+            # The terms of the strata follow one another in the columns of K.
             result = np.zeros((self.n_samples, columns.shape[1]))
             start = 0
             for sets in self.strata:
@@ -243,16 +288,20 @@ class Coupling:
         return result[:, 0] if A.ndim == 1 else result
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        """Return K as a dense array of type ``dtype`` (tests); ``copy`` is ignored."""
         return (self @ np.eye(self.shape[1])).astype(dtype or np.float64)
 
 
 def _event_weights(y: Any, weight: Array) -> Array:
-    """Return the weight of each sample with an observed event, and 0 for censored samples."""
+    """Return the ``weight`` of each sample of ``y`` with an observed event; 0 for the others."""
     return np.where(y["event"], weight, 0.0)
 
 
 def _expected(strata: list[RiskSets], count: int) -> Array:
-    """Return the expected weight of events of each sample, (count,)."""
+    """Return the expected weight of events of each of ``count`` samples, (count,).
+
+    It is 0 for samples that are in no risk set of ``strata``.
+    """
     result = np.zeros(count)
     for sets in strata:
         result[sets.rows] = sets.expected
@@ -265,33 +314,49 @@ def _x_log(x: Array, y: Array) -> Array:
         return np.asarray(x * np.log(np.where(x > 0.0, y, 1.0)))
 
 
-def _conjugate(sets: RiskSets, events: Array, s: Array, slack: float) -> float:
-    """Return the conjugate of one stratum; ``inf`` with truncation or competing events.
+def _conjugate(sets: RiskSets, events: Array, weight: Array, slack: float) -> float:
+    """Return the conjugate of the loss of one stratum; ``inf`` outside its domain.
 
-    It is ``inf`` outside of its domain, too.
+    It is ``inf`` with left truncation or competing events, too. With e_i = u_i plus the weight s_i
+    of an observed event, the value is
 
-    ``events`` (n,) is u plus the weights of the observed events, ``s`` (n,) are the weights, both
-    in the order of ``sets.rows``; ``slack`` is the tolerance for sums.
+        sum_i e_i log(e_i / s_i) + sum over event times of
+        [L log L - (C + L) log(C + L) - D log D + max of ``_largest_of_set``] + ``least``
+
+    where D is the sum of e_i over samples with an event at the time, C over those censored between
+    this time and the next, and L is the sum of u_i over all later times.
+
+    Parameters
+    ----------
+    sets : RiskSets
+    events : (n,)
+        e, in the order of ``sets.rows``.
+    weight : (n,)
+        s, in the same order.
+    slack : float
+        Tolerance for sums that rounding makes negative.
     """
     if sets.entries is not None or sets.staying is not None:
         return float("inf")
     group = sets.last - 1  # number of the last event time up to each sample's time; -1: none
     if np.any(events[group < 0] > 0.0):
         return float("inf")
+    # Sums of e over the samples of each event time: all of them, D and C.
     m = sets.ends.size
-    tied = np.zeros(group.size, dtype=bool)
-    tied[sets.events] = True
-    is_other = ~tied & (group >= 0)
+    has_event = np.zeros(group.size, dtype=bool)
+    has_event[sets.events] = True
+    is_other = ~has_event & (group >= 0)
     total = np.bincount(group[group >= 0], events[group >= 0], minlength=m)
     D: Array = np.asarray(np.bincount(sets.of, events[sets.events], minlength=m), dtype=np.float64)
     C: Array = np.asarray(
         np.bincount(group[is_other], events[is_other], minlength=m), dtype=np.float64
     )
+    # Sums of u from each time on must be >= 0, and 0 in total: else u is outside the domain.
     after = np.cumsum((total - sets.totals)[::-1])[::-1]
     if abs(after[0]) > slack or not np.all(after >= -slack):
         return float("inf")
     later = np.maximum(np.append(after[1:], 0.0), 0.0)
-    result = float((_x_log(events, events) - _x_log(events, s))[group >= 0].sum())
+    result = float((_x_log(events, events) - _x_log(events, weight))[group >= 0].sum())
     result -= float(_x_log(D, D).sum())
     total_weight = C + later
     of_both = _x_log(total_weight, total_weight)
@@ -303,14 +368,18 @@ def _conjugate(sets: RiskSets, events: Array, s: Array, slack: float) -> float:
 def _largest_of_set(sets: RiskSets, D: Array, both: Array, after: Array) -> Array:
     """Return max over x in [0, 1] of D log x + both log(1 - x) - sum_l w log(1 - x l / k).
 
-    There is one maximum for each event time, (m,); the sum is over Efron's terms l of the k tied
-    events, each with weight w. Without ties the maximum has a closed form; else bisection is used.
+    There is one maximum for each event time of ``sets``, (m,); the sum is over Efron's terms l of
+    the k tied events, each with weight w (``term_weights``). Without ties the maximum has a closed
+    form; else bisection is used. ``D``, ``both`` and ``after`` (m,) are sums of ``_conjugate``:
+    those of samples with an event at the time, of later ones and those censored until then, and of
+    all from the time on.
     """
+    # Without ties the maximum is at x = D / (D + both).
     interior = _x_log(D, D) + _x_log(both, both) - _x_log(D + both, D + both)
     if not sets.shares[1].any():
         return np.asarray(interior)
     times, share = sets.shares
-    w = (sets.totals / sets.counts)[times]
+    term_weights = (sets.totals / sets.counts)[times]
     m = sets.ends.size
     open_ = (D > 0.0) & (both > 0.0)
     low = np.full(m, -80.0)
@@ -320,12 +389,17 @@ def _largest_of_set(sets: RiskSets, D: Array, both: Array, after: Array) -> Arra
     for _ in range(70):
         theta = 0.5 * (low + high)
         slope = D - after * expit(theta)
-        slope -= np.bincount(times, w * expit(theta[times] + np.log1p(-share)), minlength=m)
+        slope -= np.bincount(
+            times, term_weights * expit(theta[times] + np.log1p(-share)), minlength=m
+        )
         low = np.where(slope > 0, theta, low)
         high = np.where(slope > 0, high, theta)
+    # The maximum at the zero of the derivative, or at an end x = 0 or 1 if D or both is 0.
     best = D * theta - after * np.logaddexp(0.0, theta)
-    best -= np.bincount(times, w * np.logaddexp(0.0, theta[times] + np.log1p(-share)), minlength=m)
-    at_end = -np.bincount(times, w * np.log1p(-share), minlength=m)
+    best -= np.bincount(
+        times, term_weights * np.logaddexp(0.0, theta[times] + np.log1p(-share)), minlength=m
+    )
+    at_end = -np.bincount(times, term_weights * np.log1p(-share), minlength=m)
     largest = np.where(open_, best, np.where(both > 0.0, 0.0, at_end))
     return np.where(sets.counts > 1, largest, interior)
 
@@ -333,10 +407,12 @@ def _largest_of_set(sets: RiskSets, D: Array, both: Array, after: Array) -> Arra
 def concordance(y: Any, risk: Array) -> float:
     """Return Harrell's concordance index: the fraction of comparable pairs ordered correctly.
 
-    Tied risks count one half. A pair of samples of one stratum is comparable if one has an event
-    and the other was at risk at that time and was observed longer, or equally long without an
-    event. A sample with a competing event counts as observed without an event forever (Wolbers et
-    al., Epidemiology 20, 2009). The result is nan if there are no comparable pairs.
+    ``y`` are the targets, and ``risk`` (n_samples,) is larger for samples that should have the
+    event earlier. Tied risks count one half. A pair of samples of one stratum is comparable if one
+    has an event at a time at which the other is at risk. The other must also be observed longer, or
+    equally long without an event. A sample with a competing event counts as observed without an
+    event forever (Wolbers et al., Epidemiology 20, 2009). The result is nan if there are no
+    comparable pairs.
     """
     y = competing_at_infinity(y)
     order = np.argsort(y["time"], kind="stable")
@@ -344,20 +420,22 @@ def concordance(y: Any, risk: Array) -> float:
     risk = risk[order]
     time = y["time"]
     event = y["event"]
-    right = 0.0
+    concordant = 0.0
     pairs = 0
     ends = np.searchsorted(time, time, side="right")
     starts = np.searchsorted(time, time, side="left")
     for i in np.flatnonzero(event):
-        # Samples of the same stratum whose observation began before this event.
-        with_it = (y["entry"] < time[i]) & (y["stratum"] == y["stratum"][i])
+        # Samples of the same stratum whose observation began before this event. Compare with those
+        # that were observed longer, and with those censored at the same time.
+        was_at_risk = (y["entry"] < time[i]) & (y["stratum"] == y["stratum"][i])
         tied = slice(starts[i], ends[i])
         for other_risks in (
-            risk[ends[i] :][with_it[ends[i] :]],
-            risk[tied][(with_it & ~event)[tied]],
+            risk[ends[i] :][was_at_risk[ends[i] :]],
+            risk[tied][(was_at_risk & ~event)[tied]],
         ):
+            # A higher risk than the other's is right, an equal one counts half.
             pairs += other_risks.size
-            gap = risk[i] - other_risks
-            right += float(np.count_nonzero(gap > TIED))
-            right += 0.5 * np.count_nonzero(np.abs(gap) <= TIED)
-    return right / pairs if pairs else float("nan")
+            difference = risk[i] - other_risks
+            concordant += float(np.count_nonzero(difference > TIED))
+            concordant += 0.5 * np.count_nonzero(np.abs(difference) <= TIED)
+    return concordant / pairs if pairs else float("nan")

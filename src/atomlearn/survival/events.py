@@ -108,15 +108,17 @@ def read_events(
     "status: '2' (1 row) is the event; '0' (1 row) is censored; '1' (1 row) is another event, \
 censored at its time: hazards are those of rows still at risk"
     """
+    # Sort the labels into events, censored ones, and others.
     labels = label_texts(status)
     counts = Counter(labels.tolist())
     events = _labels_in_data(observed, counts, name, "the event") if observed is not None else None
     if events is None:
         events = _recognized(counts, name)
     other_labels = [label for label in sorted(counts) if label not in events]
-    recognized = [label for label in other_labels if _plain(label) in CENSORED_LABELS]
+    recognized = [label for label in other_labels if _without_code(label) in CENSORED_LABELS]
     censored = recognized or (other_labels if len(other_labels) == 1 else [])
     unknown = [label for label in other_labels if label not in censored]
+    # Choose the competing events among the others.
     modeled = list[str]()
     if competing is not None:
         modeled = (
@@ -126,94 +128,112 @@ censored at its time: hazards are those of rows still at risk"
             raise ValueError(f"{name}: {modeled[0]!r} cannot be the event and compete with it")
         if competing == "all" and not recognized and len(other_labels) > 1:
             raise ValueError(
-                f"{name} has the labels {_counted(counts)}, and none of them means censoring; name "
+                f"{name} has the labels {_listed(counts)}, and none of them means censoring; name "
                 "the competing ones, as --competing LABEL (in Python competing=LABEL)"
             )
         if not modeled:
             raise ValueError(
-                f"{name} has no competing event: its labels are {_counted(counts)}; leave "
+                f"{name} has no competing event: its labels are {_listed(counts)}; leave "
                 "competing out, or name the event"
             )
-    unmodeled = [label for label in other_labels if label not in modeled]
-    loud = tuple(label for label in unmodeled if label not in censored)
+    not_modeled = [label for label in other_labels if label not in modeled]
+    unmodeled = tuple(label for label in not_modeled if label not in censored)
+    # Say how each label was read, with its number of rows.
     roles: dict[str, Sequence[str]] = {
         "the event": events,
-        "censored": [label for label in unmodeled if label in censored],
+        "censored": [label for label in not_modeled if label in censored],
         "a competing event: hazards are those of the subdistribution (Fine and Gray)": modeled,
-        "another event, censored at its time: hazards are those of rows still at risk": loud,
+        "another event, censored at its time: hazards are those of rows still at risk": unmodeled,
     }
     words = [_labels_note(labels, counts, role) for role, labels in roles.items() if labels]
     return Events(
         np.isin(labels, list(events)),
         np.isin(labels, modeled),
-        loud,
+        unmodeled,
         f"{name}: {'; '.join(words)}",
-        observed is None and {_plain(label) for label in counts} <= {"0", "1", "true", "false"},
+        observed is None
+        and {_without_code(label) for label in counts} <= {"0", "1", "true", "false"},
     )
 
 
 def label_texts(status: Any) -> NDArray[Any]:
-    """Return the labels as text; whole numbers have no decimal point."""
+    """Return the labels of ``status`` (n_rows,) as text; whole numbers have no decimal point."""
     cells = np.asarray(status)
     if cells.ndim != 1:
         raise ValueError(
             f"status must have one label for each row, received an array of shape {cells.shape}"
         )
-    is_text = None
-    if cells.dtype.kind in "biuf":  # few distinct labels, of perhaps millions of rows
-        cells, is_text = np.unique(cells, return_inverse=True)
+    inverse = None
+    if cells.dtype.kind in "biuf":  # there may be millions of rows, but few distinct labels
+        cells, inverse = np.unique(cells, return_inverse=True)
     texts = [str(cell).strip().removesuffix(".0") for cell in cells.tolist()]
     labels = np.array(texts, dtype=object)
-    return labels if is_text is None else labels[is_text]
+    return labels if inverse is None else labels[inverse]
 
 
-def _plain(label: str) -> str:
-    """Return a label in lower case, without a code before it."""
+def _without_code(label: str) -> str:
+    """Return ``label`` in lower case, without a code such as "1:" before it."""
     return _CODE.sub("", label.casefold())
 
 
 def _recognized(counts: Counter[str], name: str) -> list[str]:
-    """Return the labels that mean the event, if the meaning of all labels is known."""
+    """Return the labels that mean the event, if the meaning of all labels is known.
+
+    ``counts`` has the number of rows of each label; ``name`` is the name of the column in errors.
+    Raise ValueError if a label has no known meaning.
+    """
     if {*counts} == {"1", "2"}:
         return ["2"]
+    # If one label has no known meaning, the user has to say which one is the event.
     all_labels = EVENT_LABELS | CENSORED_LABELS
-    if any(_plain(label) not in all_labels for label in counts):
+    if any(_without_code(label) not in all_labels for label in counts):
         if len(counts) > _MOST_LABELS:
             raise ValueError(
                 f"{name} has {len(counts):,} different values; expected a column of a few labels, "
                 "such as 0 and 1, or name the label of the event"
             )
-        first = max((label for label in counts if _plain(label) not in CENSORED_LABELS), default="")
-        raise ValueError(
-            f"{name} has the labels {_counted(counts)}; name that of the event, as --event "
-            f"{name}={first} (in Python observed={first!r}); the others are then censored"
+        suggestion = max(
+            (label for label in counts if _without_code(label) not in CENSORED_LABELS), default=""
         )
-    return [label for label in sorted(counts) if _plain(label) in EVENT_LABELS]
+        raise ValueError(
+            f"{name} has the labels {_listed(counts)}; name that of the event, as --event "
+            f"{name}={suggestion} (in Python observed={suggestion!r}); the others are then "
+            "censored"
+        )
+    return [label for label in sorted(counts) if _without_code(label) in EVENT_LABELS]
 
 
 def _labels_in_data(labels: Any, counts: Counter[str], name: str, role: str) -> list[str]:
-    """Return the named labels as they are in the data; raise ValueError if one is not there."""
+    """Return ``labels``, given by the user, as they are in the data, up to upper and lower case.
+
+    ``counts`` has the labels of the data. Raise ValueError if one of ``labels`` is absent; the
+    message names the column ``name`` and the ``role`` of the label.
+    """
     texts = label_texts(np.atleast_1d(np.asarray(labels, dtype=object)))
+    # An exact match counts first; else labels that differ only in upper and lower case.
     labels_found = []
     for label in texts.tolist():
         matches = [known for known in counts if known == label]
         matches = matches or [known for known in counts if known.casefold() == label.casefold()]
         if not matches:
             raise ValueError(
-                f"{name} has no label {label!r} for {role}; its labels are {_counted(counts)}"
+                f"{name} has no label {label!r} for {role}; its labels are {_listed(counts)}"
             )
         labels_found += matches
     return labels_found
 
 
-def _counted(counts: Counter[str]) -> str:
-    """Return the labels as text, each with its number of rows."""
+def _listed(counts: Counter[str]) -> str:
+    """Return the labels of ``counts`` as text, each with its number of rows."""
     listed = [f"{label!r} ({counts[label]:,})" for label in sorted(counts)[:_MOST_LABELS]]
     return ", ".join(listed) + (", ..." if len(counts) > _MOST_LABELS else "")
 
 
 def _labels_note(labels: Sequence[str], counts: Counter[str], role: str) -> str:
-    """Return the labels with their number of rows, and what they are."""
+    """Return a note such as "'0' (12 rows) is censored", for ``labels`` of one role.
+
+    ``counts`` has the number of rows of each label, and ``role`` is the part after the verb.
+    """
     count = sum(counts[label] for label in labels)
     rows = f"{count:,} row{'' if count == 1 else 's'}"
     verb = "is" if len(labels) == 1 else "are"

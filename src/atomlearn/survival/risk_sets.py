@@ -18,8 +18,8 @@ class Staying:
     """Samples that stay in the risk sets after a competing event (Fine and Gray).
 
     The weight of such a sample with time c in the risk set of a later event time t is multiplied by
-    G(t-) / G(c-), with G the Kaplan-Meier estimate of the censoring distribution; events precede
-    censoring at the same time.
+    G(t-) / G(c-). G is the Kaplan-Meier estimate of the censoring distribution, in which events
+    precede censoring at the same time.
 
     Attributes
     ----------
@@ -43,46 +43,64 @@ class Staying:
 
     @classmethod
     def of(cls, y: NDArray[Any], s: Array, times: Array, last: Rows) -> Staying | None:
-        """Return the record for samples in decreasing order of time; None if none competes.
+        """Return the samples that stay in later risk sets; None if none has a competing event.
 
         Parameters
         ----------
         y : (n,) records
-        s : (n,) weights
-        times : (m,) event times, increasing
-        last : (n,) number of event times up to each time
+            Targets of the stratum, in decreasing order of time.
+        s : (n,)
+            Their sample weights.
+        times : (m,)
+            Event times, increasing.
+        last : (n,) int64
+            Number of event times up to each time.
         """
         rows = np.flatnonzero(y["competing"])[::-1]
         if not rows.size:
             return None
+        # The Kaplan-Meier estimate of G: at each time of censoring, the weight that is censored
+        # there as a share of the weight at risk.
         time = y["time"]
         censored = ~(y["event"] | y["competing"])
-        moments, time_of = np.unique(time[censored], return_inverse=True)
-        n_censored = np.bincount(time_of, weights=s[censored], minlength=moments.size)
-        cumulative = np.append(0.0, np.cumsum(s))[np.searchsorted(-time, -moments, side="right")]
+        censoring_times, time_of = np.unique(time[censored], return_inverse=True)
+        n_censored = np.bincount(time_of, weights=s[censored], minlength=censoring_times.size)
+        weight_at_risk = np.append(0.0, np.cumsum(s))[
+            np.searchsorted(-time, -censoring_times, side="right")
+        ]
+        # Events at the same time come first, so they are no longer at risk of censoring.
         event_times, event_of = np.unique(time[~censored], return_inverse=True)
         n_events = np.bincount(event_of, weights=s[~censored], minlength=event_times.size)
-        is_event_time = np.isin(moments, event_times)
-        cumulative[is_event_time] -= n_events[np.isin(event_times, moments)]
+        is_event_time = np.isin(censoring_times, event_times)
+        weight_at_risk[is_event_time] -= n_events[np.isin(event_times, censoring_times)]
+        # log G after each censoring time; the first entry is log 1, before all of them.
         with np.errstate(divide="ignore"):
-            log_G = np.append(0.0, np.cumsum(np.log1p(-np.minimum(n_censored / cumulative, 1.0))))
+            log_G = np.append(
+                0.0, np.cumsum(np.log1p(-np.minimum(n_censored / weight_at_risk, 1.0)))
+            )
 
-        def just_before(moments_asked: Array) -> Array:
-            """Return log G just before these times."""
-            return np.asarray(log_G[np.searchsorted(moments, moments_asked, side="left")])
+        def just_before(asked_times: Array) -> Array:
+            """Return log G just before each of the times ``asked_times``."""
+            return np.asarray(log_G[np.searchsorted(censoring_times, asked_times, side="left")])
 
-        own_times = time[rows]
-        before = np.searchsorted(own_times, times, side="left")
-        return cls(rows, just_before(own_times), just_before(times), before, last[rows])
+        competing_times = time[rows]
+        before = np.searchsorted(competing_times, times, side="left")
+        return cls(rows, just_before(competing_times), just_before(times), before, last[rows])
 
     def sums(self, columns: Array) -> Array:
-        """Return the weighted sums of ``columns`` (k, n) over these samples, (k, m)."""
+        """Return the weighted sums of ``columns`` (k, n) over these samples, (k, m).
+
+        There is one sum for each event time, and the weights are the factors G(t-) / G(c-).
+        """
         cumulative = np.zeros((columns.shape[0], self.rows.size + 1))
         np.cumsum(columns[:, self.rows] * np.exp(-self.log_then), axis=1, out=cumulative[:, 1:])
         return np.asarray(np.exp(self.log_now) * cumulative[:, self.before])
 
     def spread(self, values: Array) -> Array:
-        """Return weighted sums (q, k) of ``values`` (m, k) over the event times after each time."""
+        """Return the weighted sums of ``values`` (m, k) over the event times after each sample.
+
+        The result is (q, k), the transpose of ``sums``.
+        """
         sums = np.zeros((values.shape[0] + 1, values.shape[1]))
         np.cumsum((np.exp(self.log_now)[:, None] * values)[::-1], axis=0, out=sums[1:])
         return np.asarray(np.exp(-self.log_then)[:, None] * sums[::-1][self.since])
@@ -92,8 +110,9 @@ class Staying:
 class RiskSets:
     """The risk sets of one stratum: at each event time t, the samples with entry < t <= time.
 
-    n is the number of samples, m that of distinct event times, k that of events. The loss is a sum
-    of log-sum-exp *terms*: one for each event time (Breslow) or for each event (Efron).
+    n is the number of samples, m the number of distinct event times, k the number of events. The
+    loss is a sum of log-sum-exp *terms*: one for each event time (Breslow) or for each event
+    (Efron). A term m has a weight omega_m and probabilities p_m over its risk set (see ``Cox``).
 
     Attributes
     ----------
@@ -141,17 +160,23 @@ class RiskSets:
 
     @classmethod
     def of_stratum(cls, y: NDArray[Any], weight: Array, rows: Rows, efron: bool) -> RiskSets | None:
-        """Return the risk sets of the samples in ``rows`` at z = 0; None if there is no event."""
+        """Return the risk sets of the samples in ``rows`` at z = 0; None if there is no event.
+
+        ``y`` and ``weight`` are the targets and weights of all samples; ``efron`` is whether ties
+        are treated by Efron's method. The positions in the result are explained in ``RiskSets``.
+        """
         rows = rows[weight[rows] > 0.0]
         rows = rows[np.argsort(-y["time"][rows], kind="stable")]
         time = y["time"][rows]
         event = y["event"][rows]
         if not event.any():
             return None
-        events = np.flatnonzero(event)[::-1]  # by increasing time, so that tied events are adjacent
+        # Events by increasing time, so that tied events are adjacent.
+        events = np.flatnonzero(event)[::-1]
         times, event_time = np.unique(time[events], return_inverse=True)
-        s = weight[rows]
+        own_weight = weight[rows]
         entry = y["entry"][rows]
+        # If all samples enter before the first event, there is no left truncation.
         entries = None
         before = None
         first = None
@@ -159,22 +184,25 @@ class RiskSets:
             entries = np.argsort(-entry, kind="stable")
             before = np.searchsorted(-entry[entries], -times, side="right")
             first = np.searchsorted(times, entry, side="right")
+        # All positions come from sorted times by binary search.
         last = np.searchsorted(times, time, side="right")
         sets = cls(
             rows=rows,
-            x=np.log(s),
+            x=np.log(own_weight),
             ends=np.searchsorted(-time, -times, side="right"),
             events=events,
             of=event_time,
             counts=np.bincount(event_time).astype(np.float64),
-            totals=np.asarray(np.bincount(event_time, weights=s[events]), dtype=np.float64),
+            totals=np.asarray(
+                np.bincount(event_time, weights=own_weight[events]), dtype=np.float64
+            ),
             entries=entries,
             before=before,
             last=last,
             first=first,
             efron=efron,
             times=times,
-            staying=Staying.of(y[rows], s, times, last),
+            staying=Staying.of(y[rows], own_weight, times, last),
         )
         # These do not depend on the predictions: compute them once, for the copies made by ``at``.
         _ = sets.shares, sets.weights, sets.starts, sets.least, sets.spans, sets.largest
@@ -207,21 +235,22 @@ class RiskSets:
 
     @cached_property
     def weights(self) -> tuple[Array, Array]:
-        """The weight of each term, and its logarithm."""
-        shares_of_events = (
-            (self.totals / self.counts)[self.shares[0]] if self.efron else self.totals
-        )
-        return shares_of_events, np.log(shares_of_events)
+        """The weight omega of each term, and its logarithm."""
+        omega = (self.totals / self.counts)[self.shares[0]] if self.efron else self.totals
+        return omega, np.log(omega)
 
     @cached_property
     def starts(self) -> tuple[Rows, Rows]:
-        """The positions of the first event and of the first term of each event time."""
+        """The positions of the first event, and of the first term, of each event time."""
         of_events = np.searchsorted(self.of, np.arange(self.ends.size))
         return of_events, np.searchsorted(self.shares[0], np.arange(self.ends.size))
 
     @cached_property
     def terms(self) -> tuple[Rows, Array, Array, Array]:
-        """Event time, excluded fraction (``shares``), weight and log-sum-exp of each term."""
+        """Event time, excluded fraction (``shares``), weight and log-sum-exp of each term.
+
+        With Efron's method, the tied events are subtracted from the sum by the excluded fraction.
+        """
         times, share = self.shares
         logs = self.at_risk[times]
         if share.any():
@@ -232,9 +261,14 @@ class RiskSets:
 
     @cached_property
     def at_risk(self) -> Array:
-        """The log-sum-exp of x over the risk set at each event time, (m,)."""
+        """The log-sum-exp of x over the risk set at each event time, (m,).
+
+        Without left truncation it is a cumulative sum over decreasing times. Samples that stay
+        after a competing event are added.
+        """
         if self.spans is not None:
             return self.spans.at_times(self.x)
+        # Rows are sorted by decreasing time: those at risk at t are the first ``ends`` ones.
         log_sums = running(self.x)[self.ends - 1]
         staying = self.staying
         if staying is not None:
@@ -246,7 +280,11 @@ class RiskSets:
 
     @cached_property
     def least(self) -> float:
-        """The constant that ``value`` subtracts: the sum of the infima over event times."""
+        """The constant that ``value`` subtracts: the sum of the infima over event times.
+
+        With d the total weight and k the number of the events at a time, it is the sum of d log d,
+        plus for Efron's method (d / k) log(1 - l / k) for l = 0, ..., k - 1.
+        """
         times, share = self.shares
         total = float(self.totals @ np.log(self.totals))
         total += float((self.totals / self.counts)[times] @ np.log1p(-share))
@@ -258,7 +296,7 @@ class RiskSets:
         return float(weight @ logs) - seen - self.least
 
     def rounding(self, seen: Array) -> float:
-        """Return a rounding error bound for ``value``; ``seen`` contains s_i z_i of the events."""
+        """Return a rounding error bound for ``value``; ``seen`` are the s_i z_i of its events."""
         times, _, weight, logs = self.terms
         # The error of each logarithm is a few units of rounding of its size and of that of z + log
         # s. Efron's subtraction amplifies it by the ratio of the whole sum to the remaining part.
@@ -277,19 +315,22 @@ class RiskSets:
     def expected(self) -> Array:
         """The expected weight of events of each row, sum_m omega_m p_mi, (n,)."""
         times, share, weight, logs = self.terms
-        hazard = self.weights[1] - logs
-        if hazard.size > self.ends.size:
-            hazard = np.logaddexp.reduceat(hazard, self.starts[1])
+        # log(omega_m / sum_m) of each term, added up (in logarithms) for each event time.
+        log_hazard = self.weights[1] - logs
+        if log_hazard.size > self.ends.size:
+            log_hazard = np.logaddexp.reduceat(log_hazard, self.starts[1])
+        # The cumulative hazard: the sum over the event times at which a row is at risk.
         if self.spans is None:
-            since = np.concatenate([[-np.inf], running(hazard)])[self.last]
+            log_hazards = np.concatenate([[-np.inf], running(log_hazard)])[self.last]
         else:
-            since = self.spans.over_rows(hazard)
+            log_hazards = self.spans.over_rows(log_hazard)
         staying = self.staying
         if staying is not None:
-            later = running((hazard + staying.log_now)[::-1])[::-1]
-            later = np.append(later, -np.inf)[staying.since] - staying.log_then
-            since[staying.rows] = np.logaddexp(since[staying.rows], later)
-        result = np.exp(self.x + since)
+            later_hazards = running((log_hazard + staying.log_now)[::-1])[::-1]
+            later_hazards = np.append(later_hazards, -np.inf)[staying.since] - staying.log_then
+            log_hazards[staying.rows] = np.logaddexp(log_hazards[staying.rows], later_hazards)
+        result = np.exp(self.x + log_hazards)
+        # Efron's method excludes a fraction of each tied event from the later terms of its time.
         if share.any():
             scale = logs[self.starts[1]]
             shares = weight * share * np.exp(scale[times] - logs)
@@ -310,7 +351,13 @@ class RiskSets:
         return result.T
 
     def _sums_of(self, columns: Array, times: Rows, share: Array) -> Array:
-        """Return the sums of ``columns`` (k, n) over the risk set of each term, (k, n_terms)."""
+        """Return the sums of ``columns`` (k, n) over the risk set of each term, (k, n_terms).
+
+        ``times`` and ``share`` are the event time and the excluded fraction of each term
+        (``shares``).
+        """
+        # Rows are sorted by decreasing time: those observed until t come first. Then subtract those
+        # that enter later, add those that stay, and subtract Efron's share of the tied events.
         running_sums = np.cumsum(columns, axis=1)
         sums = np.take(running_sums, self.ends - 1, axis=1)
         if self.entries is not None:
@@ -330,6 +377,7 @@ class RiskSets:
 
         K has the columns sqrt(omega_m) p_m of ``pulled``.
         """
+        # As in ``_sums_of``, transposed: sums over the event times at which a row is at risk.
         _, share = self.shares
         row_scales, term_scales = self._scales
         _, first_terms = self.starts
@@ -368,5 +416,5 @@ class RiskSets:
 
 
 def running(x: Array) -> Array:
-    """Return the cumulative log-sum-exp of x, accurate for any range of x."""
+    """Return the cumulative log-sum-exp of ``x``, accurate for any range of x."""
     return sums_of_exponentials(lambda terms, add: add.accumulate(terms), x)

@@ -36,21 +36,26 @@ class Spans:
 
     @classmethod
     def between(cls, first: Rows, last: Rows, n_times: int) -> Self:
-        """Return the tree in which row i is at risk at the times first[i], ..., last[i] - 1."""
+        """Return the tree in which row i is at risk at the times first[i], ..., last[i] - 1.
+
+        ``first`` and ``last`` are (n_rows,), with times numbered 0, ..., ``n_times`` - 1.
+        """
         width = _width(n_times)
         left = first + width
         right = np.maximum(first, last) + width
         rows = []
         nodes = []
+        # From the leaves up: an end of the interval that is not aligned with its parent adds a
+        # node, and moves inward. ``left`` is included, ``right`` is not.
         while np.any(left < right):
-            odd = (left < right) & (left % 2 == 1)
-            rows.append(np.flatnonzero(odd))
-            nodes.append(left[odd])
-            left = left + odd
-            odd = (left < right) & (right % 2 == 1)
-            right = right - odd
-            rows.append(np.flatnonzero(odd))
-            nodes.append(right[odd])
+            adds_node = (left < right) & (left % 2 == 1)
+            rows.append(np.flatnonzero(adds_node))
+            nodes.append(left[adds_node])
+            left = left + adds_node
+            adds_node = (left < right) & (right % 2 == 1)
+            right = right - adds_node
+            rows.append(np.flatnonzero(adds_node))
+            nodes.append(right[adds_node])
             left = left // 2
             right = right // 2
         empty = np.zeros(0, dtype=np.int64)
@@ -59,15 +64,24 @@ class Spans:
         )
 
     def at_times(self, x: Array) -> Array:
-        """Return log sum exp(x_i) over the rows at risk at each time, (n_times,)."""
+        """Return log sum exp(x_i) over the rows at risk at each time, (n_times,).
+
+        ``x`` has one entry for each row.
+        """
         return sums_of_exponentials(self._at_times, x)
 
     def over_rows(self, x: Array) -> Array:
-        """Return log sum exp(x_m) over the times of each row, (n_rows,)."""
+        """Return log sum exp(x_m) over the times of each row, (n_rows,).
+
+        ``x`` has one entry for each time.
+        """
         return sums_of_exponentials(self._over_rows, x)
 
     def _at_times(self, terms: Array, add: Any) -> Array:
-        """Return the sum (by the ufunc ``add``) of ``terms`` (n_rows,) at risk at each time."""
+        """Return the sum of ``terms`` (n_rows,) over the rows at risk at each time, (n_times,).
+
+        ``add`` is the ufunc that adds two terms.
+        """
         width = _width(self.n_times)
         total = _grouped(terms[self.rows], self.nodes, 2 * width, add)
         start = 1
@@ -79,10 +93,14 @@ class Spans:
         return total[width : width + self.n_times]
 
     def _over_rows(self, terms: Array, add: Any) -> Array:
-        """Return the sum (by the ufunc ``add``) of ``terms`` (n_times,) over each row's times."""
+        """Return the sum of ``terms`` (n_times,) over the times of each row, (n_rows,).
+
+        ``add`` is the ufunc that adds two terms.
+        """
         width = _width(self.n_times)
         total = np.full(2 * width, _neutral(add))
         total[width : width + self.n_times] = terms
+        # The sum of a node is the sum of its two halves.
         start = width // 2
         while start:
             total[start : 2 * start] = add(
@@ -93,10 +111,10 @@ class Spans:
 
 
 def sums_of_exponentials(sums: Callable[[Array, Any], Array], x: Array) -> Array:
-    """Return the logarithms of sums of exp(x), without overflow or underflow.
+    """Return the logarithms of sums of exp(x), for ``x`` (n,), without overflow or underflow.
 
-    ``sums(terms, add)`` computes the sums with the ufunc ``add``: ``np.add`` on exponentials if
-    the range of x allows it, else the slower ``np.logaddexp`` on x.
+    ``sums(terms, add)`` computes the sums with the ufunc ``add``: ``np.add`` on exponentials if the
+    range of x allows it, else the slower ``np.logaddexp`` on x.
     """
     top = float(x.max())
     # Within this range no exponential underflows.
@@ -107,17 +125,20 @@ def sums_of_exponentials(sums: Callable[[Array, Any], Array], x: Array) -> Array
 
 
 def _width(n_times: int) -> int:
-    """Return the smallest power of 2 that is at least n_times."""
+    """Return the number of leaves of the tree: the smallest power of 2 that is at least n_times."""
     return 1 << max(n_times - 1, 0).bit_length()
 
 
 def _neutral(add: Any) -> float:
-    """Return the neutral element of the ufunc: 0 for ``np.add``, -inf for ``np.logaddexp``."""
+    """Return the neutral element of the ufunc ``add``: 0 for np.add, -inf for np.logaddexp."""
     return 0.0 if add is np.add else -np.inf
 
 
 def _grouped(terms: Array, groups: Rows, n_groups: int, add: Any) -> Array:
-    """Return the sum of the terms of each group, (n_groups,)."""
+    """Return the sum of the terms of each group, (n_groups,), by the ufunc ``add``.
+
+    ``groups`` has the group of each of ``terms``.
+    """
     total = np.full(n_groups, _neutral(add))
     add.at(total, groups, terms)
     return total

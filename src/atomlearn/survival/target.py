@@ -55,8 +55,8 @@ def survival_target(
         The labels of the event. All other labels are censored, also those of competing events.
     competing : "all", label or list of labels, optional
         Labels of competing events, after which the event cannot happen. Hazards are then those of
-        the subdistribution (Fine and Gray), so that risks are shares of all samples. "all": every
-        label that is neither that of the event nor of censoring.
+        the subdistribution (Fine and Gray), so that risks are shares of all samples. "all" means
+        every label except those of the event and of censoring.
 
     Returns
     -------
@@ -83,27 +83,31 @@ def survival_target(
 
 
 def survival_records(events: Events, time: Any, entry: Any, stratum: Any) -> NDArray[Any]:
-    """Return the checked structured array y of events that were read; see ``survival_target``."""
+    """Return the checked structured array y of events that were read from a column.
+
+    ``time``, ``entry`` and ``stratum`` are the arguments of ``survival_target``.
+    """
     return checked_survival(_records(events.observed, time, entry, stratum, events.competing))
 
 
 def checked_survival(y: object) -> NDArray[Any]:
-    """Return y converted to the dtype ``RECORD``; raise ValueError if that is impossible."""
+    """Return ``y`` converted to the dtype ``RECORD``; raise ValueError if that is impossible."""
     fields = _fields_of(unmasked("y", y))
     if fields.dtype.names is None or fields.ndim != 1:
         raise ValueError(f"y must be {_EXPECTED}; received {fields.dtype} of shape {fields.shape}")
     if fields.size == 0:
         raise ValueError("y is empty; expected one record per sample, at least one sample")
-    records = fields if fields.dtype == RECORD else _recorded(fields)
+    records = fields if fields.dtype == RECORD else _records_of_fields(fields)
+    # A comparison with NaN is false, so that NaN counts as wrong here.
     late = ~(records["entry"] < records["time"])
     is_negative = ~(records["time"] >= 0.0)
-    for wrong, words in (
+    for wrong, explanation in (
         (late, "whose entry is not before their time"),
         (is_negative, "at times < 0"),
     ):
         if wrong.any():
             raise ValueError(
-                f"y has {int(wrong.sum())} samples {words}, the first at index "
+                f"y has {int(wrong.sum())} samples {explanation}, the first at index "
                 f"{int(np.argmax(wrong))}; correct or drop them"
             )
     if records["competing"].any() and np.isfinite(records["entry"]).any():
@@ -115,7 +119,10 @@ def checked_survival(y: object) -> NDArray[Any]:
 
 
 def competing_at_infinity(y: NDArray[Any]) -> NDArray[Any]:
-    """Return the records with competing events at infinite times, after which no event comes."""
+    """Return the records ``y`` with competing events at infinite times.
+
+    The event cannot happen after a competing event, so such a sample stays at risk for ever.
+    """
     if not y["competing"].any():
         return y
     later = y.copy()
@@ -124,21 +131,28 @@ def competing_at_infinity(y: NDArray[Any]) -> NDArray[Any]:
 
 
 def _fields_of(y: Any) -> NDArray[Any]:
-    """Return y as an array; a data frame becomes a structured array with its columns as fields."""
+    """Return ``y`` as an array; the columns of a data frame become fields of a structured array."""
     names = getattr(y, "columns", None)
     if names is None or not all_text(names):
         return np.asarray(y)
+    # Each column keeps its type: the event may be boolean and the time a float.
     fields: Any = {"names": list(names)}
     return np.rec.fromarrays([np.asarray(y[name]) for name in names], **fields)
 
 
-def _recorded(records: NDArray[Any]) -> NDArray[Any]:
-    """Return records from a structured array whose fields are recognized by name and type."""
+def _records_of_fields(records: NDArray[Any]) -> NDArray[Any]:
+    """Return records from a structured array whose fields are recognized by name and type.
+
+    The event is the only boolean field, else the only field with a usual name, else the only field
+    of zeros and ones. The time is the only field that is left.
+    """
     names = list(records.dtype.names or ())
+    # Find the optional fields by name.
     entry, stratum, competing = (
         next((name for name in names if name.lower() in known), None)
         for known in (_ENTRY, _STRATUM, _COMPETING)
     )
+    # Of the other fields, one is the event and one the time.
     other_names = [name for name in names if name not in (entry, stratum, competing)]
     events = [name for name in other_names if records.dtype[name].kind == "b"]
     events = events or [name for name in other_names if name.lower() in _EVENT]
@@ -152,17 +166,23 @@ def _recorded(records: NDArray[Any]) -> NDArray[Any]:
 
 
 def _records(event: Any, time: Any, entry: Any, stratum: Any, competing: Any) -> NDArray[Any]:
-    """Return the structured array with these fields, after checks; raise ValueError."""
-    times = _numbers(time, "time")
+    """Return the structured array with these fields, each (n_samples,) or None, after checks.
+
+    ``event`` and ``competing`` are booleans; a sample cannot have both. None means no left
+    truncation, one stratum, or no competing events. Raise ValueError if the shapes differ.
+    """
+    checked_times = _checked_numbers(time, "time")
     observed = np.asarray(event)
-    if observed.shape != times.shape:
+    if observed.shape != checked_times.shape:
         raise ValueError(
-            f"y has events of shape {observed.shape} and {times.size} times; give one for each"
+            f"y has events of shape {observed.shape} and {checked_times.size} times; give one for "
+            "each"
         )
-    y = np.zeros(times.size, dtype=RECORD)
+    y = np.zeros(checked_times.size, dtype=RECORD)
     y["event"] = observed
-    y["time"] = times
-    y["entry"] = -np.inf if entry is None else _numbers(entry, "entry", infinite=True)
+    y["time"] = checked_times
+    # Without left truncation every sample is at risk from the beginning.
+    y["entry"] = -np.inf if entry is None else _checked_numbers(entry, "entry", infinite=True)
     if stratum is not None:
         y["stratum"] = np.unique(np.asarray(stratum), return_inverse=True)[1]
     if competing is not None:
@@ -170,14 +190,17 @@ def _records(event: Any, time: Any, entry: Any, stratum: Any, competing: Any) ->
     return y
 
 
-def _numbers(values: Any, name: str, *, infinite: bool = False) -> Array:
-    """Return the values as float64 after checks; ``infinite`` allows -inf."""
+def _checked_numbers(values: Any, name: str, *, infinite: bool = False) -> Array:
+    """Return ``values`` as float64 after checks; ``name`` is the field for the error message.
+
+    ``infinite`` : whether -inf is allowed.
+    """
     try:
         numbers = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise ValueError(f"y must have numbers for its field {name!r}: {error}") from error
-    good = numbers < np.inf if infinite else np.isfinite(numbers)
-    if numbers.ndim != 1 or not good.all():
+    is_valid = numbers < np.inf if infinite else np.isfinite(numbers)
+    if numbers.ndim != 1 or not is_valid.all():
         raise ValueError(
             f"y must have one finite number for each sample in its field {name!r}; drop the others"
         )

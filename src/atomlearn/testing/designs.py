@@ -22,18 +22,21 @@ from atomlearn.core import EPS, TINY, Array, Block, Columns, Counted, Design, Ro
 
 
 def roundings(shape: tuple[int, ...]) -> float:
-    """Return (n + p + 20) eps, a relative rounding bound for sums over rows or columns."""
+    """Return (n + p + 20) eps, a relative rounding bound for sums over the n rows or p columns.
+
+    ``shape`` is (n, p).
+    """
     return float((sum(shape) + 20) * EPS)
 
 
 def in_float64(entries: NDArray[Any]) -> NDArray[np.float64]:
-    """Return the entries of a block as float64; float32 data may stay float32 there."""
+    """Return the ``entries`` of a block as float64; float32 data may be float32 in a block."""
     assert entries.dtype in (np.float32, np.float64)
     return entries.astype(np.float64)
 
 
 def assert_within(actual: NDArray[np.float64], expected: Array, bound: Array | float) -> None:
-    """Assert |actual - expected| <= bound entry by entry, with the worst entry in the message."""
+    """Assert |actual - expected| <= bound for each entry; the message has the largest excess."""
     actual = np.asarray(actual)
     assert actual.dtype == np.float64
     assert actual.shape == expected.shape
@@ -42,13 +45,16 @@ def assert_within(actual: NDArray[np.float64], expected: Array, bound: Array | f
 
 
 def brute_force_top(z: Array, count: int) -> tuple[Columns, Array]:
-    """Return the largest magnitudes by sorting all, ties by the smaller index."""
+    """Return the ``count`` entries of z of largest magnitude, by sorting all, and their positions.
+
+    Ties go to the smaller position.
+    """
     order = np.lexsort((np.arange(z.size), -np.abs(z)))[:count]
     return order.astype(np.int64), z[order]
 
 
 class DesignChecks:
-    """Tests of the design contract. Override ``build``.
+    """Tests that every design must pass. Override ``build``.
 
     Override ``magnitude``, too, if entries are differences of larger numbers.
     """
@@ -66,7 +72,7 @@ class DesignChecks:
         raise NotImplementedError
 
     def magnitude(self) -> Array:
-        """Return the size of the numbers that were added up to make each entry of the array."""
+        """Return the size of the numbers that were added to make each entry of the array."""
         return np.abs(self._array)
 
     @cached_property
@@ -82,7 +88,11 @@ class DesignChecks:
     def bound(
         self, columns: Columns | None = None, left: Array | None = None, right: Array | None = None
     ) -> Array:
-        """Return (n + p + 20) eps |left|' M |right| for the magnitudes M of these columns."""
+        """Return (n + p + 20) eps |left|' M |right|, a bound on the rounding error of a product.
+
+        M are the magnitudes of the entries of these ``columns``; None: all columns. ``left`` or
+        ``right`` None: without that factor.
+        """
         sizes = self._sizes
         unit = roundings(sizes.shape)
         sizes = sizes if columns is None else sizes[:, columns]
@@ -92,18 +102,18 @@ class DesignChecks:
         return bound
 
     def vectors(self, n_samples: int) -> list[Array]:
-        """Return test vectors v (n_samples,): dense, sparse, zero, and with very mixed scales."""
+        """Return read-only test vectors v (n_samples,): dense, sparse, mixed scales, and zero."""
         rng = np.random.default_rng(7)
         dense = rng.standard_normal((n_samples,))
         sparse = np.where(rng.random((n_samples,)) < 0.2, dense, 0.0)
-        wild = dense * 10.0 ** rng.integers(-12, 12, size=n_samples)
-        vectors = [dense, sparse, wild, np.zeros(n_samples)]
+        mixed_scales = dense * 10.0 ** rng.integers(-12, 12, size=n_samples)
+        vectors = [dense, sparse, mixed_scales, np.zeros(n_samples)]
         for v in vectors:
             v.flags.writeable = False
         return vectors
 
     def some_columns(self, n_features: int) -> list[Columns]:
-        """Return column lists: single, none, unordered, repeated, all."""
+        """Return lists of columns in [0, n_features): single, none, unordered, repeated, all."""
         rng = np.random.default_rng(8)
         lists = [
             np.array([n_features - 1]),
@@ -125,9 +135,13 @@ class DesignChecks:
         assert design.names is None or len(design.names) == array.shape[1]
 
     def test_scores(self) -> None:
-        """z = X'v at some columns and at all, and the largest of them, ties by the number."""
+        """Scores z = X'v agree at some columns and at all, and so do the largest of them.
+
+        Ties go to the smaller column.
+        """
         design, array = self.build()
         all_columns = np.arange(array.shape[1])
+        # At some columns; at all, if these can be listed; and the largest ones.
         for v in self.vectors(array.shape[0]):
             scores = design.scores(v)
             assert scores.n_columns == all_columns.size
@@ -148,20 +162,21 @@ class DesignChecks:
                 assert_array_equal(values, expected_values)
 
     def test_group_norms(self) -> None:
-        """Check group norms of scores against those of the array."""
+        """Norms of the scores over groups agree with those of the array."""
         if not self.scores_are_storable:
             return
         design, array = self.build()
         rng = np.random.default_rng(10)
         labels = rng.integers(0, 4, size=(array.shape[1],))
         v = self.vectors(array.shape[0])[0]
+        # Group 4 is empty.
         norms = design.scores(v).group_norms(labels, 5)
         expected = [np.linalg.norm((array.T @ v)[labels == group]) for group in range(5)]
         bound = self.bound(left=v).sum()
         assert_within(norms, np.array(expected), bound + 1e-14 * np.array(expected))
 
     def test_predict(self) -> None:
-        """X w, by the design's method and by the default of ``Design``."""
+        """X w agrees, by the method of the design and by the default of ``Design``."""
         design, array = self.build()
         for seed in range(3):
             w = np.random.default_rng(seed).standard_normal((array.shape[1],))
@@ -170,7 +185,7 @@ class DesignChecks:
                 assert_within(predict(w), array @ w, self.bound(right=w))
 
     def test_squared_norms(self) -> None:
-        """The sums over rows of c x^2, by the design's method and by the default of ``Design``."""
+        """Sums over rows of c x^2 agree, by the design's method and by the default."""
         design, array = self.build()
         if not design.listable:
             with pytest.raises(TypeError, match="best columns"):
@@ -180,18 +195,19 @@ class DesignChecks:
         ones = np.ones(array.shape[0])
         curvature = np.random.default_rng(3).random((array.shape[0],))
         curvature[0] = 0.0
-        for c, weights in ((None, ones), (curvature, curvature)):
+        for argument, weights in ((None, ones), (curvature, curvature)):
             bound = self.square_bound(all_columns, weights)
-            for norms in (design.squared_norms(c), Design._squares(design, weights)):
+            for norms in (design.squared_norms(argument), Design._squares(design, weights)):
                 assert_within(norms, weights @ array**2, bound)
-        # Subtraction after sums costs digits: gaps have to include that.
-        shifts = np.sqrt(array.shape[0]) * design.taken_off(all_columns)
+        # Subtraction after sums costs digits, so offsets must be reported: the error of an entry is
+        # at most 64 times the size that a bound on rounding assumes.
+        offset_sizes = np.sqrt(array.shape[0]) * design.taken_off(all_columns)
         error = np.linalg.norm(self._sizes, axis=0)
-        scale = np.linalg.norm(array, axis=0) + shifts
+        scale = np.linalg.norm(array, axis=0) + offset_sizes
         assert np.all((error <= 64.0 * scale) | ~array.any(axis=0))
 
     def test_parts(self) -> None:
-        """Some columns, some rows, repeated or not, and some rows of some columns."""
+        """Some columns, some rows (repeated or not), and some rows of some columns agree."""
         design, array = self.build()
         rng = np.random.default_rng(12)
         n_samples, n_features = array.shape
@@ -199,15 +215,18 @@ class DesignChecks:
         all_columns = np.arange(n_features)
         some = np.flatnonzero(rng.random(n_features) < 0.4)
         last_column = all_columns[-1:]
-        once, often = (rng.choice(n_samples, n_samples // 2 + 1, replace=r) for r in (False, True))
-        repeated_rows = rng.integers(0, n_samples, n_samples + 3)
+        distinct_rows, repeated_rows = (
+            rng.choice(n_samples, n_samples // 2 + 1, replace=r) for r in (False, True)
+        )
+        more_rows = rng.integers(0, n_samples, n_samples + 3)
+        # Pairs (rows, columns); None: all of them.
         parts = [
             (None, some),
             (None, last_column),
-            (often, None),
-            (often, some),
-            (once, last_column),
             (repeated_rows, None),
+            (repeated_rows, some),
+            (distinct_rows, last_column),
+            (more_rows, None),
         ]
         for rows, columns in parts:
             part = part_of(design, rows, columns)
@@ -224,21 +243,24 @@ class DesignChecks:
     def check_part(
         self, part: Design, rows: Columns, columns: Columns, rng: np.random.Generator
     ) -> None:
-        """Compare a design with these rows and columns of the array."""
+        """Compare the design ``part`` with these ``rows`` and ``columns`` of the array.
+
+        ``rng`` draws the vectors. Scores, entries, predictions and squared norms are compared.
+        """
         array = self._array[rows][:, columns]
         n_samples = len(self._array)
         assert part.shape == array.shape
-        # Designs without a faster way make a full pass: its rounding, not that of the part.
+        # Some designs make a pass over all rows, whose rounding error is larger than the part's.
         v = rng.standard_normal(rows.size)
         padded = np.zeros(n_samples)
-        positions = columns.size
+        n_columns = columns.size
         np.add.at(padded, rows, np.abs(v))
         bound = 2 * self.bound(left=padded)[columns]
-        assert_within(part.scores(v).at(np.arange(positions)), array.T @ v, bound)
-        entries = in_float64(part.gather(np.arange(positions)[::-1]).dense())[:, ::-1]
+        assert_within(part.scores(v).at(np.arange(n_columns)), array.T @ v, bound)
+        entries = in_float64(part.gather(np.arange(n_columns)[::-1]).dense())[:, ::-1]
         self.check_entries(entries, array, self.bound()[rows][:, columns])
         w = np.zeros(self._array.shape[1])
-        w[columns] = rng.standard_normal(positions)
+        w[columns] = rng.standard_normal(n_columns)
         assert_within(part.predict(w[columns]), array @ w[columns], self.bound(right=w)[rows])
         if part.listable:
             counts = np.bincount(rows, minlength=n_samples).astype(np.float64)
@@ -246,28 +268,34 @@ class DesignChecks:
             assert_within(part.squared_norms(), (array**2).sum(axis=0), squares)
 
     def test_many_scores_are_those_of_each(self) -> None:
-        """Scores of many vectors equal those of each vector."""
+        """Scores of many vectors equal the scores of each vector, and large scores are found.
+
+        A design that reads the data at once for all vectors makes one pass.
+        """
         design, array = self.build()
         V = np.column_stack(self.vectors(array.shape[0]))
         all_columns = np.arange(array.shape[1])
+        # Bounds of 0.6 times the largest score leave several large scores to find.
         exact = array.T @ V
         counted = Counted(design)
         bounds = np.maximum(0.6 * np.abs(exact).max(axis=0), 1e-30)
         all_scores = counted.scores_many(V)
         large = counted.scores_above(V, bounds)
         assert counted.passes == 2 * (1 if design.traits.reads_at_once else V.shape[1])
-        for scores, selected, v, z, bound in zip(
-            all_scores, large, V.T, exact.T, bounds, strict=True
-        ):
+        for scores, found, v, z, bound in zip(all_scores, large, V.T, exact.T, bounds, strict=True):
             error = self.bound(left=v)
             assert_within(scores.at(all_columns), z, error)
-            columns, values = selected.above(bound)
+            columns, values = found.above(bound)
             assert_within(values, z[columns], error[columns])
             assert set(columns) >= set(np.flatnonzero(np.abs(z) >= bound + 2 * error))
 
     def test_a_vector_that_is_not_finite_is_refused_or_shows(self) -> None:
-        """NaN and infinity never pass for finite scores, of which a gap could be proved."""
+        """A vector with NaN or infinity is refused, or its scores are not finite.
+
+        Otherwise a duality gap would be computed from wrong scores.
+        """
         original, array = self.build()
+        # Put the bad number in the row of the largest entry, so that it matters.
         row = int(np.argmax(np.abs(array).max(axis=1)))
         for bad in (np.nan, np.inf, -np.inf):
             v = np.array(self.vectors(array.shape[0])[0])
@@ -280,7 +308,10 @@ class DesignChecks:
             assert not np.isfinite(values).all()
 
     def test_answers_stay_when_the_arrays_that_were_passed_change(self) -> None:
-        """Scores may be read long after the pass, when the caller has used v again."""
+        """Scores keep their values when the caller writes to v after the pass.
+
+        The same holds for squared norms and their curvature.
+        """
         original, array = self.build()
         all_columns = np.arange(array.shape[1])
         for design in (original, Counted(original)):
@@ -288,6 +319,7 @@ class DesignChecks:
             scores = design.scores(v)
             expected = array.T @ v
             bound = self.bound(left=v)
+            # The caller overwrites v; the scores must be those of the old values.
             v[:] = 1e6
             assert_within(scores.at(all_columns), expected, bound)
             assert_array_equal(scores.top(1)[1], scores.at(scores.top(1)[0]))
@@ -328,22 +360,22 @@ class DesignChecks:
         self.check_block(block.gather(positions), columns[positions])
 
     def test_append_leaves_predecessors_alone(self) -> None:
-        """Appending columns changes no earlier block."""
+        """Appending columns changes no earlier block, even if it shares its memory."""
         design, array = self.build()
-        everything = np.random.default_rng(6).permutation(array.shape[1])
-        blocks = [design.gather(everything[:1])]
-        arrays = [everything[:1]]
-        for start in range(1, everything.size, 3):
-            new_rows = everything[start : start + 3]
-            blocks.append(blocks[-1].append(design.gather(new_rows)))
-            arrays.append(np.concatenate([arrays[-1], new_rows]))
-        # Second successors of blocks whose spare room has been taken.
+        order = np.random.default_rng(6).permutation(array.shape[1])
+        blocks = [design.gather(order[:1])]
+        columns_of = [order[:1]]
+        for start in range(1, order.size, 3):
+            new_columns = order[start : start + 3]
+            blocks.append(blocks[-1].append(design.gather(new_columns)))
+            columns_of.append(np.concatenate([columns_of[-1], new_columns]))
+        # Append once more to blocks that have a successor, which uses the spare memory behind them.
         for index in range(0, len(blocks), 2):
-            blocks.append(blocks[index].append(design.gather(everything[:2])))
-            arrays.append(np.concatenate([arrays[index], everything[:2]]))
-        for block, columns in zip(blocks, arrays, strict=True):
+            blocks.append(blocks[index].append(design.gather(order[:2])))
+            columns_of.append(np.concatenate([columns_of[index], order[:2]]))
+        for block, columns in zip(blocks, columns_of, strict=True):
             self.check_entries(in_float64(block.dense()), array[:, columns], self.bound(columns))
-        self.check_block(blocks[-1], arrays[-1])
+        self.check_block(blocks[-1], columns_of[-1])
 
     def test_append_refuses_other_rows(self) -> None:
         """Appending a block with other rows raises ValueError."""
@@ -354,17 +386,23 @@ class DesignChecks:
             block.append(other)
 
     def square_bound(self, columns: Columns, weights: Array) -> Array:
-        """Return a bound on the rounding error of weighted squared norms."""
+        """Return a bound on the rounding error of weighted squared norms of ``columns``.
+
+        ``weights`` (n_samples,) multiply the rows.
+        """
         sizes = self._sizes[:, columns]
         bound: Array = 4 * roundings(sizes.shape) * (weights @ sizes**2)
         return bound
 
     def check_entries(self, actual: Array, expected: Array, bound: Array) -> None:
-        """Compare entries: exactly if ``gathers_exactly``, else within the rounding bound."""
+        """Compare ``actual`` entries with ``expected`` ones.
+
+        They must be equal if ``gathers_exactly``, else equal within the rounding ``bound``.
+        """
         assert_within(actual, expected, 0.0 if self.gathers_exactly else bound)
 
     def check_block(self, block: Block, columns: Columns) -> None:
-        """Compare every product of a block with the dense array's."""
+        """Compare every product of a block with those of ``columns`` of the array."""
         array = self._array[:, columns]
         n_samples, n_columns = array.shape
         rng = np.random.default_rng(11)
@@ -372,8 +410,13 @@ class DesignChecks:
         v = rng.standard_normal((n_samples,))
         assert_within(block.predict(w), array @ w, self.bound(columns, right=w))
         assert_within(block.scores(v).full(), array.T @ v, self.bound(columns, left=v))
-        c = rng.random((n_samples,)) * (rng.random((n_samples,)) < 0.6)
-        assert_within(block.squared_norms(c), c @ array**2, self.square_bound(columns, c))
+        # Weights of rows, many of them 0.
+        row_weights = rng.random((n_samples,)) * (rng.random((n_samples,)) < 0.6)
+        assert_within(
+            block.squared_norms(row_weights),
+            row_weights @ array**2,
+            self.square_bound(columns, row_weights),
+        )
         ones = np.ones(n_samples)
         assert_within(block.squared_norms(), ones @ array**2, self.square_bound(columns, ones))
         for positions in (None, rng.permutation(n_columns)[: n_columns // 2 + 1]):
@@ -381,5 +424,9 @@ class DesignChecks:
             sizes = self._sizes[:, columns]
             sizes = sizes if positions is None else sizes[:, positions]
             eps = 4 * roundings(array.shape)
-            gram = block.gram(c, positions)
-            assert_within(gram, selected.T @ (c[:, None] * selected), eps * (sizes.T * c) @ sizes)
+            gram = block.gram(row_weights, positions)
+            assert_within(
+                gram,
+                selected.T @ (row_weights[:, None] * selected),
+                eps * (sizes.T * row_weights) @ sizes,
+            )

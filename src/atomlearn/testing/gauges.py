@@ -18,7 +18,10 @@ Model = tuple[Any, list[Any]]
 
 
 def gauge_model(cp: Any, norm: Norm, w: Any) -> Model:
-    """Return the gauge of ``norm`` at the CVXPY expression w; raise where no model is known."""
+    """Return the gauge of ``norm`` at the CVXPY expression ``w``, and its constraints.
+
+    ``cp`` is the module cvxpy, as in all functions here. Raise TypeError if no model is known.
+    """
     if (model := GAUGES.get(type(norm))) is not None:
         return model(cp, norm, w)
     lift = norm.lift(w.shape[0])
@@ -31,26 +34,29 @@ def gauge_model(cp: Any, norm: Norm, w: Any) -> Model:
 
 
 def _lifted(cp: Any, lift: Lift, w: Any) -> Model:
-    """gauge(w) = min { inner(u) : L u = w }."""
-    u = cp.Variable(lift.expansion.shape[1])
-    gauge, constraints = gauge_model(cp, lift.norm, u)
-    return gauge, [*constraints, lift.expansion.matrix @ u == w]
+    """Return the model of a lifted norm, min { inner(u) : L u = w }; ``lift`` has L and inner."""
+    lifted = cp.Variable(lift.expansion.shape[1])
+    gauge, constraints = gauge_model(cp, lift.norm, lifted)
+    return gauge, [*constraints, lift.expansion.matrix @ lifted == w]
 
 
 def _scaled(cp: Any, norm: Scaled, w: Any) -> Model:
-    """Return the CVXPY model of a scaled norm."""
+    """Return the model of a scaled norm at ``w``: factor times that of its inner norm."""
     gauge, constraints = gauge_model(cp, norm.norm, w)
     return norm.factor * gauge, constraints
 
 
 def _nonnegative(cp: Any, norm: Nonnegative, w: Any) -> Model:
-    """Return the CVXPY model of a norm for w >= 0."""
+    """Return the model of a norm for w >= 0 only."""
     gauge, constraints = gauge_model(cp, norm.norm, w)
     return gauge, [*constraints, w >= 0]
 
 
 def _sizes(cp: Any, norm: Groups | KSupport, w: Any) -> Model:
-    """Return variables >= the l2 norm of each group; w itself if there are no groups."""
+    """Return variables >= the l2 norm of ``w`` over each group; w itself without groups.
+
+    The groups are those of ``norm``.
+    """
     if norm.groups is None:
         return w, []
     partition = norm.partition(w.shape[0])
@@ -60,14 +66,18 @@ def _sizes(cp: Any, norm: Groups | KSupport, w: Any) -> Model:
 
 
 def _groups(cp: Any, norm: Groups, w: Any) -> Model:
-    """Return the CVXPY model of a group norm."""
+    """Return the model of a group norm at ``w``: the weighted sum of the sizes of its groups."""
     sizes, constraints = _sizes(cp, norm, w)
     weights = norm.parts(w.shape[0])[1]
     return cp.norm1(cp.multiply(weights, sizes)), constraints
 
 
 def _ksupport(cp: Any, norm: KSupport, w: Any) -> Model:
-    """Return t >= the k-support norm of sizes: sizes_g^2 <= d_g e_g, sum e <= t, sum d <= k t."""
+    """Return the model of the k-support norm at ``w``: the smallest t for which d and e exist.
+
+    The conditions are sizes_g^2 <= d_g e_g, which is a second-order cone, sum(e) <= t, d <= t and
+    sum(d) <= k t.
+    """
     sizes, constraints = _sizes(cp, norm, w)
     t = cp.Variable(nonneg=True)
     count = sizes.shape[0]

@@ -22,9 +22,14 @@ def _as_labels(numbers: Array) -> Array:
 class LossOracle:
     """An independent reference implementation of a loss.
 
-    expression(cp, y, z, s, loss) : sum_i s_i loss(y_i, z_i) as a convex CVXPY expression of z, for
-    the module ``cp``, constants y and s, and the loss with its parameters (which ``oracle_of``
-    fills in); targets(numbers) : valid targets, made of any numbers.
+    Attributes
+    ----------
+    expression : callable
+        expression(cp, y, z, s, loss) returns sum_i s_i loss(y_i, z_i) as a convex CVXPY expression
+        of z, for the module ``cp``, constants y and s, and the loss with its parameters (which
+        ``oracle_of`` fills in).
+    targets : callable
+        targets(numbers) returns valid targets, made of any numbers.
     """
 
     expression: Callable[..., Any]
@@ -32,27 +37,30 @@ class LossOracle:
 
 
 def _as_counts(numbers: Array) -> Array:
-    """Return whole numbers >= 0, many of them 0."""
+    """Return whole numbers >= 0, many of them 0, that increase with ``numbers``."""
     return np.floor(np.exp(np.clip(numbers, -5.0, 5.0)))
 
 
 def _as_amounts(numbers: Array) -> Array:
-    """Return positive targets, the exponentials of the clipped numbers."""
+    """Return positive targets: the exponentials of ``numbers``, clipped to [-5, 5]."""
     return np.exp(np.clip(numbers, -5.0, 5.0))
 
 
 def _as_claims(numbers: Array) -> Array:
-    """Return zeros, and numbers > 0."""
+    """Return 0 for ``numbers`` <= 0, else their exponentials."""
     return np.where(numbers > 0.0, np.exp(np.clip(numbers, -5.0, 5.0)), 0.0)
 
 
 def _as_shares(numbers: Array) -> Array:
-    """Return shares of ten trials, some of them 0 or 1."""
+    """Return shares of ten trials, some of them 0 or 1, that increase with ``numbers``."""
     return np.round(5.0 + 5.0 * np.tanh(2.0 * numbers)) / 10.0
 
 
 def _tweedie(cp: Any, y: Array, z: Any, s: Array, loss: Any) -> Any:
-    """Return the CVXPY expression of the Tweedie loss."""
+    """Return the CVXPY expression of the Tweedie loss with power p; see ``LossOracle``.
+
+    For one sample it is exp(A z) / A + y exp(-B z) / B - y^A / (A B), with A = 2 - p and B = p - 1.
+    """
     A = 2.0 - loss.power
     B = loss.power - 1.0
     terms = cp.exp(A * z) / A + cp.multiply(y / B, cp.exp(-B * z))
@@ -60,7 +68,11 @@ def _tweedie(cp: Any, y: Array, z: Any, s: Array, loss: Any) -> Any:
 
 
 def _negative_binomial(cp: Any, y: Array, z: Any, s: Array, loss: Any) -> Any:
-    """Return the CVXPY expression of the negative binomial loss."""
+    """Return the CVXPY expression of the negative binomial loss with theta; see ``LossOracle``.
+
+    For one sample it is y log(1 + exp(-x)) + theta log(1 + exp(x)) with x = z - log(theta), minus
+    its minimum over z.
+    """
     theta = loss.theta
     x = z - np.log(loss.theta)
     terms = cp.multiply(y, cp.logistic(-x)) + theta * cp.logistic(x)
@@ -106,7 +118,10 @@ LOSS_ORACLES: dict[str, LossOracle] = {
 
 
 def oracle_of(loss: Loss) -> LossOracle:
-    """Return the oracle of a loss, or raise: a wrong optimum would be compared with nothing."""
+    """Return the oracle of a loss; raise ValueError if there is none.
+
+    Without an oracle, results could not be compared with anything.
+    """
     oracle = _oracle(loss)
     if oracle is None:
         raise ValueError(
@@ -117,9 +132,9 @@ def oracle_of(loss: Loss) -> LossOracle:
 
 
 def targets_of(loss: Loss, numbers: Array) -> Array:
-    """Return valid targets for a loss, made of any numbers; labels are their signs.
+    """Return valid targets for a loss, made of any ``numbers``; labels are their signs.
 
-    Of a loss without an entry here: labels or the numbers, whichever its task asks for.
+    For a loss without an oracle they are labels or the numbers, depending on its task.
     """
     oracle = _oracle(loss)
     if oracle is not None:
@@ -128,5 +143,9 @@ def targets_of(loss: Loss, numbers: Array) -> Array:
 
 
 def _oracle(loss: Loss) -> LossOracle | None:
-    """Return the entry of a loss; losses made of another one carry its name, but not as a class."""
+    """Return the oracle of a loss by its name, None if there is none.
+
+    A loss that wraps another one has its name on the object only, not on the class, and has no
+    oracle.
+    """
     return LOSS_ORACLES.get(getattr(type(loss), "name", ""))

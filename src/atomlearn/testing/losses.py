@@ -21,17 +21,20 @@ from atomlearn.testing.tolerances import SAME_FLOAT64
 
 
 class LossChecks:
-    """Tests of the loss contract. Set ``loss``; override ``targets`` if the default is wrong."""
+    """Tests that every loss must pass. Set ``loss``, and override ``targets`` if necessary."""
 
     loss: Loss
     n_samples = 200
 
     def targets(self, rng: np.random.Generator, n_samples: int) -> Array:
-        """Return valid targets, made of standard normals: see ``loss_oracles.targets_of``."""
+        """Return valid targets (n_samples,) drawn from ``rng``; see ``loss_oracles.targets_of``."""
         return targets_of(self.loss, rng.standard_normal(n_samples))
 
     def sample(self, seed: int) -> tuple[Array, Array, Array]:
-        """Return targets, predictions and weights (some of them zero) of one random problem."""
+        """Return targets, predictions and weights of a random problem for this ``seed``.
+
+        About a tenth of the weights are zero.
+        """
         rng = np.random.default_rng(seed)
         n = self.n_samples
         weight = rng.uniform(0.1, 3.0, size=n)
@@ -39,18 +42,25 @@ class LossChecks:
         return self.targets(rng, n), 3.0 * rng.standard_normal(n), weight
 
     def per_sample(self, method: Callable[..., float], y: Array, point: Array) -> Array:
-        """Return ``value`` or ``conjugate`` of each single sample with weight 1, (n_samples,)."""
+        """Return ``value`` or ``conjugate`` of each single sample with weight 1, (n_samples,).
+
+        ``method`` is one of these two methods of the loss, y are the targets, and ``point`` are the
+        predictions or dual values.
+        """
         ones = np.ones(1)
         return np.array([method(y[i : i + 1], point[i : i + 1], ones) for i in range(y.size)])
 
     def values(self, y: Array, prediction: Array, weight: Array) -> Array:
-        """Return the n_samples values s_i loss(y_i, z_i), one call each."""
+        """Return the n_samples values s_i loss(y_i, z_i), each by a call for one sample.
+
+        y are targets, ``prediction`` is z, ``weight`` is s.
+        """
         return weight * self.per_sample(self.loss.value, y, prediction)
 
     # Derivatives.
 
     def test_declarations(self) -> None:
-        """The class says its name, its kind and the bounds of its curvature."""
+        """The class has a name, a task, and bounds of its curvature."""
         assert isinstance(self.loss, Loss)
         assert isinstance(self.loss.name, str)
         assert self.loss.name
@@ -60,6 +70,7 @@ class LossChecks:
         assert largest > 0
 
     def test_what_is_added_to_predictions_may_be_taken_off_targets_that_translate(self) -> None:
+        """loss(y, z + c) = loss(y - c, z) for losses that declare ``translates``."""
         y, z, s = self.sample(0)
         if self.loss.translates:
             moved = self.loss.value(y, z + 7.0, s)
@@ -67,34 +78,43 @@ class LossChecks:
 
     @each("seed", range(3))
     def test_gradient_and_curvature_are_derivatives(self, seed: int) -> None:
-        """Fourth-order central differences, where the curvature does not jump within reach."""
+        """Gradient and curvature agree with fourth-order central differences at smooth points."""
         y, prediction, weight = self.sample(seed)
         loss = self.loss
         step = tolerances.FINITE_DIFFERENCE_STEP
+        # Samples whose curvature hardly changes within reach of the differences.
         curvature_before, curvature_after = (
             loss.curvature(y, prediction + j * step, weight) for j in (-2, 2)
         )
-        smooth = np.abs(curvature_after - curvature_before) <= 0.05 * (
+        is_smooth = np.abs(curvature_after - curvature_before) <= 0.05 * (
             1.0 + np.maximum(curvature_before, curvature_after)
         )
+        # A loss with kinks has jumps of the slope as well.
         if loss.smoothed(1.0) is not None:
             sides = [loss.gradient(y, prediction + 2 * j * step, weight) for j in (-1, 1)]
-            smooth &= sides[0] == sides[1]
-        assert smooth.mean() > 0.5, "most samples lie at a kink: nothing was checked"
+            is_smooth &= sides[0] == sides[1]
+        assert is_smooth.mean() > 0.5, "most samples lie at a kink: nothing was checked"
         for function, derivative in ((self.values, loss.gradient), (loss.gradient, loss.curvature)):
-            f = [function(y, prediction + j * step, weight) for j in (-2, -1, 1, 2)]
-            expected = (f[0] - 8.0 * f[1] + 8.0 * f[2] - f[3]) / (12.0 * step)
+            nearby = [function(y, prediction + j * step, weight) for j in (-2, -1, 1, 2)]
+            # The derivative to fourth order, from values at -2, -1, 1 and 2 steps.
+            expected = (nearby[0] - 8.0 * nearby[1] + 8.0 * nearby[2] - nearby[3]) / (12.0 * step)
             received = derivative(y, prediction, weight)
             tolerance = tolerances.FINITE_DIFFERENCE
-            assert_allclose(received[smooth], expected[smooth], rtol=tolerance, atol=tolerance)
+            assert_allclose(
+                received[is_smooth], expected[is_smooth], rtol=tolerance, atol=tolerance
+            )
 
     @each("seed", range(3))
     def test_convex_and_smooth(self, seed: int) -> None:
-        """Gradients are monotone and Lipschitz, curvatures within bounds; Fenchel and Young."""
+        """Gradients are monotone and Lipschitz, and curvatures are within their bounds.
+
+        The Fenchel-Young equality holds, too.
+        """
         y, first, weight = self.sample(seed)
         second = self.sample(seed + 1000)[1]
         ones = np.ones_like(y)
         self.assert_equality_of_fenchel_young(y, first, self.loss.gradient(y, first, ones))
+        # Compare the gradients at two points.
         curvature = self.loss.curvature(y, first, weight)
         move = second - first
         ends = [self.loss.gradient(y, z, weight) for z in (first, second)]
@@ -111,7 +131,10 @@ class LossChecks:
     # Conjugate.
 
     def assert_equality_of_fenchel_young(self, y: Array, prediction: Array, dual: Array) -> None:
-        """Assert the Fenchel-Young equality f(z) + f*(f'(z)) = <z, f'(z)> for each sample."""
+        """Assert the Fenchel-Young equality f(z) + f*(f'(z)) = <z, f'(z)> for each sample.
+
+        y are targets, ``prediction`` is z, and ``dual`` is f'(z) for weights 1.
+        """
         value, conjugate = (
             self.per_sample(method, y, point)
             for method, point in ((self.loss.value, prediction), (self.loss.conjugate, dual))
@@ -124,12 +147,16 @@ class LossChecks:
 
     @each("seed", range(20))
     def test_conjugate_is_the_supremum(self, seed: int) -> None:
-        """Compare f*(u) with the supremum of <u, z> - f(z) over a grid, sample by sample."""
+        """f*(u) agrees with the supremum of <u, z> - f(z) over a grid, for single samples.
+
+        If f*(u) is infinite, the supremum must grow with the grid.
+        """
         rng = np.random.default_rng(seed)
         y = self.targets(rng, 1)
         weight = rng.uniform(0.5, 2.0, size=1)
         dual = 2.0 * rng.standard_normal(1)
         conjugate = self.loss.conjugate(y, dual, weight)
+        # The supremum over a short and over a long interval.
         near, far = (self._supremum(y, dual, weight, radius) for radius in (40.0, 4000.0))
         if np.isfinite(conjugate):
             assert max(near, far) <= conjugate + SAME_FLOAT64 * (1 + abs(conjugate))
@@ -140,7 +167,9 @@ class LossChecks:
     def _supremum(self, y: Array, dual: Array, weight: Array, radius: float) -> float:
         """Return the largest <u, z> - f(z) over a grid on [-radius, radius], refined nine times.
 
-        f is convex: the largest is between the neighbors of the best point of each grid.
+        f is the loss of one sample with target ``y`` and weight ``weight``, and u is ``dual``, (1,)
+        each. As f is convex, the largest value is between the neighbors of the best point of each
+        grid.
         """
         center = 0.0
         for _ in range(10):
@@ -153,7 +182,10 @@ class LossChecks:
     # Weights.
 
     def test_sums_over_samples(self) -> None:
-        """f(z) = sum s_i l_i(z_i), f*(u) = sum s_i l_i*(u_i / s_i), derivatives times s_i."""
+        """f and f* are sums over samples, and derivatives are multiplied by weights.
+
+        f(z) = sum s_i l_i(z_i), f*(u) = sum s_i l_i*(u_i / s_i), where l_i is the loss of sample i.
+        """
         y, prediction, weight = self.sample(1)
         # A sample of weight zero adds nothing.
         prediction[weight == 0.0] = 1e4
@@ -167,6 +199,7 @@ class LossChecks:
             expected = weight * derivative(y, prediction, np.ones_like(y))
             received = derivative(y, prediction, weight)
             assert_allclose(received[is_weighted], expected[is_weighted], rtol=SAME_FLOAT64)
+        # Value and conjugate are sums over the samples of positive weight.
         scale = np.where(is_weighted, weight, 1.0)
         for method, point, single_point in (
             (loss.value, prediction, prediction),
@@ -185,10 +218,13 @@ class LossChecks:
         gradient = self.loss.gradient(y, prediction, weight)
         for seed in range(20):
             dual = gradient.copy()
-            at = seed % 6
-            dual[at] += 5.0 * np.random.default_rng(seed).standard_normal()
-            alone = self.loss.conjugate(y[[at]], dual[[at]], weight[[at]])
-            assert np.isfinite(self.loss.conjugate(y, dual, weight)) == np.isfinite(alone)
+            position = seed % 6
+            dual[position] += 5.0 * np.random.default_rng(seed).standard_normal()
+            # The sum is finite if and only if the term of this sample is.
+            conjugate_there = self.loss.conjugate(
+                y[[position]], dual[[position]], weight[[position]]
+            )
+            assert np.isfinite(self.loss.conjugate(y, dual, weight)) == np.isfinite(conjugate_there)
         weight[2] = 0.0
         gradient[2] = 1e-300
         assert self.loss.conjugate(y, gradient, weight) == np.inf
@@ -196,9 +232,9 @@ class LossChecks:
     # Numbers.
 
     def test_extreme_margins(self) -> None:
-        """No overflow, no lost sign and no negative value at predictions of +-1e4.
+        """Predictions of +-1e4 cause no overflow, no lost sign and no negative value.
 
-        Where the curvature has no bound, as far as the loss itself is below the largest float.
+        For a loss of unbounded curvature this holds as long as the loss is below the largest float.
         """
         margins = np.array([0.0, *(s * m for m in (1.0, 30.0, 700.0, 800.0, 1e4) for s in (1, -1))])
         prediction = np.repeat(margins, 2)
@@ -220,16 +256,17 @@ class LossChecks:
         assert np.all(curvature >= 0.0)
 
     def test_inputs_are_left_alone(self) -> None:
-        """Read-only inputs work, one weight for all too; outputs are fresh float64 arrays."""
+        """Read-only inputs and a single weight for all samples work; outputs are new arrays."""
         y, prediction, weight = self.sample(2)
         for weights in (weight, np.broadcast_to(2.0, y.shape)):
             parts = (y, prediction, weights)
             for part in parts:
                 part.flags.writeable = False
-            written = np.array(weights)
+            weight_copies = np.array(weights)
+            # Derivatives are new arrays, which the caller may change.
             for derivative in (self.loss.gradient, self.loss.curvature):
                 result = derivative(*parts)
-                assert_allclose(result, derivative(y, prediction, written), rtol=SAME_FLOAT64)
+                assert_allclose(result, derivative(y, prediction, weight_copies), rtol=SAME_FLOAT64)
                 assert result.shape == y.shape
                 assert result.dtype == np.float64
                 assert result.flags.writeable
@@ -239,12 +276,12 @@ class LossChecks:
             for method, point in ((self.loss.value, prediction), (self.loss.conjugate, dual)):
                 value = method(y, point, weights)
                 assert isinstance(value, float)
-                assert_allclose(value, method(y, point, written), rtol=SAME_FLOAT64)
+                assert_allclose(value, method(y, point, weight_copies), rtol=SAME_FLOAT64)
 
     # Targets.
 
     def test_targets_are_checked(self) -> None:
-        """Good targets come back as they are, bad ones meet a ValueError."""
+        """Valid targets are returned unchanged, and invalid ones raise ValueError."""
         y = self.sample(3)[0]
         once = self.loss.check_target(y.tolist())
         assert once.dtype == np.float64
@@ -260,7 +297,7 @@ class LossChecks:
                 self.loss.check_target(target)
 
     def test_labels_are_mapped(self) -> None:
-        """{0, 1} and booleans become -1 and +1; other labels are named and refused."""
+        """{0, 1} and booleans become -1 and +1; other labels raise an error that names them."""
         if self.loss.task != "classification":
             pytest.skip("a loss of numbers")
         expected = np.array([-1.0, 1.0, 1.0, -1.0])

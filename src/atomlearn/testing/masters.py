@@ -36,9 +36,10 @@ from atomlearn.testing.problems import FORMS, LOSSES, Case, all_cases, as_block,
 
 
 class MasterChecks:
-    """Set ``master``; ``gap`` is the relative gap it must reach on small problems.
+    """Tests that every master (solver of the restricted problem) must pass.
 
-    A master for some losses or norms only says which: ``losses``, and the norms below.
+    Set ``master``; ``gap`` is the relative gap it must reach on small problems. A master that takes
+    only some losses or norms sets ``losses`` and the norms below.
     """
 
     master: Master
@@ -66,19 +67,20 @@ class MasterChecks:
         return "logistic" if "logistic" in self.losses else self.losses[0]
 
     def block_problem(self, case: Case, norm: Norm) -> Problem:
-        """Return the case with all its columns in a block."""
+        """Return the problem of ``case`` with this ``norm``, all its columns in a block."""
         problem = case.problem(norm)
         return replace(problem, design=as_block(problem))
 
     def solve(self, problem: Problem, weights: Array | None = None, gap: float = 0.0) -> Refit:
-        """Solve from ``weights`` (zero if None) and check the result, the gap included.
+        """Solve ``problem`` from ``weights`` (None: zero), check the result, and return it.
 
-        The gap asked for is relative to the objective at zero.
+        ``gap`` is the gap to reach, relative to the objective at zero; 0: that of the suite.
         """
         if weights is None:
             weights = np.zeros(problem.design.shape[1])
-        origin = objective_at(problem, np.zeros_like(weights), np.zeros(problem.y.size))
-        target = (gap or self.gap) * origin
+        at_zero = objective_at(problem, np.zeros_like(weights), np.zeros(problem.y.size))
+        target = (gap or self.gap) * at_zero
+        # The master must not write to the start.
         copy_of_weights = weights.copy()
         refit = self.master.solve(problem, weights, 0.0, target)
         assert_array_equal(weights, copy_of_weights)
@@ -87,17 +89,20 @@ class MasterChecks:
         return refit
 
     def assert_consistent(self, problem: Problem, refit: Refit) -> None:
-        """Assert that prediction, objective and gap are those of the point given back."""
+        """Assert that prediction, objective and gap of ``refit`` are those of its point.
+
+        ``problem`` is the problem that was solved.
+        """
         block = as_block(problem)
         prediction = block.predict(refit.weights) + refit.intercept
         scale = 1.0 + float(np.abs(prediction).max(initial=0.0))
         assert_allclose(refit.prediction, prediction, rtol=0, atol=1e-10 * scale)
         objective = objective_at(problem, refit.weights, prediction)
         assert_allclose(refit.objective, objective, rtol=1e-10, atol=1e-300)
-        v = negative_gradient(problem, prediction)
-        scores = problem.design.scores(v)
+        dual = negative_gradient(problem, prediction)
+        scores = problem.design.scores(dual)
         # Inside a solve rounding is not yet part of a gap: the outer certificate adds it.
-        certificate = prove_from(problem, None, refit.weights, prediction, v, scores).certificate
+        certificate = prove_from(problem, None, refit.weights, prediction, dual, scores).certificate
         slack = 1e-9 * (1e-300 + objective)
         assert_allclose(refit.gap, certificate.gap, rtol=1e-3, atol=slack)
 
@@ -106,27 +111,33 @@ class MasterChecks:
     def test_every_case_and_norm_agrees_with_the_oracle(self) -> None:
         """The objective equals CVXPY's optimum, and the requested duality gap is certified.
 
-        L1, L2, groups, k-support over groups, k beyond the number of columns, in a few cases each;
-        and from a start that breaks a constraint.
+        Every case has the norm of the suite; each of the other norms has a few cases. Constrained
+        cases with an intercept start outside the ball.
         """
         tried = [(case, self.norm) for case in all_cases() if case.loss in self.losses]
         for number, norm in enumerate(self.norms):
             loss = self.losses[number % len(self.losses)]
             intercept = bool(number % 2)
             tried += [(Case(loss, form, intercept, seed=100 + number), norm) for form in FORMS]
+        # Solve each, and compare with the optimum by CVXPY.
         failures = []
         for case, norm in tried:
             problem = self.block_problem(case, norm)
             best = optimum(case, norm)
-            outside = case.form == "constrained" and case.intercept
-            refit = self.solve(problem, 3.0 * np.ones(problem.design.shape[1]) if outside else None)
+            starts_outside = case.form == "constrained" and case.intercept
+            refit = self.solve(
+                problem, 3.0 * np.ones(problem.design.shape[1]) if starts_outside else None
+            )
             if abs(refit.objective - best) > tolerances.ORACLE * best + refit.gap:
                 failures.append((norm, case, refit.objective, best, refit.gap, refit.steps))
         assert not failures, f"(norm, case, F, F*, gap, steps): {failures}"
 
     @each("correlation", [0.9, 0.99])
     def test_correlated_columns(self, correlation: float) -> None:
-        """Columns that are nearly dependent, more of them than samples."""
+        """The gap is reached over columns that are nearly dependent and more than the samples.
+
+        ``correlation`` is that of neighboring columns.
+        """
         for loss in self.losses:
             for form in FORMS:
                 case = Case(
@@ -137,7 +148,7 @@ class MasterChecks:
     # Starts and ends.
 
     def test_solved_problems_take_no_steps(self) -> None:
-        """A start with the requested gap is returned without steps."""
+        """A start whose gap is small enough already is returned without steps."""
         for form in FORMS:
             problem = self.block_problem(Case(self.loss, form, True, seed=21), self.norm)
             refit = self.solve(problem)
@@ -147,12 +158,13 @@ class MasterChecks:
             assert_allclose(second.objective, refit.objective, rtol=1e-12)
 
     def test_never_worse_than_the_warm_start(self) -> None:
-        """Whatever the target, the objective does not rise from a start inside the domain."""
+        """Whatever the target, the objective is not above that of a start of finite objective."""
         rng = np.random.default_rng(5)
         for loss in self.losses:
             for form in FORMS:
                 problem = self.block_problem(Case(loss, form, True, seed=22), self.norm)
                 weights = 0.05 * rng.standard_normal(problem.design.shape[1])
+                # A norm under sign constraints is finite only for weights >= 0.
                 if not np.isfinite(problem.regularizer.norm.value(weights)):
                     weights = np.abs(weights)
                 linear = as_block(problem).predict(weights)
@@ -164,7 +176,10 @@ class MasterChecks:
     # Awkward blocks.
 
     def test_awkward_blocks(self) -> None:
-        """No column, one column, one sample, zero columns, the same column twice."""
+        """The gap is reached with one column, one sample, zero columns, and repeated columns.
+
+        An intercept is fitted unless there is only one sample.
+        """
         rng = np.random.default_rng(9)
         column = rng.standard_normal((12, 1))
         blocks = {
@@ -182,7 +197,7 @@ class MasterChecks:
                     self.solve(replace(problem, design=as_block(problem)))
 
     def test_no_columns(self) -> None:
-        """An empty block: only the intercept."""
+        """On an empty block the result is the optimal intercept."""
         case = Case(self.loss, "squared", True, seed=2)
         problem = case.problem(self.awkward)
         empty = restrict(
@@ -194,7 +209,7 @@ class MasterChecks:
         assert refit.gap <= 1e-8
 
     def test_refuses_what_it_cannot_work_on(self) -> None:
-        """A design that is not a Block meets a TypeError with a remedy."""
+        """A design that is not a Block raises a TypeError that names the remedy, ``gather``."""
         X, y, _ = Case(seed=1).data()
         problem = problem_on(as_design(X), y, self.awkward, Case())
         with pytest.raises(TypeError, match="gather"):

@@ -24,14 +24,14 @@ from atomlearn.testing.problems import FORMS
 
 
 class NormChecks:
-    """Tests of the norm contract. Set ``norm`` and ``n_features``.
+    """Tests that every norm of vectors must pass. Set ``norm`` and ``n_features``.
 
     Override ``inside`` if the gauge can be infinite.
     """
 
     norm: Norm
     n_features: int
-    #: Other values that parameters may take, at which the norm is another one.
+    #: Other values of parameters: each of them gives another norm.
     changes: ClassVar[Mapping[str, Any]] = {}
     #: False for gauges that are finite for one sign only.
     symmetric = True
@@ -43,13 +43,16 @@ class NormChecks:
     step = 1e-5
 
     def inside(self, w: Array) -> Array:
-        """Return a point near w where the gauge is finite (a linear or positive part of it)."""
+        """Return a point near ``w`` at which the gauge is finite, such as its positive part."""
         return w
 
     # The parts of the checks.
 
     def sample(self, seed: int) -> Array:
-        """Return a vector of n_features: normal, heavy-tailed, with zeros, or with ties."""
+        """Return a vector (n_features,): normal, heavy-tailed, with zeros, or with ties.
+
+        ``seed`` modulo 4 decides which.
+        """
         rng = np.random.default_rng(seed)
         kind = seed % 4
         v = rng.standard_cauchy(self.n_features) if kind == 1 else rng.normal(size=self.n_features)
@@ -60,24 +63,29 @@ class NormChecks:
         return v
 
     def amount(self, seed: int) -> float:
-        """Return a step or a radius between small and large."""
+        """Return a random amount of a proximal map, a step or a radius, for this ``seed``."""
         return float(np.exp(np.random.default_rng(seed + 10_000).normal(scale=1.5)))
 
     def polar(self, z: Array) -> float:
-        """Return the polar (dual norm) at the vector z."""
+        """Return the polar (dual norm) of the norm at the vector z."""
         return self.norm.polar(ArrayScores(np.ascontiguousarray(z, dtype=np.float64)))
 
     def point(self, v: Array, amount: float, form: Form) -> ProxPoint:
-        """Return the proximal point of v; skip the test if the norm has no proximal operator."""
+        """Return the proximal point of ``v``; skip the test if the norm has no proximal operator.
+
+        ``amount`` and ``form`` are those of ``Norm.prox_point``.
+        """
         if not self.norm.proximal:
             pytest.skip("no proximal map")
         return self.norm.prox_point(v, amount, form)
 
     def assert_optimal(self, v: Array, w: Array, amount: float, form: Form) -> None:
-        """Assert the first-order conditions, which are sufficient: v - w in the cone of normals.
+        """Assert that ``w`` is the proximal point of ``v``, by the first-order conditions.
 
-        The residual q = v - w must satisfy gauge°(q) <= m and <w, q> = m gauge(w), with m = step,
-        m = step * gauge(w), or (projection) any m where gauge(w) = radius and m = 0 inside.
+        They are sufficient: the residual q = v - w must satisfy gauge°(q) <= m and <w, q> = m
+        gauge(w). Here m = step for the form "penalized", and m = step * gauge(w) for "squared". For
+        a projection m is any number >= 0 if gauge(w) = radius, and 0 inside the ball. ``amount`` is
+        the step or the radius.
         """
         scale = float(np.abs(v).max(initial=0.0)) or 1.0
         v = v / scale
@@ -95,20 +103,23 @@ class NormChecks:
             return
         multiplier = amount / scale if form == "penalized" else amount * gauge
         if form == "squared":
-            size *= 1.0 + amount  # by which one rounding of w counts in the multiplier
+            size *= 1.0 + amount  # the factor by which a rounding error of w enters the multiplier
         assert self.polar(residual) <= multiplier + tolerance * size
         assert abs(inner - multiplier * gauge) <= tolerance * size**2
 
     # Gauge and polar.
 
     def test_declarations(self) -> None:
-        """It is a norm, fits its features, and shows its parameters."""
+        """The norm is a Norm, accepts its number of features, and has its class in its repr."""
         assert isinstance(self.norm, Norm)
         self.norm.on(self.n_features)
         assert type(self.norm).__name__ in repr(self.norm)
 
     def test_gauge(self) -> None:
-        """Zero at zero, positive elsewhere, homogeneous, subadditive (and symmetric)."""
+        """The gauge is 0 at 0, positive elsewhere, homogeneous, subadditive, and symmetric.
+
+        The last holds only for norms that are ``symmetric``.
+        """
         for seed in range(8):
             v = self.inside(self.sample(seed))
             w = self.inside(self.sample(seed + 500))
@@ -117,6 +128,7 @@ class NormChecks:
             gauge_w = self.norm.value(w)
             assert self.norm.value(np.zeros(self.n_features)) == 0.0
             assert gauge_v > 0.0 or not v.any()
+            # Scales at which squares would underflow or overflow are included.
             for scale in (3.0, 2.0**-500, 2.0**500):
                 assert_allclose(self.norm.value(scale * v), scale * gauge_v, rtol=tolerance)
             assert self.norm.value(v + w) <= (gauge_v + gauge_w) * (1.0 + tolerance)
@@ -124,7 +136,7 @@ class NormChecks:
                 assert_allclose(self.norm.value(-v), gauge_v, rtol=tolerance)
 
     def test_polar_bounds_the_inner_product(self) -> None:
-        """<w, z> <= gauge(w) gauge°(z), homogeneous, subadditive."""
+        """The polar satisfies <w, z> <= gauge(w) gauge°(z), is homogeneous and subadditive."""
         points = np.array([self.inside(self.sample(1000 + seed)) for seed in range(20)])
         gauges = np.array([self.norm.value(w) for w in points])
         for seed in range(12):
@@ -137,7 +149,10 @@ class NormChecks:
             assert self.polar(z + other) <= (polar + self.polar(other)) * (1.0 + tolerance)
 
     def test_the_best_atom_attains_the_polar(self) -> None:
-        """Distinct columns, <a, z> = gauge°(z) and gauge(a) = 1; no atom where z is 0."""
+        """The best atom has distinct columns, <a, z> = gauge°(z) and gauge(a) = 1.
+
+        If z is 0, the atom is empty.
+        """
         for seed in range(12):
             z = self.sample(seed)
             atom = self.norm.best_atom(ArrayScores(z))
@@ -152,7 +167,10 @@ class NormChecks:
         assert not self.norm.best_atom(zero_scores).columns.size
 
     def assert_same(self, norm: Norm, other: Norm) -> None:
-        """Assert that the two are one gauge: same values, polars, columns and proximal maps."""
+        """Assert that two norms have the same values, polars, columns and proximal maps.
+
+        The norms are ``norm`` and ``other``.
+        """
         for seed in range(4):
             v = self.inside(self.sample(seed))
             scores = ArrayScores(v)
@@ -169,10 +187,11 @@ class NormChecks:
                 )
 
     def test_a_norm_is_what_its_parameters_say_now(self) -> None:
-        """Also after its parameters were read for these features, and after other calls."""
-        read = self.norm.on(self.n_features)
-        self.assert_same(read, self.norm)
-        self.assert_same(read.on(self.n_features), self.norm)
+        """A changed parameter changes the norm, even after a use with the old value."""
+        bound = self.norm.on(self.n_features)
+        self.assert_same(bound, self.norm)
+        self.assert_same(bound.on(self.n_features), self.norm)
+        # Change one parameter at a time, after the norm was used with the old value.
         for name, value in self.changes.items():
             norm: Any = copy.deepcopy(self.norm)
             fresh = type(norm)(**{**norm.get_params(deep=False), name: value})
@@ -184,19 +203,19 @@ class NormChecks:
     # Columns.
 
     def test_best_columns_hold_the_best_atom(self) -> None:
-        """Distinct columns in range; the polar of the scores there is the polar of all."""
+        """Best columns are distinct and in range; the polar over them is that over all columns."""
         for seed in range(12):
             z = self.sample(seed)
             columns = self.norm.best_columns(ArrayScores(z), (1, 3, 1000)[seed % 3])
             assert columns.dtype == np.int64
             assert np.unique(columns).size == columns.size
             assert np.all((columns >= 0) & (columns < self.n_features))
-            there = np.zeros_like(z)
-            there[columns] = z[columns]
-            assert_allclose(self.polar(there), self.polar(z), rtol=self.polar_accuracy)
+            scores_there = np.zeros_like(z)
+            scores_there[columns] = z[columns]
+            assert_allclose(self.polar(scores_there), self.polar(z), rtol=self.polar_accuracy)
 
     def test_restriction(self) -> None:
-        """The restriction is the norm on vectors that are zero elsewhere, polar and prox too."""
+        """The restriction is the norm on vectors that are zero elsewhere, with polar and prox."""
         if self.norm.restrict(np.arange(1), self.n_features) is None:
             pytest.skip("no restriction")
         for seed in range(12):
@@ -206,6 +225,7 @@ class NormChecks:
             restricted = self.norm.restrict(columns, self.n_features)
             assert restricted is not None
             restricted.on(size)
+            # A vector that is zero outside the columns.
             w = np.zeros(self.n_features)
             w[columns] = self.sample(seed)[columns]
             w = self.inside(w)
@@ -220,11 +240,12 @@ class NormChecks:
                 assert_allclose(part.point, unrestricted[columns], rtol=tolerance, atol=tolerance)
 
     def test_thresholds(self) -> None:
-        """Scores up to the threshold at zeros leave a subgradient one, and none beyond it does."""
+        """Scores up to the threshold at zeros of w keep a subgradient, and larger ones do not."""
         for seed in range(12):
             v = self.sample(seed)
             w = self.point(v, 0.3, "squared").point
             gauge = self.norm.value(w)
+            # Coordinates that must be 0, as those outside a cone, have no threshold.
             usable = self.inside(np.ones(self.n_features)) != 0
             zeros = np.flatnonzero((w == 0) & usable)
             threshold = self.norm.thresholds(w[w != 0], zeros, self.n_features)
@@ -246,8 +267,12 @@ class NormChecks:
 
     @each("form", FORMS)
     def test_prox_is_optimal(self, form: Form) -> None:
-        """The first-order conditions and the reported gauge, in units of any size."""
+        """Proximal points satisfy first-order conditions and have the right gauge, at any scale.
+
+        ``form`` is how the norm enters: penalized, squared or constrained.
+        """
         for seed in range(20):
+            # A step or radius has the units of v, except for the squared form.
             scale = 2.0 ** (0, -500, -30, 30, 500)[seed % 5]
             v = scale * self.sample(seed)
             amount = self.amount(seed)
@@ -262,30 +287,37 @@ class NormChecks:
 
     @each("form", FORMS)
     def test_extreme_amounts(self, form: Form) -> None:
-        """No step is the identity, a step of the polar is zero; a radius of 0 is zero.
+        """The proximal map is the identity or zero for extreme amounts, and optimal just before.
 
-        And just short of where the map is zero, or the identity.
+        A step of 0 gives v, and a step of twice the polar gives 0. A radius of 0 gives 0, and a
+        radius of twice the gauge gives v. Amounts that are negative or not finite raise ValueError.
         """
         zeros = np.zeros(self.n_features)
         for v in (self.inside(self.sample(0)), self.inside(self.sample(2))):
-            edge = self.norm.value(v) if form == "constrained" else self.polar(v)
-            at_zero = self.point(v, 0.0, form).point
-            all_of_it = self.point(v, 2.0 * edge, form).point
+            # The amount from which the map is constant: the gauge of v, or its polar.
+            threshold = self.norm.value(v) if form == "constrained" else self.polar(v)
+            at_small = self.point(v, 0.0, form).point
+            at_large = self.point(v, 2.0 * threshold, form).point
             if form == "constrained":
-                at_zero, all_of_it = all_of_it, at_zero
-            assert_array_equal(at_zero, v)
+                at_small, at_large = at_large, at_small
+            assert_array_equal(at_small, v)
             if form != "squared":
-                assert_array_equal(all_of_it, zeros)
-            for amount in (1e-10, 1e10, *(edge * (1.0 - share) for share in (1e-15, 1e-12, 1e-6))):
+                assert_array_equal(at_large, zeros)
+            for amount in (
+                1e-10,
+                1e10,
+                *(threshold * (1.0 - share) for share in (1e-15, 1e-12, 1e-6)),
+            ):
                 self.assert_optimal(v, self.point(v, amount, form).point, amount, form)
         assert_array_equal(self.point(zeros, 1.0, form).point, zeros)
+        # Amounts must be finite and >= 0.
         for wrong in (-1.0, np.nan, np.inf):
             with pytest.raises(ValueError, match=r"finite and at least 0"):
                 self.point(zeros, wrong, form)
 
     @each("form", FORMS)
     def test_precision_and_inputs(self, form: Form) -> None:
-        """Inputs of any precision are not changed and need not be writeable."""
+        """Inputs of any precision and memory layout work, are not changed, and may be read-only."""
         v = self.sample(0)
         amount = self.amount(0)
         expected = self.point(v, amount, form).point
@@ -303,13 +335,18 @@ class NormChecks:
 
     @each("form", FORMS)
     def test_jacobian_is_the_derivative(self, form: Form) -> None:
-        """Symmetric, eigenvalues in [0, 1]; central differences at generic points; support."""
+        """The Jacobian of the proximal map agrees with central differences at generic points.
+
+        ``form`` is how the norm enters. At all points the Jacobian is symmetric with eigenvalues in
+        [0, 1], and it is 0 outside its support.
+        """
         points = [self.sample(seed) for seed in range(8)]
         for seed, v in enumerate([*points, np.zeros(self.n_features), np.ones(self.n_features)]):
             dense = self.point(v, self.amount(seed), form).jacobian().dense()
             assert_allclose(dense, dense.T, atol=tolerances.SAME_FLOAT64)
             eigenvalues = np.linalg.eigvalsh(dense)
             assert -1e-10 <= eigenvalues[0] <= eigenvalues[-1] <= 1.0 + 1e-10
+        # Compare with differences at five points that have no kink nearby.
         checked = 0
         for seed in range(0, 40, 4):
             if checked == 5:
@@ -327,14 +364,14 @@ class NormChecks:
             if any(np.abs(point.jacobian().dense() - dense).max() > 1e-3 for point in neighbors):
                 continue  # a kink within the reach of the differences
             checked += 1
-            ahead, behind = np.split(np.array([point.point for point in neighbors]), 2)
-            assert_allclose((ahead - behind) / (2.0 * self.step), dense, atol=1e-7)
+            points_above, points_below = np.split(np.array([point.point for point in neighbors]), 2)
+            assert_allclose((points_above - points_below) / (2.0 * self.step), dense, atol=1e-7)
         assert checked == 5, "most points lie at a kink: little was checked"
 
     # Parameters.
 
     def test_parameters(self) -> None:
-        """get_params and set_params reach everything; copies and clones are equal."""
+        """get_params and set_params have all parameters; copies, pickles and clones are equal."""
         norm: Any = self.norm
         twin = type(norm)(**norm.get_params(deep=False))
         assert twin.set_params(**norm.get_params()) is twin

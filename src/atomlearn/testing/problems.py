@@ -31,7 +31,23 @@ FORMS: tuple[Form, ...] = ("penalized", "squared", "constrained")
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One kind of problem. ``strength`` is the level or the radius, in units of the polar at 0."""
+    """One kind of problem for tests.
+
+    Attributes
+    ----------
+    loss, form : str
+    intercept, weighted : bool
+        Whether the problem has an intercept and sample weights.
+    tau : float
+        Weight of the ridge term.
+    strength : float
+        The level, in units of the polar at w = 0 (the smallest level at which w = 0 is optimal), or
+        half the radius.
+    n_samples, n_features : int
+    correlation : float
+        Correlation of neighboring columns.
+    seed : int
+    """
 
     loss: str = "squared"
     form: Form = "squared"
@@ -45,9 +61,13 @@ class Case:
     seed: int = 0
 
     def data(self) -> tuple[Array, Array, Array | None]:
-        """Return X, y and the sample weights."""
+        """Return X, y and the sample weights, which are None if the case is not weighted.
+
+        Weights are whole numbers from 0 to 3.
+        """
         rng = np.random.default_rng(self.seed)
         X = rng.standard_normal((self.n_samples, self.n_features))
+        # Neighboring columns are correlated; every fourth column has the coefficient 1.
         for j in range(1, self.n_features):
             X[:, j] *= np.sqrt(1 - self.correlation**2)
             X[:, j] += self.correlation * X[:, j - 1]
@@ -58,13 +78,19 @@ class Case:
         return X, y, weight
 
     def problem(self, norm: Norm, data: tuple[Array, Array, Array | None] | None = None) -> Problem:
-        """Return the problem with a level (or radius) at which some of the columns are used."""
+        """Return the problem with ``norm``, at a level (or radius) at which some columns are used.
+
+        ``data`` are X, y and sample weights; None: those of ``data()``.
+        """
         X, y, weight = data or self.data()
         return problem_on(X, y, norm, self, weight)
 
 
 def problem_on(X: Any, y: Array, norm: Norm, case: Case, weight: Array | None = None) -> Problem:
-    """Return the problem of this case on other data."""
+    """Return the problem of ``case`` with ``norm`` on other data.
+
+    ``X`` and ``y`` are the data, and ``weight`` the sample weights; None: all 1.
+    """
     design = as_design(X)
     loss = as_loss(case.loss)
     unit = Problem.build(
@@ -75,11 +101,12 @@ def problem_on(X: Any, y: Array, norm: Norm, case: Case, weight: Array | None = 
         fit_intercept=case.intercept,
         sample_weight=weight,
     )
+    # The polar of the scores at the best constant prediction gives the unit of the level.
     start = np.full(y.size, optimal_intercept(unit, np.zeros(y.size)))
     polar = norm.polar(design.scores(negative_gradient(unit, start)))
     amount = case.strength * (polar or 1.0)
     if case.form == "squared":
-        # In the units of a level: twice the scale of X is four times the level.
+        # The unit is now polar^2 / f: twice the scale of X is four times the level.
         amount *= (polar or 1.0) / loss.value(unit.y, start, unit.weight)
     elif case.form == "constrained":
         amount = 2.0 * case.strength
@@ -95,18 +122,22 @@ def problem_on(X: Any, y: Array, norm: Norm, case: Case, weight: Array | None = 
 
 
 def all_cases(forms: tuple[Form, ...] = FORMS, *, with_tau: bool = True) -> Iterator[Case]:
-    """Every loss in every form, with and without intercept, weights and tau: two cases of each.
+    """Yield every loss in every form, two cases of each: with other settings in each.
 
-    What one of the two has the other one has not; and which, changes from pair to pair, so that
-    any two settings meet.
+    The settings are intercept, sample weights and ridge term. The second case has those that the
+    first one lacks. Which ones come first changes from pair to pair, so that any two settings meet.
+    ``forms`` are the forms, and ``with_tau`` is whether there are ridge terms.
     """
     seed = 0
     for i, loss in enumerate(LOSSES):
         for j, form in enumerate(forms):
-            for other in (False, True):
+            for is_second in (False, True):
                 seed += 1
-                turn = (i + j) % 4
-                intercept, weighted, tau = (other != (turn == number) for number in (1, 2, 3))
+                # Pattern 0 gives the first case none of the settings, pattern k only setting k.
+                pattern = (i + j) % 4
+                intercept, weighted, tau = (
+                    is_second != (pattern == number) for number in (1, 2, 3)
+                )
                 ridge = 0.4 if with_tau and tau else 0.0
                 yield Case(loss, form, intercept, weighted, ridge, seed=seed)
 
@@ -115,7 +146,7 @@ _OPTIMA: dict[tuple[str, str], float] = {}
 
 
 def optimum(case: Case, norm: Norm) -> float:
-    """Return F* of ``case.problem(norm)`` by CVXPY; remembered, so that suites share it."""
+    """Return F* of ``case.problem(norm)`` by CVXPY, cached for all suites."""
     key = (repr(case), repr(norm))
     if key not in _OPTIMA:
         problem = case.problem(norm)
@@ -124,14 +155,18 @@ def optimum(case: Case, norm: Norm) -> float:
 
 
 def cvxpy_optimum(problem: Problem, X: Array) -> float:
-    """Return F* by an interior-point method (CVXPY with Clarabel), independent of atomlearn."""
+    """Return F* of ``problem`` by an interior-point method, independent of atomlearn.
+
+    The method is Clarabel, through CVXPY; ``X`` is the data as an array.
+    """
     cp: Any = importlib.import_module("cvxpy")
     w = cp.Variable(X.shape[1])
-    b = cp.Variable() if problem.fit_intercept else 0.0
-    z = X @ w + b
-    smooth = oracle_of(problem.loss).expression(cp, problem.y, z, problem.weight)
+    intercept = cp.Variable() if problem.fit_intercept else 0.0
+    prediction = X @ w + intercept
+    smooth = oracle_of(problem.loss).expression(cp, problem.y, prediction, problem.weight)
     if problem.tau:
         smooth += 0.5 * problem.tau * cp.sum_squares(w)
+    # The penalty, or the constraint, in terms of the gauge.
     gauge, constraints = gauge_model(cp, problem.regularizer.norm, w)
     form = problem.regularizer.form
     amount = problem.regularizer.amount
@@ -146,5 +181,5 @@ def cvxpy_optimum(problem: Problem, X: Array) -> float:
 
 
 def as_block(problem: Problem) -> Block:
-    """Return all columns of the problem as a Block."""
+    """Return all columns of ``problem`` as a Block."""
     return problem.design.gather(np.arange(problem.design.shape[1]))

@@ -25,18 +25,24 @@ Seed = int | np.random.Generator
 class Synthetic:
     """A simulated problem with its true coefficients.
 
-    Where the protocol has them: validation and test parts, ``groups`` (n_features,) int64 labels,
-    ``covariance`` (n_features, n_features) of a row of X, and ``noise`` the standard deviation of
-    y about X w + b.
-
     Attributes
     ----------
-    X : object
-        (n_samples, n_features) array in Fortran order, or CSC matrix.
+    X : (n_samples, n_features)
+        Array in Fortran order, or CSC matrix.
     y : (n_samples,) float64
-        Labels -1 and +1 for classification.
+        Targets; labels -1 and +1 for classification.
     coef : (n_features,) float64
-        The true w, and intercept its b.
+        The true coefficients w.
+    intercept : float
+        The true intercept b.
+    X_validation, y_validation, X_test, y_test : optional
+        Further samples, if the experiment has them.
+    groups : (n_features,) int64, optional
+        The group of each feature.
+    covariance : (n_features, n_features), optional
+        The covariance of a row of X.
+    noise : float
+        Standard deviation of y - X w - b.
     """
 
     X: Any
@@ -63,11 +69,31 @@ def make_k_support_logistic(
 ) -> Synthetic:
     """P(y = 1) = sigmoid(w'x), w = (1, ..., 1, 0, ..., 0), rows of X of unit norm.
 
-    The first ``n_true`` features form ``n_groups`` equal groups, each normal about a common
-    mean of the sample drawn from N(0, 1); all the others are N(0, 1). (The paper leaves open
-    whether a mean belongs to the sample; if it were only the group's, w'x would hardly vary.)
+    The first ``n_true`` features form ``n_groups`` equal groups. Each feature of a group is N(m,
+    1), where the mean m belongs to the group and the sample, and is itself N(0, 1); all other
+    features are N(0, 1). The paper does not say whether a mean belongs to the sample; if it
+    belonged only to the group, w'x would hardly vary.
 
-    Reference: Liu, Yuan, Zhang, Liu, Metaxas (IJCAI 2016), section 4.1, Figure 1.
+    Parameters
+    ----------
+    n, p : int
+        Number of samples and features.
+    n_true : int
+        Number of features with a coefficient.
+    n_groups : int
+        Number of groups; it divides ``n_true``.
+    dtype : dtype
+        Type of X.
+    rng : int or Generator
+        Seed.
+
+    Returns
+    -------
+    Synthetic
+
+    References
+    ----------
+    Liu, Yuan, Zhang, Liu, Metaxas (IJCAI 2016), section 4.1, Figure 1.
     """
     if n_true > p or n_true % n_groups:
         raise ValueError(
@@ -75,13 +101,14 @@ def make_k_support_logistic(
             f"n_groups={n_groups}, p={p}"
         )
     rng = np.random.default_rng(rng)
-    rng.standard_normal(n_groups)  # passed over: data of a seed are those that were measured
+    rng.standard_normal(n_groups)  # unused: it keeps the data of each seed as they were measured
     means = rng.standard_normal((n_groups, n))
     X = _normal_matrix(rng, n, p, dtype)
-    matter = X[:, :n_true]
-    matter += np.repeat(means, n_true // n_groups, axis=0).T.astype(X.dtype)
+    true_columns = X[:, :n_true]
+    true_columns += np.repeat(means, n_true // n_groups, axis=0).T.astype(X.dtype)
+    # Scale the rows to unit norm; the probabilities are those of the scaled rows.
     scale = 1.0 / np.sqrt(np.einsum("ij,ij->i", X, X, dtype=np.float64))
-    probability = expit(matter.sum(axis=1, dtype=np.float64) * scale)
+    probability = expit(true_columns.sum(axis=1, dtype=np.float64) * scale)
     X *= scale[:, None].astype(X.dtype)
     sizes = [n_true // n_groups] * n_groups
     groups = np.repeat(np.arange(n_groups + 1), [*sizes, p - n_true])
@@ -102,39 +129,73 @@ def make_correlated(
 ) -> Synthetic:
     """y = X w + e; x_j = rho x_(j-1) + sqrt(1 - rho^2) e_j, so corr(x_i, x_j) = rho^|i-j|.
 
-    ``n_true`` random coefficients are +1 or -1; ||X w|| = snr ||e||. With ``labels``, y is
-    instead the sign of X w about its median, without noise (then -median is the intercept).
+    Parameters
+    ----------
+    n, p : int
+        Number of samples and features.
+    rho : float
+        Correlation of neighbors, in [0, 1).
+    n_true : int
+        Number of coefficients, +1 or -1, of random features.
+    snr : float
+        Ratio of ||X w|| to the norm of the noise.
+    labels : bool
+        Whether y is instead the sign of X w minus its median, without noise. The intercept is then
+        minus the median.
+    dtype : dtype
+        Type of X.
+    rng : int or Generator
+        Seed.
+
+    Returns
+    -------
+    Synthetic
     """
     if not 0.0 <= rho < 1.0:
         raise ValueError(f"rho must be in [0, 1); received {rho}")
     rng = np.random.default_rng(rng)
     X = _normal_matrix(rng, n, p, dtype)
-    step = X.dtype.type(np.sqrt(1.0 - rho * rho))
-    keep = X.dtype.type(rho)
+    # In place, column by column: each adds a share of its predecessor.
+    innovation = X.dtype.type(np.sqrt(1.0 - rho * rho))
+    share = X.dtype.type(rho)
     for j in range(1, p):
-        X[:, j] *= step
-        X[:, j] += keep * X[:, j - 1]
+        X[:, j] *= innovation
+        X[:, j] += share * X[:, j - 1]
     coef = np.zeros(p)
-    support = _some(rng, p, n_true)
+    support = _random_numbers(rng, p, n_true)
     coef[support] = rng.choice([-1.0, 1.0], size=n_true)
-    return _answered(rng, X, coef, support, snr, labels)
+    return _with_targets(rng, X, coef, support, snr, labels)
 
 
 def make_zou_hastie(rng: Seed = 0, *, n: int = 50) -> Synthetic:
     """y = 3 sum_(j<=15) x_j + N(0, 1), 40 features, three groups of five about random means.
 
-    Features 1-5, 6-10 and 11-15 of a sample share a mean from N(0, 1), about which they vary by
-    0.01 (as in Zou and Hastie; the second paper does not repeat it); the other 25 are N(0, 1). 50
-    rows validate and 350 test. ``covariance`` is that of the population, for the error
-    (w - w*)' V (w - w*).
+    Features 1-5, 6-10 and 11-15 of a sample share a mean from N(0, 1), about which they vary with
+    variance 0.01 (as in Zou and Hastie; the second paper does not repeat it). The other 25 features
+    are N(0, 1). 50 rows are for validation and 350 for the test. ``covariance`` is that of the
+    population, for the error (w - w*)' V (w - w*).
 
-    References: Zou, Hastie (2005), section 5, example 4, doi:10.1111/j.1467-9868.2005.00503.x;
+    Parameters
+    ----------
+    rng : int or Generator
+        Seed.
+    n : int
+        Number of training samples.
+
+    Returns
+    -------
+    Synthetic
+
+    References
+    ----------
+    Zou, Hastie (2005), section 5, example 4, doi:10.1111/j.1467-9868.2005.00503.x;
     Argyriou, Foygel, Srebro (NIPS 2012), section 5, Table 1.
     """
     rng = np.random.default_rng(rng)
     variance = 0.01
     coef = np.repeat([3.0, 0.0], [15, 25])
     groups = np.repeat(np.arange(28), [5] * 3 + [1] * 25)
+    # Each of the first 15 features is its own small deviation plus the mean of its group.
     X = rng.standard_normal((n + 400, coef.size))
     X[:, :15] *= np.sqrt(variance)
     X[:, :15] += np.repeat(rng.standard_normal((len(X), 3)), 5, axis=1)
@@ -160,14 +221,38 @@ def make_feature_generation(
     dtype: DTypeLike = np.float32,
     rng: Seed = 0,
 ) -> Synthetic:
-    """y = sign(X w - shift), X of independent N(0, 1), ``n_true`` random features matter.
+    """y = sign(X w - shift), X of independent N(0, 1), ``n_true`` random features with w_j != 0.
 
-    With single features their w_j is U(0, 1); with ``group_size`` > 1 whole groups of neighbors
-    matter and w_j is N(0, 1). Below density 1 that share of the entries is not zero, and X is a CSC
-    matrix. ``intercept`` is -shift.
+    Their coefficients are U(0, 1). With ``group_size`` > 1 whole groups of neighbors are chosen,
+    and their coefficients are N(0, 1).
 
-    Reference: Tan, Tsang, Wang (JMLR 2014), sections 8.2 (Figures 1-4: 4096 x 4096 and
-    8192 x 65536), 8.3 (shift 4) and 8.6.1 (4096 x 400000, 1000 true features in groups of 10).
+    Parameters
+    ----------
+    n, p : int
+        Number of samples and features.
+    n_true : int
+        Number of features with a coefficient.
+    n_test : int
+        Number of test samples; 0: none.
+    density : float
+        Share of the entries of X that are not zero; below 1, X is a CSC matrix.
+    shift : float
+        Minus the intercept.
+    group_size : int
+        Number of neighbors that form a group; it divides ``p`` and ``n_true``.
+    dtype : dtype
+        Type of X.
+    rng : int or Generator
+        Seed.
+
+    Returns
+    -------
+    Synthetic
+
+    References
+    ----------
+    Tan, Tsang, Wang (JMLR 2014), sections 8.2 (Figures 1-4: 4096 x 4096 and 8192 x 65536),
+    8.3 (shift 4) and 8.6.1 (4096 x 400000, 1000 true features in groups of 10).
     """
     if p % group_size or n_true % group_size:
         raise ValueError(
@@ -177,16 +262,24 @@ def make_feature_generation(
     if not 0.0 < density <= 1.0:
         raise ValueError(f"density must be in (0, 1]; received {density}")
     rng = np.random.default_rng(rng)
-    chosen = _some(rng, p // group_size, n_true // group_size)
+    # Choose groups, then list the features of each.
+    chosen = _random_numbers(rng, p // group_size, n_true // group_size)
     support = (chosen[:, None] * group_size + np.arange(group_size)).ravel()
     coef = np.zeros(p)
     coef[support] = rng.random(n_true) if group_size == 1 else rng.standard_normal(n_true)
 
     def draw(rows: int) -> tuple[Any, Array]:
+        """Return X and y of ``rows`` new samples."""
+        # The labels are the signs of X w - shift, without noise.
         if density < 1.0:
             normal = partial(rng.standard_normal, dtype=dtype)
-            how: Any = {"format": "csc", "dtype": dtype, "random_state": rng, "data_rvs": normal}
-            X: Any = sp.random(rows, p, density, **how)
+            settings: Any = {
+                "format": "csc",
+                "dtype": dtype,
+                "random_state": rng,
+                "data_rvs": normal,
+            }
+            X: Any = sp.random(rows, p, density, **settings)
         else:
             X = _normal_matrix(rng, rows, p, dtype)
         return X, _signs(X[:, support].astype(np.float64) @ coef[support] - shift)
@@ -211,29 +304,51 @@ def make_text_like_sparse(
 ) -> Synthetic:
     """y = X w + e, X sparse like word counts: popularity of a column ~ (rank + 50)^-0.9.
 
-    Every row draws ``words_per_row`` words with replacement; X holds the counts, rows scaled to
-    unit norm, as a CSC matrix with 32-bit indices, most popular column first. ``n_true`` columns
-    among the ``n_frequent`` most popular have a coefficient from N(0, 1); ||X w|| = snr ||e||.
-    With ``labels``, y is instead the sign of X w about its median, without noise.
+    X holds the counts of words drawn with replacement, with rows scaled to unit norm, as a CSC
+    matrix with 32-bit indices, most popular column first. The coefficients are N(0, 1).
+
+    Parameters
+    ----------
+    n, p : int
+        Number of samples and features.
+    words_per_row : int
+        Number of words of each sample.
+    n_true : int
+        Number of features with a coefficient.
+    n_frequent : int
+        Number of the most popular columns among which these are.
+    snr : float
+        Ratio of ||X w|| to the norm of the noise.
+    labels : bool
+        Whether y is instead the sign of X w minus its median, without noise.
+    dtype : dtype
+        Type of X.
+    rng : int or Generator
+        Seed.
+
+    Returns
+    -------
+    Synthetic
     """
     rng = np.random.default_rng(rng)
     popularity = (np.arange(p) + 50.0) ** -0.9
+    # Draw all words of all rows at once; equal words of a row are added up in the matrix.
     words = rng.choice(p, n * words_per_row, p=popularity / popularity.sum())
     rows = np.repeat(np.arange(n), words_per_row)
     counts = sp.csc_matrix((np.ones(words.size), (rows, words)), shape=(n, p))
     X: Any = sp.csc_matrix(normalize(counts).astype(dtype))
     coef = np.zeros(p)
-    support = _some(rng, min(n_frequent, p), n_true)
+    support = _random_numbers(rng, min(n_frequent, p), n_true)
     coef[support] = rng.standard_normal(n_true)
-    return _answered(rng, X, coef, support, snr, labels)
+    return _with_targets(rng, X, coef, support, snr, labels)
 
 
 def _normal_matrix(rng: np.random.Generator, rows: int, p: int, dtype: DTypeLike) -> NDArray[Any]:
-    """Return a matrix of N(0, 1) in Fortran order, drawn column by column."""
+    """Return a matrix (rows, p) of N(0, 1) in Fortran order, drawn from ``rng`` by columns."""
     return rng.standard_normal((p, rows), dtype=dtype).T  # type: ignore[arg-type]
 
 
-def _answered(
+def _with_targets(
     rng: np.random.Generator,
     X: Any,
     coef: Array,
@@ -241,7 +356,11 @@ def _answered(
     snr: float,
     labels: bool,
 ) -> Synthetic:
-    """Return the problem of y = X w + e, ||X w|| = snr ||e||, or of the signs about a median."""
+    """Return the problem of y = X w + e, with random noise e and ||X w|| = snr ||e||.
+
+    ``support`` are the columns with a coefficient in ``coef`` (w). With ``labels``, y is instead
+    the sign of X w minus its median.
+    """
     signal = X[:, support].astype(np.float64) @ coef[support]
     if labels:
         median = float(np.median(signal))
@@ -254,9 +373,10 @@ def _answered(
 
 
 def _signs(signal: Array) -> Array:
+    """Return -1 for each negative entry of ``signal``, else +1."""
     return np.where(signal >= 0.0, 1.0, -1.0)
 
 
-def _some(rng: np.random.Generator, total: int, count: int) -> NDArray[np.int64]:
-    """Return ``count`` distinct random numbers below ``total``, increasing."""
+def _random_numbers(rng: np.random.Generator, total: int, count: int) -> NDArray[np.int64]:
+    """Return ``count`` distinct random numbers below ``total`` from ``rng``, increasing."""
     return np.sort(rng.choice(total, size=count, replace=False)).astype(np.int64)

@@ -1,8 +1,8 @@
 """The five interfaces of the package: read these first.
 
-A *loss* measures predictions, a *design* holds the data and answers with *scores*, a *norm*
-turns scores into columns, a *master* re-fits the weights of the columns found, and a *solver*
-puts the three together one step at a time.
+A *loss* measures predictions. A *design* holds the data X and computes *scores* X'v. A *norm*
+selects columns by their scores. A *master* re-fits the weights of the selected columns. A *solver*
+combines these parts, one step at a time.
 """
 
 from atomlearn.core.interfaces.arrays import EPS, TINY, Array, Columns, Mask, Rows

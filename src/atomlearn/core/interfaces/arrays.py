@@ -21,7 +21,10 @@ TINY = float(np.finfo(np.float64).tiny)
 
 
 def power_of_two(w: Array) -> float:
-    """Return 2^e with max |w| in [2^e / 2, 2^e); 1 for a zero vector. Dividing by it is exact."""
+    """Return 2^e with max |w| in [2^e / 2, 2^e); 1 for a zero vector.
+
+    Dividing ``w`` by it is exact, and leaves numbers of about 1, whose squares cannot overflow.
+    """
     largest = float(np.abs(w).max(initial=0.0))
     if not math.isfinite(largest):
         return 1.0
@@ -30,7 +33,12 @@ def power_of_two(w: Array) -> float:
 
 
 def ranges(starts: Columns, sizes: Columns) -> Columns:
-    """Return the concatenation of starts_k, ..., starts_k + sizes_k - 1 over all k."""
+    """Return starts_k, starts_k + 1, ..., starts_k + sizes_k - 1 for all k, one after the other.
+
+    ``starts`` and ``sizes`` have one entry for each range.
+    """
+    # The entry at position m of range k is m minus the position at which range k begins, plus
+    # starts_k.
     ends = np.cumsum(sizes)
     offsets: Columns = np.repeat(starts - (ends - sizes), sizes)
     offsets += np.arange(offsets.size)
@@ -38,7 +46,7 @@ def ranges(starts: Columns, sizes: Columns) -> Columns:
 
 
 def numbered(numbers: Columns, size: int) -> tuple[Columns, Columns]:
-    """Return the distinct numbers, increasing, and the position of each of ``numbers`` among them.
+    """Return the distinct ``numbers``, increasing, and the position of each number among them.
 
     It is ``np.unique`` with inverse for numbers in [0, size), in O(size) instead of a sort.
     """

@@ -51,12 +51,13 @@ class Status(StrEnum):
 class Excess(ABC):
     """E(t): the term that constraints on coefficients add to the conjugate of a penalty.
 
-    With gauge(w) that of the norm, h the penalty as a function of the gauge, and C the constraints,
+    With gauge(w) the value of the norm, h the penalty as a function of the gauge, and C the
+    constraints,
 
         sup over w in C of <z, w> - h(gauge(w))  =  min over t >= polar of  h*(t) + E(t),
 
-    where ``polar`` is the smallest t for which E(t) is finite. [Rockafellar 1970, theorem 16.4 and
-    corollary 28.3.1]
+    where z are the scores, and ``polar`` is the smallest t for which E(t) is finite. [Rockafellar
+    1970, theorem 16.4 and corollary 28.3.1]
     """
 
     #: Whether E (the excess) changes the scores by which columns are chosen, as multipliers of
@@ -66,7 +67,7 @@ class Excess(ABC):
 
     @abstractmethod
     def at(self, t: float) -> float:
-        """Return E(t), or a bound on it, at t as ``best`` returned it or above."""
+        """Return E(t), or a bound on it, for a ``t`` that ``best`` returned, or a larger one."""
 
     @abstractmethod
     def scaled(self, factor: float) -> Excess:
@@ -78,7 +79,7 @@ class Excess(ABC):
 
     @abstractmethod
     def best(self, start: float, constant: float, slope: float) -> float:
-        """Return the t >= start that minimizes E(t) + constant t + (slope / 2) t^2, convex."""
+        """Return the t >= ``start`` that minimizes E(t) + constant t + (slope / 2) t^2, convex."""
 
     def columns(self, count: int) -> Columns:
         """Return about ``count`` columns that E depends on, if it ``moves_scores``."""
@@ -89,9 +90,16 @@ class Excess(ABC):
 class BoxExcess(Excess):
     """E(t) = sum_k width_k max(size_k - t price_k, 0), over the bounded sides of w.
 
-    With gauge(w) = sum_j p_j |w_j| and l <= w <= u, ``polar`` is that of the sides without a bound,
-    and each bounded side (z_j > 0 with u_j, or z_j < 0 with l_j) has size |z_j|, price p_j and
-    width u_j or -l_j: for fixed t the supremum is one over each coefficient by itself.
+    This is for gauge(w) = sum_j p_j |w_j| and bounds l <= w <= u. Each bounded side (z_j > 0 with
+    u_j, or z_j < 0 with l_j) has size |z_j|, price p_j and width u_j or -l_j. For fixed t the
+    supremum separates over the coefficients.
+
+    Attributes
+    ----------
+    polar : float
+        The polar over the sides without a bound.
+    sizes, prices, widths : (n_sides,)
+        Of each bounded side.
     """
 
     polar: float
@@ -112,19 +120,27 @@ class BoxExcess(Excess):
         return replace(self, polar=self.polar / factor, prices=factor * self.prices)
 
     def best(self, start: float, constant: float, slope: float) -> float:
-        """Return the t >= start that minimizes E(t) + constant t + (slope / 2) t^2, convex."""
-        priced = self.prices > 0.0  # the others add the same for every t
-        ends = self.sizes[priced] / self.prices[priced]
-        order = np.argsort(ends)
-        ends = np.concatenate([[start], np.maximum(ends[order], start)])
-        falls = (self.widths * self.prices)[priced][order]
-        # left[k] is -E'(t) for t just above ends[k].
-        remaining = np.concatenate([[falls.sum()], falls.sum() - np.cumsum(falls)])
-        is_increasing = constant + slope * ends >= remaining
-        k = int(np.argmax(is_increasing)) if is_increasing.any() else ends.size - 1
+        """Return the t >= ``start`` that minimizes E(t) + constant t + (slope / 2) t^2, convex.
+
+        E is piecewise linear, so the derivative is linear between its kinks. The minimum is at the
+        first kink after which the derivative is >= 0, or between that kink and the one before it.
+        """
+        # Sides of price 0 add the same for every t.
+        has_price = self.prices > 0.0
+        kinks = self.sizes[has_price] / self.prices[has_price]
+        order = np.argsort(kinks)
+        kinks = np.concatenate([[start], np.maximum(kinks[order], start)])
+        slope_changes = (self.widths * self.prices)[has_price][order]
+        # remaining[k] is -E'(t) for t just above kinks[k].
+        remaining = np.concatenate(
+            [[slope_changes.sum()], slope_changes.sum() - np.cumsum(slope_changes)]
+        )
+        # The derivative after kink k is constant + slope t - remaining[k].
+        is_increasing = constant + slope * kinks >= remaining
+        k = int(np.argmax(is_increasing)) if is_increasing.any() else kinks.size - 1
         if k == 0 or not slope:
-            return float(ends[k])
-        return float(np.clip((remaining[k - 1] - constant) / slope, ends[k - 1], ends[k]))
+            return float(kinks[k])
+        return float(np.clip((remaining[k - 1] - constant) / slope, kinks[k - 1], kinks[k]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,8 +160,8 @@ class Certificate:
     shortfall : float
         How far the computed gap was below zero, which only rounding can explain.
     terms : tuple[Array, float, tuple[float, float], Excess | None], optional
-        The arguments weights, gauge, bounds on the polar, and excess of ``certify``, with which a
-        problem with another loss can be certified too.
+        Arguments of ``certify`` for this point: weights, gauge, bounds on the polar, and excess.
+        They allow a problem with another loss to be certified too.
     """
 
     objective: float
@@ -163,7 +179,7 @@ class Certificate:
 
     @property
     def closable(self) -> float:
-        """The gap that more atoms can close: ``search_gap`` if the oracle is a search, else gap."""
+        """The gap that more atoms can close: ``search_gap`` if atoms are searched, else gap."""
         return self.gap if self.search_gap is None else self.search_gap
 
     def leaves_open(self, tolerance: float) -> bool:
@@ -175,7 +191,10 @@ class Certificate:
         return self.search_gap is not None and self.search_gap <= allowed < self.gap
 
     def widened(self, slack: float, raised: float = 0.0) -> Certificate:
-        """Return the certificate with ``slack + raised`` added to the gaps, ``raised`` to F."""
+        """Return the certificate with ``slack + raised`` added to the gaps, ``raised`` to F.
+
+        ``slack`` is a bound on rounding errors, and ``raised`` an increase of the objective.
+        """
         slack += raised
         searched = None if self.search_gap is None else self.search_gap + slack
         bounds = self.objective + raised, self.gap + slack, self.polar, searched
@@ -183,5 +202,5 @@ class Certificate:
 
     @property
     def relative_gap(self) -> float:
-        """Return gap / max(|objective|, smallest normal number)."""
+        """The gap divided by abs(objective), or by the smallest normal number if that is larger."""
         return self.gap / max(abs(self.objective), TINY)

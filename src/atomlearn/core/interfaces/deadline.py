@@ -52,19 +52,19 @@ class Deadline:
 
     @classmethod
     def after(cls, seconds: float) -> Deadline:
-        """Return the deadline in this number of seconds."""
+        """Return the deadline in ``seconds`` from now."""
         return cls(time.monotonic() + seconds)
 
     @classmethod
     def limited(cls, time_limit: float | None) -> Deadline:
-        """Return the deadline after ``time_limit`` seconds, which are checked; None: never."""
+        """Return the deadline after ``time_limit`` seconds; None: never. The number is checked."""
         if time_limit is None:
             return cls()
         return cls.after(positive("time_limit", time_limit, "seconds, for example 60"))
 
     @classmethod
     def current(cls) -> Deadline:
-        """Return that of the step that this thread makes: never outside of a run."""
+        """Return the deadline of the step that this thread is making; outside of a run, never."""
         return _current.get()
 
     @contextmanager
@@ -105,7 +105,7 @@ class Deadline:
         return max(self.at - time.monotonic(), 0.0)
 
     def sooner(self, other: Deadline) -> Deadline:
-        """Return the earlier one of the two deadlines."""
+        """Return the deadline that passes when either this one or ``other`` does."""
         first = self if self.at <= other.at else other
         work = self.work or other.work
         return first if first.work is work else Deadline(first.at, work)

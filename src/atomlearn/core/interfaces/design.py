@@ -30,22 +30,28 @@ class RowAccess:
     sent: tuple[int, int] = (0, 0)
 
     def summed(self, problem: Any) -> Any:
-        """Return the problem over sums of rows, or the problem itself if sums do not suffice."""
+        """Return the problem over sums of rows, or ``problem`` itself if sums do not suffice."""
         return problem
 
     def foresee(self, predictions: Sequence[Array]) -> None:
-        """Send several points to the rows in one request, so that later requests need none."""
+        """Send ``predictions`` at several points to the rows in one request.
+
+        Later requests at these points then need no further message.
+        """
 
     def restrict(self, problem: Any, block: Any) -> Any:
-        """Return a restricted problem over the columns of ``block``, for the same remote rows."""
+        """Return the restricted ``problem`` over the columns of ``block``.
+
+        It uses the same remote rows.
+        """
         return problem
 
     def intercept(self, prediction: Array) -> float | None:
-        """Return the optimal intercept inside the loss; None if the loss has none."""
+        """Return the optimal intercept inside the loss at ``prediction``; None if there is none."""
         return None
 
     def reported(self, result: Any) -> Any:
-        """Return a finished result in the original columns, as the fit was to centered ones."""
+        """Return the finished ``result`` in the original columns if the fit centered them."""
         return result
 
     def over_rows(
@@ -53,7 +59,8 @@ class RowAccess:
     ) -> tuple[Array, float, int] | None:
         """Return the column norms, the norm of the slopes of the loss, and the number of rows.
 
-        All are over the remote rows; None if the rows of ``design`` are in this process.
+        All are over the remote rows, for these ``columns`` of ``design`` and the slopes at
+        ``prediction``. None if the rows are in this process.
         """
         return None
 
@@ -92,7 +99,7 @@ class Traits:
 
 
 class Design(ABC):
-    """X with ``n_samples`` rows and ``n_features`` columns, wherever it lives.
+    """The data X with ``n_samples`` rows and ``n_features`` columns, in memory or elsewhere.
 
     A subclass must define ``shape``, ``dtype``, ``scores`` and ``gather``. The other methods have
     defaults that are right for every design; a subclass overrides those that it can do faster.
@@ -126,7 +133,7 @@ class Design(ABC):
 
     @abstractmethod
     def gather(self, columns: Columns) -> Block:
-        """Return the given columns, in their order, as a Block held in memory."""
+        """Return the given ``columns``, in their order, as a Block held in memory."""
 
     #: The defaults below gather this many entries (8 MB) at a time, whatever the size of X.
     _gathered_entries = 2**20
@@ -167,8 +174,9 @@ class Design(ABC):
     ) -> Sequence[Scores]:
         r"""Return the scores Z = X'V of the columns of ``V`` (n_samples, m); only large ones.
 
-        The scores z_jk of column j are known for all k if \|z_jk\| >= bounds_k > 0 for some k.
-        Access to other scores raises LookupError. By default all scores are known.
+        A search for large scores may skip most columns. The scores z_jk of column j are known for
+        all k if \|z_jk\| >= bounds_k > 0 for some k; ``bounds`` are (m,). Access to other scores
+        raises LookupError. By default all scores are known.
 
         affine : means and factors, each (n_features,): the columns are (x_j - means_j) factors_j.
         """
@@ -176,9 +184,9 @@ class Design(ABC):
         return scores if affine is None else affine_scores(scores, V, affine)
 
     def predict(self, weights: Array) -> Array:
-        """Return X w, shape (n_samples,), for a dense w (n_features,): at most one pass.
+        """Return X w, shape (n_samples,), for w = ``weights`` (n_features,): at most one pass.
 
-        By default the columns where w is not zero are gathered, a bounded number at a time.
+        By default the columns with a nonzero weight are gathered, a bounded number at a time.
         """
         weights = np.asarray(weights, dtype=np.float64)
         if weights.shape != (self.shape[1],):
@@ -192,22 +200,23 @@ class Design(ABC):
         With S = ``columns`` it is X_S W for W (len(S), t).
         """
         result = np.zeros((self.shape[0], W.shape[1]))
+        # One column of W at a time; with ``columns``, also a bounded number of columns of X.
         if columns is None:
-            for z, w in zip(result.T, W.T, strict=True):
-                z[:] = self.predict(np.ascontiguousarray(w))
+            for out_column, w in zip(result.T, W.T, strict=True):
+                out_column[:] = self.predict(np.ascontiguousarray(w))
             return result
-        for part in self._bounded(np.arange(columns.size)):
-            block = self.gather(columns[part])
-            for z, w in zip(result.T, W[part].T, strict=True):
-                z += block.predict(np.ascontiguousarray(w))
+        for positions in self._bounded(np.arange(columns.size)):
+            block = self.gather(columns[positions])
+            for out_column, w in zip(result.T, W[positions].T, strict=True):
+                out_column += block.predict(np.ascontiguousarray(w))
         return result
 
     def squared_norms(self, curvature: Array | None = None) -> Array:
-        """Return sum_i c_i x_ij^2 of every column j (c = 1 if None): one pass."""
+        """Return sum_i c_i x_ij^2 of every column j, c = ``curvature`` (None: 1): one pass."""
         return self._squares(np.ones(self.shape[0]) if curvature is None else curvature)
 
     def _squares(self, weights: Array) -> Array:
-        """Return sum_i weights_i x_ij^2 of each column j, gathering a few columns at a time."""
+        """Return sum_i c_i x_ij^2 of each column j, c = ``weights``; a few columns at a time."""
         if not self.listable:
             raise TypeError(
                 f"{type(self).__name__} does not list its {self.shape[1]} columns; standardize the "
@@ -220,14 +229,14 @@ class Design(ABC):
         return result
 
     def _bounded(self, columns: Columns) -> list[Columns]:
-        """Return these columns in pieces that can be gathered with little memory."""
+        """Return ``columns`` in pieces that can be gathered with little memory."""
         width = max(1, self._gathered_entries // max(self.shape[0], 1))
         return [columns[start : start + width] for start in range(0, columns.size, width)]
 
     # --- parts of it ----------------------------------------------------------------------------
 
     def with_rows(self, rows: Rows) -> Self | None:
-        """Return the design of these rows, in their order, repeats allowed, without copying X.
+        """Return the design of these ``rows``, in their order, repeats allowed, without copying X.
 
         None if the design has no such method; ``part_of`` then pads v with zeros and passes over
         all rows. The row numbers must have been checked.
@@ -235,9 +244,10 @@ class Design(ABC):
         return None
 
     def taken_off(self, columns: Columns) -> Array:
-        """Return the offsets subtracted from scores after summation, in the units of the columns.
+        """Return the offsets subtracted from the scores of ``columns`` after summation.
 
-        Scores lose digits in proportion to them, which the bound on rounding includes.
+        They are in the units of the columns. Scores lose digits in proportion to them, which the
+        bound on rounding includes.
         """
         return np.zeros(columns.size)
 
@@ -260,9 +270,9 @@ class Design(ABC):
 class Block(Design):
     """A few columns of X in memory, for which masters solve. Products are in float64.
 
-    A block is a design too (its scores are cheap), so that the restricted problem is a problem, and
-    ``gather`` gives some of its columns, as a copy or a view.
-    ``np.asarray(block)`` gives the dense (n_samples, n_columns) array.
+    A block is a design too, with cheap scores, so that the restricted problem is a problem. Its
+    ``gather`` returns some of its columns, as a copy or a view. ``np.asarray(block)`` gives the
+    dense (n_samples, n_columns) array.
 
     Examples
     --------
@@ -276,11 +286,14 @@ class Block(Design):
 
     @abstractmethod
     def predict(self, weights: Array) -> Array:
-        """Return A w, shape (n_samples,)."""
+        """Return A w, shape (n_samples,), for the columns A of the block and w = ``weights``."""
 
     @abstractmethod
     def gram(self, curvature: Array, positions: Columns | None = None) -> Array:
-        """Return A_S' diag(curvature) A_S, float64, S = ``positions`` (None: all)."""
+        """Return A_S' diag(curvature) A_S, float64, for the columns A and S = ``positions``.
+
+        ``curvature`` is (n_samples,); ``positions`` None: all columns.
+        """
 
     @abstractmethod
     def append(self, other: Block) -> Block:
@@ -301,4 +314,5 @@ class Block(Design):
         return np.asarray(weights @ np.square(self.dense(), dtype=np.float64))
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        """Return a copy of the columns as a dense array of type ``dtype``."""
         return np.array(self.dense(), dtype=dtype)

@@ -1,9 +1,9 @@
-"""The best atom of a norm by finite differences of its polar, for norms without the method.
+"""The best atom by finite differences of the polar, for norms that do not define ``best_atom``.
 
 The gradient of the polar, gauge°(z) = max over atoms of <a, z>, is the best atom if it is unique.
-It is computed by central differences over the columns of the best atom, and divided by its gauge,
-so that it is in the unit ball in spite of the errors of the differences. Certificates are not
-affected by these errors: they are computed from value and polar.
+It is computed by central differences over the columns of the best atom. Dividing it by its gauge
+puts it into the unit ball in spite of the errors of the differences. Certificates are not affected
+by these errors: they are computed from value and polar.
 """
 
 from __future__ import annotations
@@ -18,11 +18,12 @@ from atomlearn.core.interfaces.scores import ArrayScores, Scores
 
 
 def best_by_differences(norm: Any, columns: Columns, scores: Scores) -> tuple[Columns, Array]:
-    """Return columns and values of an atom with <a, z> = gauge°(z), nearly, and gauge(a) = 1.
+    """Return columns and values of an atom a with <a, z> = gauge°(z), nearly, and gauge(a) = 1.
 
-    If several atoms are best, the polar has a kink at z, and the differences are a mixture of them.
-    The gradient is then computed at a point near z, at which one of them is best. It takes
-    2 len(columns) polars, up to three times.
+    ``norm`` has value and polar, ``columns`` are those of the best atom, and ``scores`` are z. If
+    several atoms are best, the polar has a kink at z, and the differences are a mixture of them.
+    The gradient is then computed at a point near z, at which one of them is best. It takes 2
+    len(columns) polars, up to three times.
 
     Raises
     ------
@@ -35,7 +36,7 @@ def best_by_differences(norm: Any, columns: Columns, scores: Scores) -> tuple[Co
         return columns[:0], z[:0]
 
     def spread(values: Array) -> Array:
-        """Return an array of all columns with these values at ``columns``, else 0."""
+        """Return an array over all columns: ``values`` at ``columns``, else 0."""
         scattered = np.zeros(scores.n_columns)
         scattered[columns] = values
         return scattered
@@ -45,20 +46,21 @@ def best_by_differences(norm: Any, columns: Columns, scores: Scores) -> tuple[Co
     best = np.zeros(z.size)
     value = 0.0
     # Pairs of (distance of the point from z, step of the differences), relative to the largest
-    # score: first z itself, with the step that balances rounding and curvature, then points far
-    # enough from kinks at z.
+    # score. The first pair is z itself, with the step that balances rounding and curvature. The
+    # others are points far enough from kinks at z.
     for shift, step in ((0.0, 6e-6), (1e-7, 1e-9), (1e-4, 1e-6)):
         perturbed = z + shift * size * rng.standard_normal(z.size)
         slopes = np.empty(z.size)
         for coordinate, change in enumerate(step * size * np.eye(z.size)):
             polar_above, polar_below = (
-                norm.polar(ArrayScores(spread(perturbed + m))) for m in (change, -change)
+                norm.polar(ArrayScores(spread(perturbed + offset))) for offset in (change, -change)
             )
+            # The central difference of the polar in this coordinate.
             slopes[coordinate] = (polar_above - polar_below) / (2.0 * step * size)
         steepest = float(np.abs(slopes).max())
         if math.isfinite(steepest) and steepest > 0.0:
-            # Rounded to seven digits, so that an atom of a polytope is the same for every z at
-            # which it is best.
+            # Round to seven digits, so that an atom of a polytope is the same for every z at
+            # which it is best. Keep the best of the three candidates.
             rounded = np.round(slopes / steepest, 7)
             gauge = norm.value(spread(rounded))
             if gauge > 0.0 and float(rounded @ z) / gauge > value:

@@ -31,6 +31,7 @@ class Factored:
     shape: tuple[int, int] = field(init=False)
 
     def __post_init__(self) -> None:
+        """Check that the factors have the same rank, and set ``shape``."""
         shape = (self.left.shape[0], self.right.shape[0])
         rank = self.weights.shape[0]
         if self.left.shape[1:] != (rank,) or self.right.shape[1:] != (rank,):
@@ -51,12 +52,13 @@ class Factored:
         return Factored(self.right, self.weights, self.left)
 
     def dot(self, other: Array) -> Array:
-        """Return W @ other in O((p + q) r) for each column."""
+        """Return W @ other for ``other`` (q,) or (q, m), in O((p + q) r) for each column."""
         inner = self.right.T @ other
         return np.asarray((self.left * self.weights) @ inner)
 
     def at(self, rows: NDArray[np.int64], cols: NDArray[np.int64]) -> Array:
-        """Return W[rows_i, cols_i], shape (len(rows),): O(r) each."""
+        """Return W[rows_i, cols_i] for all i, shape (len(rows),): O(r) each."""
+        # A piece of the entries at a time, so that little memory is needed.
         result = np.empty(len(rows))
         scaled = self.left * self.weights
         for start in range(0, len(rows), 2**16):
@@ -82,11 +84,14 @@ class MatrixPart:
     gauge : float
         factor * norm of the term (for rays the sum of their weights, an upper bound).
     factored : Factored, optional
-        The factors of the term, of its mode-th unfolding for a norm of tensors (``tensor`` is
-        their shape).
+        The factors of the term, or of its unfolding to a matrix for a norm of tensors.
     columns, weights : Columns, optional
         If ``factored`` is None, the nonzero entries of a term under a norm of vectors, in
         row-major order.
+    tensor : tuple of int, optional
+        The shape of the term if it is a tensor.
+    mode : int
+        The axis of the tensor that gives the rows of its unfolding.
     ahead : object
         Candidate atoms for a warm start, in the form of the solver.
     """
@@ -102,7 +107,7 @@ class MatrixPart:
     ahead: Any = None
 
     def dense(self, shape: tuple[int, ...]) -> Array:
-        """Return the term as a dense array with the shape of the matrix or tensor."""
+        """Return the term as a dense array of this ``shape``, that of the matrix or tensor."""
         if self.factored is None:
             assert self.columns is not None
             dense = np.zeros(math.prod(shape))
@@ -110,6 +115,7 @@ class MatrixPart:
             return dense.reshape(shape)
         if self.tensor is None:
             return self.factored.toarray().reshape(shape)
-        others = [size for axis, size in enumerate(self.tensor) if axis != self.mode]
-        tensor = self.factored.toarray().reshape(self.tensor[self.mode], *others)
+        # Undo the unfolding: its rows are the axis ``mode``, its columns all other axes.
+        other_sizes = [size for axis, size in enumerate(self.tensor) if axis != self.mode]
+        tensor = self.factored.toarray().reshape(self.tensor[self.mode], *other_sizes)
         return np.moveaxis(tensor, 0, self.mode).reshape(shape)

@@ -14,10 +14,10 @@ from atomlearn.core.interfaces.scores import Scores
 
 
 def forward(cls: type, inner: str, *asked: type | str) -> None:
-    """Define attributes of ``cls`` that forward to its attribute ``inner``.
+    """Define attributes of ``cls`` that forward to the object in its attribute ``inner``.
 
-    asked : names of attributes, or classes, which stand for all their public attributes that
-    ``cls`` does not define itself.
+    asked : names of attributes, or classes; a class means all its public attributes that ``cls``
+    does not define itself.
     """
     for each in asked:
         for name in [each] if isinstance(each, str) else vars(each).keys() - vars(cls).keys():
@@ -26,12 +26,15 @@ def forward(cls: type, inner: str, *asked: type | str) -> None:
     update_abstractmethods(cls)
 
 
-def _forwarded(inner: str, name: str, question: Any) -> Any:
-    """Return a method or property that reads ``name`` of the inner object."""
-    ask = attrgetter(f"{inner}.{name}")
-    if not callable(question):
-        return property(ask)
-    return wraps(question)(lambda self, *given, **named: ask(self)(*given, **named))
+def _forwarded(inner: str, name: str, declared: Any) -> Any:
+    """Return a method or property that reads ``name`` of the object in the attribute ``inner``.
+
+    ``declared`` is the attribute of the base class, which decides between method and property.
+    """
+    read = attrgetter(f"{inner}.{name}")
+    if not callable(declared):
+        return property(read)
+    return wraps(declared)(lambda self, *args, **settings: read(self)(*args, **settings))
 
 
 class Forwarding(Design):
@@ -59,6 +62,7 @@ class Forwarding(Design):
     inner: Design
 
     def __init__(self, inner: Design) -> None:
+        """Store the design that answers."""
         self.inner = inner
 
     def scores(self, v: Array) -> Scores:
@@ -66,11 +70,14 @@ class Forwarding(Design):
         return self.inner.scores(v)
 
     def gather(self, columns: Columns) -> Block:
-        """Return these columns as a block."""
+        """Return these ``columns`` as a block."""
         return self.inner.gather(columns)
 
     def around(self, design: Design) -> Design:
-        """Return another design in this wrapper, if the wrapper should follow it."""
+        """Return ``design`` in a copy of this wrapper if the wrapper has to stay; else ``design``.
+
+        By default the wrapper is left out.
+        """
         return design
 
 
@@ -78,14 +85,14 @@ forward(Forwarding, "inner", Design, "shape")
 
 
 def wrappers(design: Any) -> Iterator[Forwarding]:
-    """Yield the forwarding wrappers around a design, the outermost first."""
+    """Yield the forwarding wrappers around ``design``, the outermost first."""
     while isinstance(design, Forwarding):
         yield design
         design = design.inner
 
 
 def unwrapped(design: Any) -> Any:
-    """Return the design inside all its forwarding wrappers."""
+    """Return the design inside all forwarding wrappers of ``design``."""
     for wrapper in wrappers(design):
         design = wrapper.inner
     return design
@@ -95,6 +102,7 @@ class Derived(Design):
     """A design whose columns are functions of the columns of ``design``; forwards the rest."""
 
     def __init__(self, design: Design) -> None:
+        """Store the design whose columns are used."""
         self.design = design
         self.traits = Traits(reads_at_once=design.traits.reads_at_once)
         self.dtype = self.design.dtype
@@ -106,8 +114,10 @@ class Derived(Design):
 
     @property
     def row_access(self) -> RowAccess:  # type: ignore[override]
+        """How the rows of the inner design are reached."""
         return self.design.row_access
 
     @property
     def searched(self) -> tuple[float, float]:
+        """The work of searches over the inner design; see ``Design.searched``."""
         return self.design.searched

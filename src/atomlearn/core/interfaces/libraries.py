@@ -11,13 +11,13 @@ TABLES = ("pandas", "polars", "pyarrow", "modin", "cudf")
 
 
 def library_of(X: object) -> str:
-    """Return "pandas", "polars", "anndata", ... for objects of these libraries, else ""."""
+    """Return the library of X, such as "pandas", "polars" or "anndata"; "" for others."""
     root = type(X).__module__.partition(".")[0]
     return root if root in (*TABLES, "anndata") else ""
 
 
 def is_table(X: object) -> bool:
-    """Return whether X is an object of a library of data frames in memory."""
+    """Return whether X is a data frame in memory, of a library in TABLES."""
     return library_of(X) in TABLES
 
 

@@ -5,8 +5,9 @@ Latent groups, chains, trees, hierarchies, operators and unions are all of one k
     gauge(w) = inf { inner(u) : L u = w },   w in R^p, u in R^m,
 
 with a linear map L that mostly repeats coordinates, and an inner norm that has a proximal map and
-can be restricted. The polar is inner°(L'z), and min over w of f(X w) + R(gauge(w)) is min over u
-of f(X L u) + R(inner(u)): the same problem over the columns of X L, which is never formed.
+can be restricted. The polar is inner°(L'z). The minimum over w of f(X w) + R(gauge(w)) is the
+minimum over u of f(X L u) + R(inner(u)), a problem over the columns of X L. This matrix is never
+formed.
 """
 
 from __future__ import annotations
@@ -28,7 +29,15 @@ SEARCHED_FROM = 2**19
 
 @dataclass(slots=True)
 class SearchWork:
-    """The number of columns of the sets that searches rated, and of all candidate sets."""
+    """The work of searches for the best sets, in columns.
+
+    Attributes
+    ----------
+    columns : float
+        Number of columns of the sets that searches rated.
+    possible : float
+        Number of columns of all candidate sets.
+    """
 
     columns: float = 0.0
     possible: float = 0.0
@@ -63,19 +72,27 @@ class Nested:
 
     @cached_property
     def by_parent(self) -> tuple[Columns, Columns, Columns]:
-        """The sets ordered by parent; of each set, the first position and number of children."""
+        """The sets ordered by parent, and the children of each set among them.
+
+        The result is (order, starts, counts). The children of set B are order[starts[B + 1]], and
+        so on, in number counts[B + 1]; entry 0 of starts and counts is for the roots.
+        """
         order = np.argsort(self.parents, kind="stable")
-        edges = np.searchsorted(self.parents[order], np.arange(-1, self.parents.size + 1))
-        return order, edges[:-1], np.diff(edges)
+        starts = np.searchsorted(self.parents[order], np.arange(-1, self.parents.size + 1))
+        return order, starts[:-1], np.diff(starts)
 
     def children(self, sets: Columns) -> Columns:
-        """Return the children of these sets, concatenated; -1 is the parent of all roots."""
+        """Return the children of these ``sets``, concatenated; -1 is the parent of all roots."""
         order, starts, counts = self.by_parent
         return np.asarray(order[ranges(starts[sets + 1], counts[sets + 1])])
 
     def least_inside(self, weights: Array) -> Array:
-        """Return the minimum weight over each set and the sets inside it, (n_sets,)."""
+        """Return the minimum weight over each set and the sets inside it, (n_sets,).
+
+        ``weights`` are (n_sets,).
+        """
         least = np.array(weights, dtype=np.float64)
+        # List the sets by depth; then pass the minima up, from the deepest sets to the roots.
         levels = [self.children(np.array([-1]))]
         while levels[-1].size:
             levels.append(self.children(levels[-1]))
@@ -85,13 +102,20 @@ class Nested:
 
 
 class Expansion:
-    """The linear map L from m lifted coordinates to p features, a CSC array (p, m).
+    """The linear map L from m lifted coordinates to p features, as a sparse matrix.
 
-    repeats : whether each lifted coordinate is a copy of one feature; nested : the tree of the
-    sets, if any two are nested or disjoint.
+    Parameters
+    ----------
+    matrix : array or sparse matrix (p, m)
+        L.
+    repeats : bool
+        Whether each lifted coordinate is a copy of one feature.
+    nested : Nested, optional
+        The tree of the sets, if any two are nested or disjoint.
     """
 
     def __init__(self, matrix: Any, repeats: bool = False, nested: Nested | None = None) -> None:
+        """Store L in CSC format."""
         self.matrix = sparse.csc_array(matrix)
         self.repeats = repeats
         self.nested = nested
@@ -101,14 +125,17 @@ class Expansion:
     def repeating(
         cls, members: Columns, n_features: int, nested: Nested | None = None
     ) -> Expansion:
-        """Return the 0-1 matrix L that maps lifted coordinate i to the feature members[i]."""
-        m = members.size
-        parts = np.ones(m), members, np.arange(m + 1)
-        return cls(sparse.csc_array(parts, shape=(n_features, m)), True, nested)
+        """Return the 0-1 matrix L that maps lifted coordinate i to the feature members[i].
+
+        It has ``n_features`` rows; ``nested`` is explained in ``Expansion``.
+        """
+        n_lifted = members.size
+        parts = np.ones(n_lifted), members, np.arange(n_lifted + 1)
+        return cls(sparse.csc_array(parts, shape=(n_features, n_lifted)), True, nested)
 
     @classmethod
     def stacked(cls, expansions: list[Expansion]) -> Expansion:
-        """Return the maps stacked side by side, L = [L_1, L_2, ...]: w = sum_i L_i u_i."""
+        """Return the ``expansions`` L_i as one map L = [L_1, L_2, ...], with w = sum_i L_i u_i."""
         matrices = [expansion.matrix for expansion in expansions]
         repeats = all(expansion.repeats for expansion in expansions)
         return cls(sparse.hstack(matrices, format="csc"), repeats)
@@ -118,8 +145,9 @@ class Expansion:
         return LiftedScores(self, base)
 
     def touched(self, lifted: Columns) -> Touched:
-        """Return the features to which these lifted coordinates contribute, and L for both."""
-        # Faster than indexing a sparse array, which would check and sort valid indices.
+        """Return the features to which the coordinates ``lifted`` contribute, and L for both."""
+        # List the entries of these columns of L. This is faster than indexing a sparse array, which
+        # would check and sort valid indices.
         starts = self.matrix.indptr[lifted]
         ends = self.matrix.indptr[lifted + 1]
         sizes = ends - starts
@@ -147,10 +175,12 @@ class Expansion:
     def place(self, features: Columns, weights: Array) -> tuple[Columns, Array] | None:
         """Return u with L u = w for a warm start: each feature goes to the first set that has it.
 
-        None unless each lifted coordinate is one feature.
+        w has the values ``weights`` at ``features``. The result is lifted coordinates and their
+        values; None unless each lifted coordinate is one feature.
         """
         if not self.repeats:
             return None
+        # The first coordinate of each feature: of several assignments, the last one counts.
         first = np.full(self.shape[0], -1)
         first[self.matrix.indices[::-1]] = np.arange(self.shape[1])[::-1]
         positions = first[features]
@@ -158,15 +188,17 @@ class Expansion:
 
 
 class Touched(NamedTuple):
-    """L at some lifted coordinates, by its entries: values[e] at (rows[e], owners[e]).
+    """The entries of L at some lifted coordinates: values[e] in row rows[e], column owners[e].
 
     Attributes
     ----------
     features : (n_rows,) int64
         Increasing, the feature of each row.
-    owners : Columns
+    rows : (n_entries,) int64
+        Positions in ``features``.
+    owners : (n_entries,) int64
         Positions in the given lifted coordinates.
-    values : ndarray
+    values : (n_entries,) float64
         The entries of L.
     """
 
@@ -185,6 +217,7 @@ class LiftedScores(Scores):
     """The lifted scores L'z; the whole vector is computed at the first request and then cached."""
 
     def __init__(self, expansion: Expansion, base: Scores) -> None:
+        """Store the map ``expansion``, L, and the scores ``base`` of the features, z."""
         self.expansion = expansion
         self.base = base
         self._full: ArrayScores | None = None
@@ -202,31 +235,38 @@ class LiftedScores(Scores):
         return self._all().full()
 
     def at(self, columns: Columns) -> Array:
-        """Return (L'z)_i at these lifted coordinates, from the scores of their features."""
+        """Return (L'z)_i at the lifted coordinates ``columns``, from scores of their features."""
         touched = self.expansion.touched(columns)
         parts = touched.values * self.base.at(touched.features)[touched.rows]
         return np.bincount(touched.owners, parts, columns.size).astype(np.float64)
 
     def top(self, count: int) -> tuple[Columns, Array]:
-        """Return the ``count`` largest scores by magnitude, and their columns."""
+        """Return the ``count`` largest scores by magnitude: their columns, and the scores."""
         return self._all().top(count)
 
     def group_norms(self, labels: Columns, n_groups: int) -> Array:
-        """Return the norms over sets; nested sets are computed from cells, without storing L'z."""
+        """Return the l2 norms of L'z over sets, (n_groups,); labels[i] is the set of coordinate i.
+
+        For nested sets they are computed from cells, without L'z.
+        """
         nested = self.expansion.nested
         if nested is None or labels is not nested.labels:
             return norms_by_label(self.full(), labels, n_groups)
         return TreeRatings(nested, self._cell_norms(nested), None).full()
 
     def group_ratings(self, labels: Columns, n_groups: int, weights: Array | None = None) -> Scores:
-        """Return the ratings of sets; the best nested sets are searched from the roots."""
+        """Return the ratings of sets: l2 norms of L'z over sets, divided by ``weights`` (None: 1).
+
+        labels[i] is the set of lifted coordinate i, of ``n_groups`` sets. The best nested sets are
+        searched from the roots.
+        """
         nested = self.expansion.nested
         if nested is None or labels is not nested.labels:
             return super().group_ratings(labels, n_groups, weights)
         return TreeRatings(nested, self._cell_norms(nested), weights)
 
     def _cell_norms(self, nested: Nested) -> Array:
-        """Return the l2 norm of z over each cell of features, computed once."""
+        """Return the l2 norm of z over each cell of features of ``nested``, computed once."""
         if self._cells is None:
             self._cells = self.base.group_norms(nested.home, nested.inside.shape[1])
         return self._cells
@@ -251,6 +291,7 @@ class TreeRatings(Scores):
     """
 
     def __init__(self, nested: Nested, cells: Array, weights: Array | None) -> None:
+        """Store squares of the norms, in a unit in which they do not overflow."""
         self.nested = nested
         self.weights = weights
         self.n_columns = int(nested.sizes.size)
@@ -258,7 +299,7 @@ class TreeRatings(Scores):
         self._squares = (cells / self._unit) ** 2
 
     def at(self, columns: Columns) -> Array:
-        """Return the scores of these columns."""
+        """Return the ratings of the sets ``columns``."""
         ratings = self._unit * np.sqrt(self.nested.inside[columns] @ self._squares)
         return np.asarray(ratings if self.weights is None else ratings / self.weights[columns])
 
@@ -268,7 +309,7 @@ class TreeRatings(Scores):
         return np.asarray(ratings if self.weights is None else ratings / self.weights)
 
     def top(self, count: int) -> tuple[Columns, Array]:
-        """Return the sets of largest rating; small trees are rated completely."""
+        """Return the ``count`` best sets and their ratings; small trees are rated completely."""
         count = min(count, self.n_columns)
         if count <= 0 or self.nested.labels.size < SEARCHED_FROM:
             return ArrayScores(self.full()).top(count)
@@ -277,7 +318,7 @@ class TreeRatings(Scores):
         return sets[positions], values
 
     def above(self, bound: float) -> tuple[Columns, Array]:
-        """Return the sets rated at least ``bound``, best first."""
+        """Return the sets rated at least ``bound``, best first, and their ratings."""
         if self.nested.labels.size < SEARCHED_FROM:
             return ArrayScores(self.full()).above(bound)
         sets, ratings = self._searched(self.n_columns, bound)
@@ -291,9 +332,12 @@ class TreeRatings(Scores):
         """
         nested = self.nested
         weights = self.weights
-        reach = np.ones(self.n_columns)
+        # A set inside B is rated at most rating(B) * weight(B) / (smallest weight inside B).
+        largest_ratio = np.ones(self.n_columns)
         if weights is not None and np.ptp(weights) > 0.0:
-            reach = weights / nested.least_inside(weights)
+            largest_ratio = weights / nested.least_inside(weights)
+        # ``sets`` are rated; ``ahead`` are those whose children may still be rated, with ``bounds``
+        # on the ratings of all sets inside them; ``new`` are to be rated next.
         sets = ahead = np.zeros(0, dtype=np.int64)
         ratings = bounds = np.zeros(0)
         new = nested.children(np.array([-1]))
@@ -306,7 +350,7 @@ class TreeRatings(Scores):
                 least = max(least, float(np.partition(ratings, -count)[-count]))
             ahead = np.append(ahead, new)
             # The rounding errors of nested sets differ, which the factor allows for.
-            bounds = np.append(bounds, rated * reach[new] * (1 + 1e-9))
+            bounds = np.append(bounds, rated * largest_ratio[new] * (1 + 1e-9))
             candidates = bounds >= least
             # Sets with the largest bounds are opened first, since their members raise ``least``.
             opened = candidates & (bounds >= 0.5 * float(bounds.max()))

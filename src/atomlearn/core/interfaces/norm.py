@@ -27,6 +27,11 @@ class Term:
     """One scaled norm, factor * norm, of an infimal convolution (a union of sets of atoms).
 
     A union of terms has gauge(w) = inf { sum_i factor_i norm_i(w_i) : sum_i w_i = w }.
+
+    Attributes
+    ----------
+    norm : Norm
+    factor : float
     """
 
     norm: Norm
@@ -35,9 +40,14 @@ class Term:
 
 @dataclass(frozen=True, slots=True)
 class GroupWeights:
-    """gauge(w) = sum_g weight_g ||w_g||_2 over disjoint groups of columns.
+    """The norm gauge(w) = sum_g weight_g ||w_g||_2 over disjoint groups of columns.
 
-    labels : (n_features,) int64, the group of each column; weights : (n_groups,) > 0.
+    Attributes
+    ----------
+    labels : (n_features,) int64
+        The group of each column.
+    weights : (n_groups,) float64
+        The weight of each group, > 0.
     """
 
     labels: Columns
@@ -70,12 +80,16 @@ class Ratings:
     def reference(self, scores: Scores) -> float:
         """Return the rating, in the units of ``rated``, of the columns in use at an optimum.
 
-        The reference of the columns found so far is never above that of all columns.
+        ``scores`` are z = X'v. The reference of the columns found so far is never above the
+        reference of all columns.
         """
         raise TypeError(f"{type(self).__name__} rates no columns; see scores_for_ratings")
 
     def rated(self, scores: Scores, bound: float) -> Columns:
-        r"""Return the columns rated ``bound`` > 0 or more, best first; by default \|z_j\| rates."""
+        r"""Return the columns rated ``bound`` > 0 or more, best first; by default \|z_j\| rates.
+
+        ``scores`` are z = X'v.
+        """
         return scores.above(bound)[0]
 
 
@@ -103,10 +117,15 @@ class Norm(Ratings, ABC):
     over_columns: bool = False
 
     def __init_subclass__(cls, **settings: Any) -> None:
+        """Let the methods of a new class take arrays for scores, and note which abilities it has.
+
+        ``settings`` are those of the class statement.
+        """
         super().__init_subclass__(**settings)
         defined = cls.__dict__.keys()
         for name in {"polar", "polar_bounds", "best_atom", "best_columns"} & defined:
             setattr(cls, name, taking_arrays(cls.__dict__[name]))
+        # A class that defines one of these methods has the ability, unless it says otherwise.
         by_methods = {"proximal": {"prox_point"}, "over_columns": {"restrict", "lift"}}
         for ability in by_methods.keys() - defined:
             if by_methods[ability] & defined:
@@ -114,11 +133,14 @@ class Norm(Ratings, ABC):
 
     @abstractmethod
     def value(self, w: Array) -> float:
-        """Return gauge(w)."""
+        """Return gauge(w) for ``w`` (n_features,), infinite if w is no combination of atoms."""
 
     @abstractmethod
     def polar(self, scores: Scores) -> float:
-        """Return gauge°(z) = max over atoms a of <a, z>, computed in float64."""
+        """Return gauge°(z) = max over atoms a of <a, z>, computed in float64; z = ``scores``.
+
+        This is the dual norm.
+        """
 
     @abstractmethod
     def best_columns(self, scores: Scores, count: int) -> Columns:
@@ -132,7 +154,7 @@ class Norm(Ratings, ABC):
     # Preparation for data: names of columns, the shape of a matrix, the number of features.
 
     def with_names(self, names: Sequence[str]) -> Norm:
-        """Return the same norm with names of columns in its parameters replaced by indices."""
+        """Return the same norm with column ``names`` in its parameters replaced by indices."""
         return self
 
     def on(self, n_features: int, shape: tuple[int, int] | None = None) -> Norm:
@@ -145,12 +167,15 @@ class Norm(Ratings, ABC):
         Raises
         ------
         ValueError, TypeError
-            With the remedy, where a parameter is unusable.
+            If a parameter is unusable; the message names the remedy.
         """
         return self
 
     def candidates(self, n_samples: int, n_features: int) -> list[Norm]:
-        """Return the norms from which cross-validation chooses; by default only this norm."""
+        """Return the norms from which cross-validation chooses; by default only this norm.
+
+        The choice may depend on the shape of X, (n_samples, n_features).
+        """
         return [self]
 
     @property
@@ -161,16 +186,17 @@ class Norm(Ratings, ABC):
     # The oracle.
 
     def polar_bounds(self, scores: Scores, thorough: bool = False) -> tuple[float, float]:
-        """Return a lower and an upper bound on the polar gauge°(z); equal if it is exact.
+        """Return a lower and an upper bound on the polar gauge°(z) at z = ``scores``.
 
-        If the best atom is found by a heuristic search, the lower bound is <a, z> for an atom a
-        that was found. ``thorough`` spends more time on the upper bound, for a last certificate.
+        They are equal if the polar is exact. If the best atom is found by a heuristic search, the
+        lower bound is <a, z> for an atom a that was found. ``thorough`` spends more time on the
+        upper bound, for a last certificate.
         """
         polar = self.polar(scores)
         return polar, polar
 
     def polar_of_sizes(self, sizes: Scores) -> float:
-        """Return the largest polar of scores of these sizes or less, of any signs.
+        """Return the largest polar of scores of these ``sizes`` or less, of any signs.
 
         By default the polar of the sizes, which is right if the polar grows with each ``|z_j|``.
         """
@@ -180,15 +206,16 @@ class Norm(Ratings, ABC):
     def best_atom(self, scores: Scores) -> Atom:
         """Return a = argmax <a, z> over the atoms, so <a, z> = gauge°(z) and gauge(a) = 1.
 
-        Where no atom has <a, z> > 0 (z = 0, or a gauge without symmetry) the atom is empty.
-        Unless a norm says better, a part of z scaled to gauge 1 is tried, which is right for the
-        l1, l2, group and k-support norms, and then the slope of the polar.
+        z = ``scores``. If no atom has <a, z> > 0 (z = 0, or a gauge without symmetry) the atom is
+        empty. By default a part of z scaled to gauge 1 is tried, which is right for the l1, l2,
+        group and k-support norms, and then the slope of the polar.
 
         Raises
         ------
         TypeError
-            Where neither attains the polar: value and polar are then not those of one norm.
+            If neither attains the polar: value and polar are then not those of one norm.
         """
+        # Try the scores of the best columns themselves, scaled to gauge 1.
         columns = self.best_columns(scores, 1)
         restricted = self.restrict(columns, scores.n_columns)
         if restricted is not None:
@@ -214,22 +241,24 @@ class Norm(Ratings, ABC):
     def lift(self, n_features: int) -> Lift | None:
         """Return the latent formulation of this norm: a simpler norm over more coordinates.
 
-        See ``Lift``. None if the norm needs none, as a scaled l1 norm.
+        See ``Lift``; its map L has ``n_features`` rows. None if the norm needs no lift, as the l1
+        norm.
         """
         return None
 
     def as_groups(self, n_features: int, nonnegative: bool = False) -> GroupWeights | None:
         """Return the groups and weights if this is a group norm; None for other norms.
 
-        The l1 norm has groups of one, the l2 norm one group. ``nonnegative``: the groups with
-        which this gauge is that of w >= 0, infinite elsewhere.
+        The l1 norm has ``n_features`` groups of one column, the l2 norm one group. ``nonnegative``:
+        return groups also for a norm that equals a group norm only for w >= 0 and is infinite
+        elsewhere.
         """
         return None
 
-    # Proximal maps: what masters and FISTA need.
+    # Proximal maps, which masters and FISTA need.
 
     def prox_point(self, w: Array, amount: float, form: Form) -> ProxPoint:
-        """Return the proximal map at w, with the gauge of the result and its Jacobian.
+        """Return the proximal map at ``w``, with the gauge of the result and its Jacobian.
 
         The result x minimizes 1/2 ||x - w||^2 + amount * gauge(x) if ``form`` is "penalized", or
         1/2 ||x - w||^2 + (amount / 2) * gauge(x)^2 if it is "squared". If ``form`` is
@@ -246,26 +275,33 @@ class Norm(Ratings, ABC):
     def thresholds(self, w: Array, columns: Columns, n_features: int) -> Array | float:
         """Return the largest t for which a subgradient at w has |s_j| = t at these zeros of w.
 
-        A zero coordinate whose |z_j| <= multiplier * t does not want to enter. ``w`` holds the
-        non-zero coordinates (zeros may be left out). 0, which is always right, where w is 0, or
-        every coordinate enters, or no one number tells.
+        ``columns`` are the zeros among ``n_features`` coordinates, and ``w`` holds the non-zero
+        ones (zeros may be left out). A zero coordinate with |z_j| <= multiplier * t stays zero. The
+        result is 0, which is always right, if w is 0, if every coordinate may enter, or if the norm
+        does not know t.
         """
         return 0.0
 
     def excess(self, scores: Scores) -> Excess | None:
-        """Return the conjugate term of constraints (see ``Excess``); None if there are none."""
+        """Return the conjugate term of constraints at z = ``scores``; None if there are none.
+
+        See ``Excess``.
+        """
         return None
 
     def inside(self, columns: Columns, weights: Array, n_features: int) -> tuple[Columns, Array]:
-        """Return a point with a finite gauge near the given one: where a solver may begin."""
+        """Return a point with a finite gauge near the given one, at which a solver may begin.
+
+        The point has ``weights`` on ``columns`` of ``n_features``, and so has the result.
+        """
         return columns, weights
 
     def without(self, columns: Columns, n_features: int) -> tuple[Columns, Norm]:
         """Return all unpenalized columns, and the norm to use for the other columns.
 
-        The unpenalized columns are ``columns`` and those that the norm itself does not penalize.
-        The loss fits their coefficients, and the norm keeps its own copy of them at 0. By default
-        the norm does not change, because the scores of these columns are 0.
+        The unpenalized columns are ``columns`` and those of all ``n_features`` that the norm itself
+        does not penalize. The loss fits their coefficients, and the norm keeps its own copy of them
+        at 0. By default the norm does not change, because the scores of these columns are 0.
         """
         return columns, self
 
@@ -286,10 +322,10 @@ class Norm(Ratings, ABC):
     # Which solver.
 
     def solver(self, tol: float) -> object | None:
-        """Return the ``Solver`` for this norm to a relative gap; None: the usual one.
+        """Return the ``Solver`` for this norm to the relative gap ``tol``; None: the usual one.
 
-        The usual one is column generation, or, where the norm is not ``over_columns``, the
-        generation of atoms. Norms of matrices name their own.
+        The usual one is column generation, or, if the norm is not ``over_columns``, the generation
+        of atoms. Norms of matrices name their own.
         """
         return None
 
@@ -316,19 +352,25 @@ class Lift:
     names: tuple[str, ...] | None = None
 
     def start(self, warm: WarmStart) -> WarmStart:
-        """Return a warm start in lifted coordinates: the parts of an earlier fit, or any parts."""
-        parts = warm.lifted if self._fits(warm) else None
-        if parts is None:
-            parts = self.expansion.place(warm.columns, warm.weights)
-        if parts is None:
-            parts = warm.columns[:0], warm.weights[:0]
-        return WarmStart(*parts, warm.intercept)
+        """Return the point ``warm`` in lifted coordinates, as the start of a solve.
+
+        The lifted coordinates of an earlier fit are used if they give the same point; else each
+        feature goes to its first set.
+        """
+        point = warm.lifted if self._fits(warm) else None
+        if point is None:
+            point = self.expansion.place(warm.columns, warm.weights)
+        # Some lifts cannot place features; then the start is u = 0.
+        if point is None:
+            point = warm.columns[:0], warm.weights[:0]
+        return WarmStart(*point, warm.intercept)
 
     def _fits(self, warm: WarmStart) -> bool:
-        """Return whether the parts of the warm start make up its point."""
+        """Return whether the lifted coordinates in ``warm`` give its coefficients, w = L u."""
         if warm.lifted is None:
             return False
         lifted, weights = warm.lifted
+        # The coordinates may be those of another lift, which has more of them.
         if lifted.size and int(lifted.max()) >= self.expansion.shape[1]:
             return False
         features, sums = self.lowered(lifted, weights)
@@ -338,25 +380,37 @@ class Lift:
         return bool(deviation <= 1e-6 * np.abs(warm.weights).max(initial=0.0))
 
     def lowered(self, lifted: Columns, weights: Array) -> tuple[Columns, Array]:
-        """Return the features and coefficients, none of them 0, of w = L u."""
+        """Return the features and coefficients, none of them 0, of w = L u.
+
+        u has the values ``weights`` at the coordinates ``lifted``, and is 0 elsewhere.
+        """
         features, sums = self.expansion.apply(lifted, weights)
         support = np.flatnonzero(sums)
         return features[support], sums[support]
 
     def lowered_start(self, warm: WarmStart) -> WarmStart:
-        """Return a warm start in lifted coordinates as one over the features."""
+        """Return a start over the features, for ``warm`` in lifted coordinates; these are kept."""
         point = self.lowered(warm.columns, warm.weights)
         return WarmStart(*point, warm.intercept, (warm.columns, warm.weights))
 
     def parts(self, lifted: Columns, weights: Array) -> list[Part]:
-        """Return the parts of the point u = ``weights`` at ``lifted``, by number of set."""
+        """Return the parts of w = L u that belong to the sets in use, by number of set.
+
+        u has the values ``weights`` at the coordinates ``lifted``, and is 0 elsewhere.
+        """
+        # Each entry of L belongs to a pair (set, feature), numbered by a key. Add up the products
+        # of each pair, and drop the pairs of sum 0.
         touched = self.expansion.touched(lifted)
-        keys = self.labels[lifted][touched.owners] * max(touched.features.size, 1) + touched.rows
-        pairs, inverse = np.unique(keys, return_inverse=True)
+        n_rows = max(touched.features.size, 1)
+        keys = self.labels[lifted][touched.owners] * n_rows + touched.rows
+        distinct_keys, inverse = np.unique(keys, return_inverse=True)
         products = touched.values * weights[touched.owners]
-        sums: Array = np.bincount(inverse, products, pairs.size).astype(np.float64, copy=False)
+        sums: Array = np.bincount(inverse, products, distinct_keys.size).astype(
+            np.float64, copy=False
+        )
         support = np.flatnonzero(sums)
-        groups, rows = np.divmod(pairs[support], max(touched.features.size, 1))
+        # Split the pairs by set.
+        groups, rows = np.divmod(distinct_keys[support], n_rows)
         sets, first = np.unique(groups, return_index=True)
         names = self.names or ()
         result = []

@@ -104,7 +104,8 @@ SAME |= {"n_features_to_select": "k", "standardize": "normalize"}
 def instead(word: str, known: Collection[str], others: dict[str, str]) -> str:
     """Return a suggestion such as "; did you mean 'logistic'?", or "" without a similar name.
 
-    known : the valid names; others : lower-case names of other packages, mapped to ours.
+    ``word`` is the unknown name, ``known`` are the valid names, and ``others`` maps lower-case
+    names of other packages to ours.
     """
     key = word.lower().replace("-", "").replace("_", "").replace(" ", "")
     if key in others:
@@ -114,13 +115,22 @@ def instead(word: str, known: Collection[str], others: dict[str, str]) -> str:
 
 
 def refuse_unknown(owner: str, given: Collection[str], known: Collection[str]) -> None:
-    """Raise TypeError for the first of the ``given`` keywords that is not ``known``."""
+    """Raise TypeError for the first of the ``given`` keywords that is not ``known``.
+
+    ``owner`` is the function or class that the message names. The message suggests a parameter: our
+    name for a parameter of another package, else a similar name, else all known names.
+    """
     for word in given:
         if word in known:
             continue
-        meant = PARAMETERS.get(SAME.get(word, word), {})
+        # Suggest the first of our parameters, for this word of another package, that is known here.
+        suggestions = PARAMETERS.get(SAME.get(word, word), {})
         hint = next(
-            (f"; did you mean {suggestion}?" for own, suggestion in meant.items() if own in known),
+            (
+                f"; did you mean {suggestion}?"
+                for own, suggestion in suggestions.items()
+                if own in known
+            ),
             "",
         )
         hint = hint or instead(word, known, {}) or f"; it takes {', '.join(known)}"
@@ -128,30 +138,36 @@ def refuse_unknown(owner: str, given: Collection[str], known: Collection[str]) -
 
 
 class OwnParameters:
-    """An estimator whose constructor suggests a parameter for those of other packages."""
+    """Base class of estimators whose constructors suggest parameters for unknown keywords."""
 
     def __new__(cls, *_: Any, **given: Any) -> Self:
-        """Create the object; unknown parameters raise TypeError before others are set."""
+        """Create the object; unknown parameters raise TypeError before others are set.
+
+        ``given`` are the keyword arguments of the constructor; those by position are not checked
+        here.
+        """
         if given:
             refuse_unknown(cls.__name__, given, _parameters(cls.__init__))
         return super().__new__(cls)
 
 
 @functools.cache  # to read a signature takes a twentieth of a small fit
-def _parameters(make: Callable[..., None]) -> list[str]:
-    return [*inspect.signature(make).parameters][1:]
+def _parameters(constructor: Callable[..., None]) -> list[str]:
+    """Return the names of the parameters of a ``constructor``, without self."""
+    return [*inspect.signature(constructor).parameters][1:]
 
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 def own_parameters(function: Function) -> Function:
-    """Decorate a function so that unknown keywords raise TypeError with a suggestion."""
+    """Decorate ``function`` so that unknown keywords raise TypeError with a suggestion."""
     parameters = inspect.signature(function).parameters
 
     @functools.wraps(function)
-    def called(*given: Any, **named: Any) -> Any:
-        refuse_unknown(f"{function.__name__}()", named, parameters)
-        return function(*given, **named)
+    def called(*args: Any, **keywords: Any) -> Any:
+        """Check the keywords, then call the function."""
+        refuse_unknown(f"{function.__name__}()", keywords, parameters)
+        return function(*args, **keywords)
 
     return called  # type: ignore[return-value]

@@ -12,17 +12,22 @@ from scipy import sparse
 
 from atomlearn.core.interfaces.arrays import Array, Columns
 
-#: Entries of the factors up to which they are a dense array.
+#: Maximum number of entries of factors that are kept as a dense array.
 MAX_DENSE_FACTORS = 2**18
 
 
 class ProxJacobian:
     """J = diag(diagonal) + factors @ diag(coefficients) @ factors', symmetric, 0 <= J <= I.
 
-    A generalized Jacobian of a proximal map; ``diagonal`` is (m,), ``coefficients`` (r,), and
-    ``factors`` (m, r): a dense array for small r, or a SciPy CSC array of
-    many factors with few nonzero rows each (for norms over groups, one factor for each group). Rows
-    outside the support are zero.
+    It is a generalized Jacobian of a proximal map. Rows outside the support are zero.
+
+    Parameters
+    ----------
+    diagonal : (m,)
+    factors : (m, r), optional
+        A dense array for small r, or a SciPy CSC array of many factors with few nonzero rows each.
+        A norm over groups has one factor for each group. None: no factors.
+    coefficients : (r,), optional
     """
 
     __slots__ = ("coefficients", "diagonal", "factors")
@@ -33,6 +38,7 @@ class ProxJacobian:
         factors: Array | sparse.csc_array | None = None,
         coefficients: Array | None = None,
     ) -> None:
+        """Store the parts; without factors, J is diagonal."""
         self.diagonal = diagonal
         self.factors: Any = np.zeros((diagonal.size, 0)) if factors is None else factors
         self.coefficients = np.zeros(0) if coefficients is None else coefficients
@@ -53,12 +59,12 @@ class ProxJacobian:
         return np.flatnonzero(nonzero)
 
     def apply(self, v: Array) -> Array:
-        """Return J v."""
+        """Return J v, (m,)."""
         low_rank: Array = self.factors @ (self.coefficients * (self.factors.T @ v))
         return self.diagonal * v + low_rank
 
     def plus(self, factors: Array, coefficients: Array) -> ProxJacobian:
-        """Return J + factors diag(coefficients) factors'."""
+        """Return J + factors diag(coefficients) factors', for dense ``factors`` (m, r)."""
         return ProxJacobian(
             self.diagonal,
             side_by_side([self.factors, factors]),
@@ -70,7 +76,8 @@ class ProxJacobian:
         return np.asarray(self.factors if self.is_dense else self.factors.toarray())
 
     def masked(self, keep: NDArray[np.bool_]) -> ProxJacobian:
-        """Return D J D with D = diag(keep): rows and columns outside ``keep`` become zero."""
+        """Return D J D with D = diag(keep): rows and columns outside ``keep`` (m,) become zero."""
+        # Sparse factors keep their pattern; entries in other rows become explicit zeros.
         mask = keep.astype(np.float64)
         factors = self.factors
         if self.is_dense:
@@ -81,7 +88,7 @@ class ProxJacobian:
         return ProxJacobian(self.diagonal * mask, factors, self.coefficients)
 
     def embedded(self, columns: Columns, size: int) -> ProxJacobian:
-        """Return J embedded in a (size, size) zero matrix, at rows and columns ``columns``."""
+        """Return J embedded in a (size, size) zero matrix, at rows and columns ``columns`` (m,)."""
         diagonal = np.zeros(size)
         diagonal[columns] = self.diagonal
         inner = self.factors
@@ -90,6 +97,7 @@ class ProxJacobian:
             factors = np.zeros((size, inner.shape[1]))
             factors[columns] = inner
         else:
+            # The entries of a sparse array move to other rows.
             shape = (size, inner.shape[1])
             factors = type(inner)((inner.data, columns[inner.indices], inner.indptr), shape=shape)
             factors.sort_indices()
@@ -102,7 +110,7 @@ class ProxJacobian:
 
 
 def side_by_side(factors: list[Any]) -> Any:
-    """Return factors of sizes (m, r_i) as one (m, sum r_i) array: dense if small, else sparse."""
+    """Return ``factors`` of sizes (m, r_i) as one (m, sum r_i) array, sparse if it is large."""
     if factors[0].shape[0] * sum(factor.shape[1] for factor in factors) <= MAX_DENSE_FACTORS:
         return np.hstack(
             [factor if isinstance(factor, np.ndarray) else factor.toarray() for factor in factors]
@@ -112,7 +120,17 @@ def side_by_side(factors: list[Any]) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class ProxPoint:
-    """A proximal map's value, ``point``, its gauge, and a function that computes its Jacobian."""
+    """The result of a proximal map.
+
+    Attributes
+    ----------
+    point : (m,)
+        The value of the map.
+    gauge : float
+        The norm of the point.
+    jacobian : callable
+        Returns the Jacobian of the map there, which is computed only when it is called.
+    """
 
     point: Array
     gauge: float

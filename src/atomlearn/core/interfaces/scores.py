@@ -19,8 +19,8 @@ Method = TypeVar("Method", bound=Callable[..., Any])
 class Scores(ABC):
     """The scores z = X'v of all columns for one vector v, computed when they are requested.
 
-    Values are float64 whatever the dtype of X; they carry the error of float64 accumulation only,
-    because the certificate is computed from them. They stay the same when the caller writes to v.
+    Values are float64 whatever the dtype of X. They have the error of float64 sums only, because
+    the certificate is computed from them. They stay the same when the caller writes to v.
 
     Examples
     --------
@@ -43,7 +43,7 @@ class Scores(ABC):
 
     @abstractmethod
     def at(self, columns: Columns) -> Array:
-        """Return z at the given columns, in their order."""
+        """Return z at the given ``columns``, in their order."""
 
     def full(self) -> Array:
         """Return all of z, shape (n_columns,); implicit designs raise TypeError with a remedy."""
@@ -54,6 +54,7 @@ class Scores(ABC):
 
     def above(self, bound: float) -> tuple[Columns, Array]:
         r"""Return the columns with \|z_j\| >= bound > 0, largest first, with their z_j."""
+        # Take ever more of the largest scores, until one of them is below the bound.
         count = 1024
         while True:
             columns, values = self.top(count)
@@ -69,7 +70,10 @@ class Scores(ABC):
     def group_ratings(
         self, labels: NDArray[np.int64], n_groups: int, weights: Array | None = None
     ) -> Scores:
-        """Return the l2 norm of z over each group, divided by its weight, as scores of groups."""
+        """Return the l2 norm of z over each group, divided by its weight, as scores of groups.
+
+        Column j is in group labels[j] of ``n_groups``; ``weights`` (n_groups,) None: all 1.
+        """
         norms = self.group_norms(labels, n_groups)
         return ArrayScores(norms if weights is None else norms / weights)
 
@@ -78,14 +82,19 @@ class Scores(ABC):
 
 
 def norms_by_label(z: Array, labels: NDArray[np.int64], n_groups: int) -> Array:
-    """Return the l2 norm of the entries of z with each label 0, ..., n_groups - 1, at any scale."""
+    """Return the l2 norm of the entries of z with each label 0, ..., n_groups - 1, at any scale.
+
+    Entry j of ``z`` has the label labels[j].
+    """
     with np.errstate(over="ignore"):
         squares = np.bincount(labels, weights=z * z, minlength=n_groups)
     norms = np.sqrt(squares)
-    # If squares overflow or underflow, each such group is scaled by its largest magnitude.
+    # If the squares of a group overflow or underflow, its entries are first divided by the largest
+    # magnitude among them.
     doubtful = ~((squares > 1e-200) & (squares < 1e200))
     rescaled = np.flatnonzero(doubtful[labels] & (z != 0.0)) if doubtful.any() else labels[:0]
     if rescaled.size:
+        # ``units`` are these magnitudes, one for each group.
         units = np.zeros(n_groups)
         np.maximum.at(units, labels[rescaled], np.abs(z[rescaled]))
         parts = z[rescaled] / units[labels[rescaled]]
@@ -98,6 +107,7 @@ class ArrayScores(Scores):
     """z held as one array, shape (n_columns,), float64."""
 
     def __init__(self, z: Array) -> None:
+        """Store ``z``, (n_columns,) float64, without a copy."""
         self._z = z
         self.n_columns = z.size
 
@@ -109,15 +119,15 @@ class ArrayScores(Scores):
         return columns, values
 
     def at(self, columns: Columns) -> Array:
-        """Return the scores of these columns."""
+        """Return the scores of these ``columns``."""
         return self._z[columns]
 
     def full(self) -> Array:
-        """Return all of z: the stored array itself, so read-only use."""
+        """Return all of z: the stored array itself, which must not be changed."""
         return self._z
 
     def above(self, bound: float) -> tuple[Columns, Array]:
-        """Return the scores of at least this magnitude, and their columns."""
+        """Return the columns with scores of magnitude ``bound`` or more, and these scores."""
         columns = np.flatnonzero(np.abs(self._z) >= bound)
         values = self._z[columns]
         order = np.argsort(-np.abs(values), kind="stable")
@@ -127,22 +137,33 @@ class ArrayScores(Scores):
 def affine_scores(
     scores: Sequence[Scores], V: Array, affine: tuple[Array, Array]
 ) -> Sequence[Scores]:
-    """Return the scores of (x_j - means_j) factors_j, given those of x_j for the columns of V."""
+    """Return the scores of the columns (x_j - means_j) factors_j for each column of V.
+
+    ``scores`` are those of the columns x_j, and ``affine`` is the pair (means, factors), each
+    (n_features,).
+    """
     means, factors = affine
     totals = V.sum(axis=0)
     return [
-        ArrayScores((z.full() - means * total) * factors)
-        for z, total in zip(scores, totals, strict=True)
+        ArrayScores((unscaled.full() - means * total) * factors)
+        for unscaled, total in zip(scores, totals, strict=True)
     ]
 
 
 def taking_arrays(method: Method) -> Method:
-    """Return the method of a norm so that its first argument may be an array instead of scores."""
+    """Return the method of a norm so that its first argument may be an array instead of scores.
+
+    ``method`` takes Scores. A matrix is an argument for a norm of matrices only.
+    """
     if hasattr(method, "__wrapped__"):
         return method
 
     @functools.wraps(method)
     def called(norm: Any, scores: Any, *args: Any, **settings: Any) -> Any:
+        """Call ``method`` with ``scores`` as Scores; the other arguments are passed on.
+
+        ``args`` and ``settings`` are these arguments, by position and by name.
+        """
         if isinstance(scores, Scores):
             return method(norm, scores, *args, **settings)
         z = np.ascontiguousarray(scores, dtype=np.float64)

@@ -33,7 +33,10 @@ def regression_target(y: object) -> Array:
 
 
 def positive_target(y: object, name: str, *, zero: bool) -> Array:
-    """Return y as float64; raise unless all entries are > 0, or >= 0 if ``zero``."""
+    """Return y as float64; raise unless all entries are > 0, or >= 0 if ``zero``.
+
+    ``name`` is the name of the loss for the error.
+    """
     numbers = regression_target(y)
     wrong = numbers < 0.0 if zero else numbers <= 0.0
     if wrong.any():
@@ -49,8 +52,8 @@ def positive_target(y: object, name: str, *, zero: bool) -> Array:
 def binary_target(y: object) -> Array:
     """Return y as float64 labels -1 and +1; accepts {-1, +1}, {0, 1} and bool.
 
-    A single label is accepted too (a fold of cross-validation may have but one class): 0 and -1
-    stand for the negative class, 1 for the positive one.
+    A single label is accepted too, since a fold of cross-validation may have only one class. 0 and
+    -1 mean the negative class, 1 the positive one.
     """
     values = _one_dimensional(y)
     try:
@@ -58,6 +61,7 @@ def binary_target(y: object) -> Array:
     except (TypeError, ValueError) as error:
         raise ValueError(_label_message(values)) from error
     numbers = finite(numbers)
+    # Either {-1, +1} or {0, 1}; a mixture of 0 and -1 is refused.
     positive = numbers == 1.0
     if np.all(positive | (numbers == -1.0)):
         return numbers
@@ -67,7 +71,7 @@ def binary_target(y: object) -> Array:
 
 
 def _one_dimensional(y: object) -> NDArray[Any]:
-    """Return y as a vector of real numbers; raise ValueError if it is none."""
+    """Return ``y`` as a vector of real numbers; raise ValueError if it is no vector."""
     values = np.asarray(unmasked("y", y))
     if values.ndim != 1:
         remedy = (
@@ -84,7 +88,7 @@ def _one_dimensional(y: object) -> NDArray[Any]:
 
 
 def finite(numbers: Array) -> Array:
-    """Return the numbers; raise ValueError if one of them is NaN or infinite."""
+    """Return ``numbers``; raise ValueError if one of them is NaN or infinite."""
     bad = ~np.isfinite(numbers)
     if bad.any():
         first = int(np.flatnonzero(bad.reshape(len(bad), -1).any(axis=1))[0])
@@ -96,18 +100,19 @@ def finite(numbers: Array) -> Array:
 
 
 def _type_names(values: NDArray[Any]) -> str:
-    """Return the names of the types of these values, for an error message."""
+    """Return the names of the types of ``values``, for an error message."""
     if values.dtype != np.dtype(object):
         return str(values.dtype)
     return ", ".join(sorted({type(value).__name__ for value in values}))
 
 
 def _label_message(values: NDArray[Any]) -> str:
-    """Return the error message for a two-class target with other labels."""
+    """Return the error message for a two-class target ``values`` with other labels."""
+    # The distinct labels in the order of their first occurrence.
     labels = list(dict.fromkeys(values.tolist()))
-    limit = 5
-    listing = ", ".join(repr(label) for label in labels[:limit])
-    if len(labels) > limit:
+    most_listed = 5
+    listing = ", ".join(repr(label) for label in labels[:most_listed])
+    if len(labels) > most_listed:
         listing += f", ... ({len(labels)} distinct values)"
     return (
         f"y must hold the two labels -1 and +1 (or 0 and 1, or booleans); found {listing}. Map one "

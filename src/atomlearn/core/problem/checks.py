@@ -11,7 +11,7 @@ from atomlearn.core.interfaces import EPS, TINY, Array, Columns, Loss, is_number
 
 
 def check_tau(tau: Any) -> None:
-    """Raise unless the weight of the ridge term is a finite number >= 0."""
+    """Raise unless ``tau``, the weight of the ridge term, is a finite number >= 0."""
     if not is_number(tau):
         raise TypeError(f"tau must be a number >= 0, got {type(tau).__name__}")
     if not (math.isfinite(tau) and tau >= 0):
@@ -19,13 +19,17 @@ def check_tau(tau: Any) -> None:
 
 
 def check_intercept(fit_intercept: Any) -> None:
-    """Raise TypeError unless it is True or False."""
+    """Raise TypeError unless ``fit_intercept`` is True or False."""
     if fit_intercept not in (0, 1):
         raise TypeError(f"the intercept is fitted or not: True or False, got {fit_intercept!r}")
 
 
 def check_loss(loss: Loss, y: Array, weight: Array, fit_intercept: Any) -> None:
-    """Raise if the loss cannot have an intercept, or if f(0) overflows or underflows."""
+    """Raise ValueError if the loss cannot have an intercept, or if f(0) overflows or underflows.
+
+    f(0) is the value of ``loss`` at the prediction 0 for targets ``y`` and sample weights
+    ``weight``, (n_samples,) each. ``fit_intercept`` is whether an intercept is fitted.
+    """
     check_intercept(fit_intercept)
     if fit_intercept and loss.task == "survival":
         raise ValueError(
@@ -40,15 +44,19 @@ def check_loss(loss: Loss, y: Array, weight: Array, fit_intercept: Any) -> None:
         raise ValueError(
             f"y is too large {reason}; divide y, or the sample weights, by their largest number"
         )
-    is_empty = value == 0.0 and not (loss.translates and np.any(y[weight > 0.0]))
-    if not is_empty and value < TINY / EPS:
+    # A loss of exactly 0 is fine if all targets that count are 0.
+    may_be_zero = value == 0.0 and not (loss.translates and np.any(y[weight > 0.0]))
+    if not may_be_zero and value < TINY / EPS:
         raise ValueError(
             f"y is too small {reason}; divide y, or the sample weights, by their largest number"
         )
 
 
 def check_free(columns: object, n_features: int) -> Columns:
-    """Return unpenalized columns as increasing int64 indices; raise if they are invalid."""
+    """Return unpenalized columns as increasing int64 indices; raise if they are invalid.
+
+    ``columns`` are indices, negative ones from the end, or a mask of ``n_features`` booleans.
+    """
     array = np.asarray(columns)
     if array.dtype == np.bool_:
         if array.shape != (n_features,):
@@ -64,6 +72,7 @@ def check_free(columns: object, n_features: int) -> Columns:
         )
     if array.ndim > 1:
         raise ValueError(f"unpenalized must be a list of columns; got shape {array.shape}")
+    # Negative indices count from the end, as in NumPy.
     indices = array.reshape(-1).astype(np.int64)
     if indices.size and int(indices.min()) >= -n_features:
         indices = np.where(indices < 0, indices + n_features, indices)

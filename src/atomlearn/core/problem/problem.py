@@ -114,7 +114,36 @@ class Problem:
         offset: object = None,
         unpenalized: object = None,
     ) -> Problem:
-        """Check every part, and that the parts fit together, before any arithmetic."""
+        """Return the problem of these parts, after checks of each part and that they fit together.
+
+        Parameters
+        ----------
+        design : Design
+            The data X.
+        y : array (n_samples,), or None
+            Targets; None if they are stored with the rows of the design.
+        loss : Loss
+        regularizer : Regularizer
+            The penalty R.
+        tau : float, default=0.0
+            Weight of the ridge term.
+        fit_intercept : bool, default=False
+        sample_weight : array (n_samples,), optional
+            Weights >= 0; None: all 1.
+        offset : array (n_samples,), optional
+            Numbers that are added to the predictions.
+        unpenalized : indices or mask, optional
+            Columns without a penalty.
+
+        Returns
+        -------
+        Problem
+
+        Raises
+        ------
+        ValueError, TypeError
+            Before any arithmetic, with the remedy.
+        """
         n_samples = design.shape[0]
         # If the targets are stored with the rows, this array is absent.
         target = np.ones(n_samples) if y is None else loss.check_target(y)
@@ -130,6 +159,7 @@ class Problem:
         problem = with_free(with_offset(problem, offset), unpenalized)
         if y is not None:
             return problem
+        # The machines that hold the rows have the targets, and return a problem of sums.
         summed = over_sums(replace(problem, y=np.zeros(0)))
         if not summed.y.size:
             loss.check_target(y)  # which raises, and names the targets that it takes
@@ -139,7 +169,11 @@ class Problem:
 def of_checked_data(
     design: Design, y: Array, s: Array, loss: Loss, penalty: Regularizer, intercept: bool
 ) -> Problem:
-    """Return the problem of targets ``y`` and sample weights ``s`` that were already checked."""
+    """Return the problem of targets ``y`` and sample weights ``s`` that were already checked.
+
+    ``design`` is X, ``penalty`` is R, and ``intercept`` is whether an intercept is fitted. Only the
+    norm and the value of ``loss`` at 0 are checked here.
+    """
     norm = penalty.norm.on(design.shape[1], design.traits.matrix_shape)
     check_loss(loss, y, s, intercept)
     return Problem(loss, design, y, s, penalty.of(norm), fit_intercept=bool(intercept))
@@ -156,10 +190,24 @@ def checked_problem(
     offset: object,
     unpenalized: object,
 ) -> Problem:
-    """Return the checked problem of the arguments of ``solve``; its weights add up to 1.
+    """Return the checked problem of the arguments of ``solve``; its sample weights add up to 1.
 
     Several targets become one long target, whose loss fits one intercept for each of them.
+
+    Parameters
+    ----------
+    X, y : object
+        Data and targets, in any form that ``solve`` accepts.
+    loss : str or Loss
+    penalty : Regularizer
+        R, with the norm as the user gave it.
+    tau : float
+        Weight of the ridge term.
+    fit_intercept : bool
+    sample_weight, offset, unpenalized : object
+        As in ``solve``; None: none.
     """
+    # Counts of successes and failures in two columns become one target with weights.
     the_loss = as_loss(loss)
     y, sample_weight = the_loss.one_target(y, sample_weight)
     shape: tuple[int, ...] = getattr(y, "shape", ())
@@ -169,6 +217,7 @@ def checked_problem(
     if the_loss.task == "survival":
         fit_intercept = False
     check_intercept(fit_intercept)
+    # The registered reader of several targets makes one problem of them.
     if len(shape) == 2 and shape[1] > 1:
         long = loaded(TARGETS[-1])(X, y, weight, the_loss, fit_intercept)
         X, y, weight, the_loss, fit_intercept = long
@@ -183,14 +232,19 @@ def checked_problem(
         fit_intercept=fit_intercept,
         sample_weight=weight,
         offset=None if offset is None else np.reshape(np.asarray(offset), -1),
-        unpenalized=_free(unpenalized, names, shape, design),
+        unpenalized=_free_columns(unpenalized, names, shape, design),
     )
 
 
-def _free(
+def _free_columns(
     unpenalized: object, names: list[str] | None, shape: tuple[int, ...], design: Design
 ) -> object:
-    """Return the unpenalized columns by index; for several targets, a column of X is a row of W."""
+    """Return the unpenalized columns of the problem by index; None if there are none.
+
+    ``unpenalized`` are indices, a mask or names of columns of X, and ``names`` are the names of all
+    columns of X. ``shape`` is the shape of the user's y. With several targets, the columns of
+    ``design`` are the entries of a matrix W, row after row, and a column of X is a row of W.
+    """
     free = named_columns(unpenalized, names, "unpenalized")
     if free is None or len(shape) != 2 or shape[1] <= 1:
         return free
@@ -199,13 +253,14 @@ def _free(
 
 
 def over_sums(problem: Problem) -> Problem:
-    """Return an equivalent problem that needs only sums over rows, which remote data computes.
+    """Return an equivalent problem that needs only sums over rows, for rows on other machines.
 
-    Return the problem itself if its rows are in this process, or if sums over rows do not suffice.
+    It is ``problem`` itself if its rows are in this process, or if sums over rows do not suffice.
     """
     summed: Problem = problem.design.row_access.summed(problem)
     if summed is problem:
         return problem
+    # Wrappers such as the counter of passes are put around the new design.
     design = summed.design
     for wrapper in wrappers(problem.design):
         design = wrapper.around(design)
@@ -213,12 +268,13 @@ def over_sums(problem: Problem) -> Problem:
 
 
 def with_offset(problem: Problem, offset: object) -> Problem:
-    """Return the problem with an offset (n_samples,) added to X w + b; unchanged if it is None."""
+    """Return ``problem`` with ``offset`` (n_samples,) added to X w + b; None changes nothing."""
     if offset is None:
         return problem
     numbers = check_offset(offset, problem.y.size)
     free = free_columns(problem.loss)
     bare = plain_loss(problem.loss)
+    # For these losses the offset is subtracted from the targets. Their loss must not overflow.
     if bare.translates:
         check_loss(bare, problem.y - numbers, problem.weight, problem.fit_intercept)
     loss = Offset(bare, numbers)
@@ -226,7 +282,7 @@ def with_offset(problem: Problem, offset: object) -> Problem:
 
 
 def with_free(problem: Problem, unpenalized: object) -> Problem:
-    """Return the problem in which the columns ``unpenalized`` (indices or a mask) have no penalty.
+    """Return ``problem`` in which the columns ``unpenalized`` (indices or a mask) have no penalty.
 
     Columns that are free already stay free, and columns that the norm does not penalize are added.
     All of them remain columns of X. Their scores are 0 at every point, so a norm that does not grow
@@ -243,9 +299,10 @@ def with_free(problem: Problem, unpenalized: object) -> Problem:
     regularizer = replace(problem.regularizer, norm=norm)
     if problem.free is not None and np.array_equal(free, problem.free):
         return replace(problem, regularizer=regularizer)
-    Z = np.asarray(problem.design.gather(free).dense(), dtype=np.float64)
-    # Samples without weight must not change the scale of the basis.
-    Z = np.where((problem.weight > 0.0)[:, None], Z, 0.0)
+    free_data = np.asarray(problem.design.gather(free).dense(), dtype=np.float64)
+    # The loss minimizes over the coefficients of the free columns by itself (``FreeColumns``).
+    # Samples of weight 0 must not affect the scale of these columns.
+    free_data = np.where((problem.weight > 0.0)[:, None], free_data, 0.0)
     intercept = problem.fit_intercept
     columns = free_columns(problem.loss)
     if columns is not None:
@@ -256,23 +313,23 @@ def with_free(problem: Problem, unpenalized: object) -> Problem:
         other_columns = (
             other_columns.toarray() if columns.is_sparse else other_columns[:, n_before:]
         )
-        Z = np.hstack([Z, other_columns])
-    loss = FreeColumns(plain_loss(problem.loss), Z, intercept)
+        free_data = np.hstack([free_data, other_columns])
+    loss = FreeColumns(plain_loss(problem.loss), free_data, intercept)
     return replace(problem, loss=loss, fit_intercept=False, free=free, regularizer=regularizer)
 
 
 def with_norm(problem: Problem, norm: Norm) -> Problem:
-    """Return the problem with another norm; columns that it does not penalize become free."""
+    """Return ``problem`` with another norm; columns that ``norm`` does not penalize become free."""
     norm = norm.on(problem.design.shape[1], problem.design.traits.matrix_shape)
     other = replace(problem, regularizer=replace(problem.regularizer, norm=norm))
     return with_free(other, None)
 
 
 def with_amount(problem: Problem, amount: float) -> Problem:
-    """Return the problem at another level (regularization strength), or with another radius.
+    """Return ``problem`` at the regularization strength, or with the radius, ``amount``.
 
-    ``tau`` is scaled with the level, so that the ridge term keeps its share of the penalty. A
-    radius leaves ``tau`` unchanged.
+    ``tau`` is scaled with the level (the strength), so that the ridge term keeps its share of the
+    penalty. A radius leaves ``tau`` unchanged.
     """
     penalty = problem.regularizer
     if amount == penalty.amount:
@@ -284,7 +341,7 @@ def with_amount(problem: Problem, amount: float) -> Problem:
 
 
 def with_deadline(problem: Problem, deadline: Deadline) -> Problem:
-    """Return the problem with this deadline, unless its own deadline is earlier."""
+    """Return ``problem`` with the deadline ``deadline``, unless its own deadline is earlier."""
     sooner = problem.deadline.sooner(deadline)
     return problem if sooner is problem.deadline else replace(problem, deadline=sooner)
 
@@ -298,6 +355,7 @@ def restrict(problem: Problem, block: Design, columns: Columns) -> Problem:
             f"{type(norm).__name__} cannot be restricted to a few columns; "
             "use a solver over its atoms, or FISTA over all columns"
         )
+    # If the rows are on other machines, the restricted problem has to use them too.
     smaller = replace(problem, design=block, regularizer=problem.regularizer.of(restricted))
     result: Problem = problem.design.row_access.restrict(smaller, block)
     return result
@@ -329,24 +387,25 @@ def center_targets(problem: Problem) -> Problem:
     """Return the equivalent problem with targets y - c, for c the best constant prediction.
 
     c is added to ``origin``, and a Result adds ``origin`` back to the intercept. Residuals of
-    targets such as 1e6 + noise then lose no digits. Without an intercept c = 0, and losses that do
-    not translate are left as they are. Any offset is subtracted from the targets too.
+    targets such as 1e6 + noise then lose no digits. Without an intercept c = 0. Losses for which
+    loss(y, z + c) differs from loss(y - c, z) are left as they are. Any offset is subtracted from
+    the targets too.
     """
     if not problem.loss.translates:
         return problem
     loss = problem.loss
     free = free_columns(problem.loss)
-    s = problem.weight
-    c = 0.0
+    constant = 0.0
+    # Take the offset out of the loss, since it is subtracted from the targets.
     known = known_offset(loss)
     offset: Array | float = 0.0 if known is None else known
     if known is not None:
         loss = bare_loss(loss) if free is None else free.around(bare_loss(loss))
     if problem.fit_intercept or (free is not None and free.intercept):
         y = problem.y - offset
-        c = optimal_shift(bare_loss(loss), y, s, np.zeros(y.size))
-    y = less(problem.y, offset, c)
-    return replace(problem, loss=loss, y=y, origin=problem.origin + c)
+        constant = optimal_shift(bare_loss(loss), y, problem.weight, np.zeros(y.size))
+    y = less(problem.y, offset, constant)
+    return replace(problem, loss=loss, y=y, origin=problem.origin + constant)
 
 
 # --- values and slopes -----------------------------------------------------------------------
@@ -355,7 +414,7 @@ def center_targets(problem: Problem) -> Problem:
 def objective_at(
     problem: Problem, weights: Array, prediction: Array, gauge: float | None = None
 ) -> float:
-    """Return the objective F at a point with predictions ``prediction`` = X w + b.
+    """Return the objective F of ``problem`` at a point with predictions ``prediction`` = X w + b.
 
     ``weights`` are the coefficients; ``gauge`` is their gauge, which is computed if it is None.
     """
@@ -367,56 +426,74 @@ def objective_at(
 
 
 def ridge_slope(problem: Problem, weights: Array) -> Array:
-    """Return the gradient of the ridge term: tau w, or tau M w with a metric M."""
+    """Return the gradient of the ridge term, tau w, or tau M w with a metric M; w = ``weights``."""
     return problem.tau * (weights if problem.metric is None else problem.metric @ weights)
 
 
 def loss_value(problem: Problem, linear: Array, shift: float = 0.0) -> float:
-    """Return f(linear + shift), without temporary arrays of n_samples numbers."""
+    """Return f(linear + shift) for predictions ``linear`` (n_samples,) and a constant ``shift``.
+
+    f is the loss of ``problem``. No temporary array of n_samples numbers is needed.
+    """
     return pieces.value(problem.loss, problem.y, linear, problem.weight, shift)
 
 
 def loss_gradient(problem: Problem, linear: Array, shift: float = 0.0) -> Array:
-    """Return f'(linear + shift), (n_samples,)."""
+    """Return f'(linear + shift), (n_samples,), for X w = ``linear`` and a constant ``shift``.
+
+    f is the loss of ``problem``.
+    """
     return pieces.gradient(problem.loss, problem.y, linear, problem.weight, shift)
 
 
 def negligible_objective(problem: Problem) -> float:
-    """Return an objective that rounding cannot distinguish from 0: residuals of a few eps times y.
+    """Return the largest objective of ``problem`` that rounding cannot distinguish from 0.
 
-    For labels it is a thousandth of eps times f(0), since losses of labels only tend to 0.
+    For numbers y it is that of residuals of a few eps times y. For labels it is a thousandth of eps
+    times f(0), since losses of labels only tend to 0.
     """
     least = 1e-3 * EPS if problem.loss.task == "classification" else 64.0 * EPS**2
     return least * loss_at_zero(problem)
 
 
 def is_perfect(problem: Problem, certificate: Certificate) -> bool:
-    """Return whether the objective, and with it the gap, is 0 up to rounding.
+    """Return whether the objective in ``certificate``, and with it the gap, is 0 up to rounding.
 
-    It may be more than negligible if rounding hides more, for example with columns far from zero,
-    but at most the objective of residuals of 1e-12 times y.
+    The objective of ``problem`` may be more than negligible if rounding hides more, for example
+    with columns far from zero. It may be at most that of residuals of 1e-12 times y.
     """
+    # Squared residuals of 1e-12 times y are 1e-24 times f(0), which is about eps^1.5.
     allowed = min(certificate.rounding, EPS**1.5 * loss_at_zero(problem))
     return bool(certificate.objective <= max(negligible_objective(problem), allowed))
 
 
 def loss_at_zero(problem: Problem) -> float:
-    """Return f(0) of the bare loss: the scale of a negligible objective."""
+    """Return f(0) of the bare loss of ``problem`` (without offset and unpenalized columns).
+
+    ``negligible_objective`` and tolerances are relative to it.
+    """
     return problem.measured.loss_at_zero(problem.loss, problem.y, problem.weight)
 
 
 def shrink_inside(problem: Problem, columns: Columns | None, weights: Array) -> Array:
-    """Return the weights, scaled into the norm ball if the form is "constrained"."""
+    """Return the weights on ``columns``, scaled into the ball for the form "constrained".
+
+    ``problem`` gives norm, form and radius; ``columns`` None: the weights are on all columns.
+    """
     if problem.regularizer.form != "constrained" or not weights.size:
         return weights
     return problem.regularizer.inside(weights, gauge_of(problem, columns, weights))
 
 
 def gauge_of(problem: Problem, columns: Columns | None, weights: Array) -> float:
-    """Return the gauge of the point with these weights on ``columns`` (None: all of them)."""
+    """Return the gauge (norm) of the point with ``weights`` on ``columns``; None: on all.
+
+    The norm is that of ``problem``.
+    """
     norm = problem.regularizer.norm
     n_features = problem.design.shape[1]
     if columns is not None:
+        # The norm over these columns only is cheaper, if there is one.
         restricted = norm.restrict(columns, n_features)
         if restricted is not None:
             return restricted.value(weights)
@@ -427,11 +504,11 @@ def gauge_of(problem: Problem, columns: Columns | None, weights: Array) -> float
 
 
 def negative_gradient(problem: Problem, prediction: Array) -> Array:
-    """Return the negative gradient v = -f'(z), with sum(v) = 0 if there is an intercept.
+    """Return v = -f'(z), (n_samples,), at z = ``prediction``; sum(v) = 0 if there is an intercept.
 
     At the optimal intercept the sum vanishes up to rounding. The rest is subtracted from the
-    entries of the sign that has the larger sum: they only shrink towards 0, so -v stays in the
-    domain of f* and is a feasible dual point, which makes the gap a bound for every b.
+    entries of the sign that has the larger sum. These entries only shrink towards 0, so -v stays in
+    the domain of f* and is a feasible dual point. The gap is then a bound for every b.
     """
     v = loss_gradient(problem, prediction)
     np.negative(v, out=v)
@@ -439,10 +516,11 @@ def negative_gradient(problem: Problem, prediction: Array) -> Array:
 
 
 def optimal_intercept(problem: Problem, linear: Array, start: float = 0.0) -> float:
-    """Return argmin_b f(linear + b) by safeguarded Newton steps, O(n_samples) each.
+    """Return argmin_b f(linear + b) by safeguarded Newton steps from ``start``, O(n_samples) each.
 
-    The certificate needs an optimal b: its derivative vanishes up to rounding. If the minimum is
-    at infinity (one class only), b stops when the loss has no slope left.
+    It is 0.0 if ``problem`` has no intercept. ``linear`` is X w. The certificate needs an optimal
+    b: its derivative vanishes up to rounding. If the minimum is at infinity (one class only), b
+    stops when the loss has no slope left.
     """
     if not problem.fit_intercept:
         return 0.0
@@ -450,7 +528,11 @@ def optimal_intercept(problem: Problem, linear: Array, start: float = 0.0) -> fl
 
 
 def with_ridge(problem: Problem, scores: Scores, columns: Columns | None, weights: Array) -> Scores:
-    """Return the negative gradient of loss plus ridge term, X'v - tau w, from ``scores`` = X'v."""
+    """Return the negative gradient of loss plus ridge term, X'v - tau w, from ``scores`` = X'v.
+
+    tau is the ridge weight of ``problem``, and ``weights`` are the coefficients w on ``columns``;
+    None: all columns.
+    """
     if not problem.tau or not weights.size:
         return scores
     slope = ridge_slope(problem, weights)
@@ -461,7 +543,11 @@ def with_ridge(problem: Problem, scores: Scores, columns: Columns | None, weight
 
 
 def free_part(problem: Problem, prediction: Array) -> tuple[Array, float] | None:
-    """Return the unpenalized coefficients and intercept fitted inside the loss; None if none."""
+    """Return the unpenalized coefficients and the intercept that were fitted inside the loss.
+
+    They are optimal at the point of ``problem`` with predictions ``prediction``. None if the loss
+    fits neither.
+    """
     free = free_columns(problem.loss)
     if free is not None:
         fitted: tuple[Array, float] = free.free_part(problem.y, prediction, problem.weight)

@@ -80,6 +80,7 @@ class Pricing:
             columns = columns[~np.isin(columns, self.columns)]
         if not columns.size:
             return columns
+        # If all thresholds are 0, the norm does not know them, and every column may enter.
         threshold = self.norm.thresholds(self.weights, columns, self.n_features)
         if np.max(threshold) <= 0 or np.max(threshold := threshold * self.multiplier) <= 0:
             return columns
@@ -99,21 +100,35 @@ def prove(
 ) -> Pricing:
     """Return the Pricing of a point: scores and certificate, from one pass over the data.
 
-    ``weights`` are the coefficients of ``columns`` (None: all columns, in order); ``prediction`` is
-    X w + b with the optimal b; ``gauge`` and ``tolerance`` are defined in ``prove_from``. The gap
-    includes a bound on rounding errors, which needs ``lengths``, the Euclidean norms of the columns
-    (computed once if not given). ``scores`` are X'v for v = ``negative_gradient(prediction)``, if
-    they are already known.
+    Parameters
+    ----------
+    problem : Problem
+    columns : array of int, or None
+        Columns of the point; None for all columns, in order.
+    weights : array
+        Their coefficients.
+    prediction : array (n_samples,)
+        X w + b with the optimal intercept b.
+    gauge : float, optional
+        gauge(w), or an upper bound on it; see ``prove_from``.
+    tolerance : float
+        Relative gap that is sufficient; see ``prove_from``.
+    lengths : Lengths, optional
+        Euclidean norms of the columns, for the bound on rounding errors in the gap. Default: they
+        are measured once for the problem.
+    scores : Scores, optional
+        X'v for v = ``negative_gradient(problem, prediction)``, if they are already known.
     """
-    v = negative_gradient(problem, prediction)
-    scores = problem.design.scores(v) if scores is None else scores
-    price = prove_from(problem, columns, weights, prediction, v, scores, gauge, tolerance)
+    dual = negative_gradient(problem, prediction)
+    scores = problem.design.scores(dual) if scores is None else scores
+    price = prove_from(problem, columns, weights, prediction, dual, scores, gauge, tolerance)
+    # Only columns with a weight contribute rounding errors to the predictions.
     if lengths is None:
         support = np.flatnonzero(weights)
         columns = support if columns is None else columns[support]
         weights = weights[support]
         lengths = problem.measured.of(problem.design, problem.weight, columns)
-    point = (weights, prediction, v)
+    point = (weights, prediction, dual)
     price.certificate = with_rounding(problem, price.certificate, *point, columns, lengths)
     return price
 
@@ -130,25 +145,27 @@ def prove_from(
 ) -> Pricing:
     """Return the Pricing without a bound on rounding, from v = ``dual`` and X'v = ``scores``.
 
-    ``gauge`` is gauge(w), or an upper bound such as the sum of atom weights. If the norm finds its
-    best atom by a heuristic search, and only the upper bound on the polar keeps the relative gap
-    above ``tolerance``, that bound is computed again with more work.
+    ``columns`` (None: all), their coefficients ``weights``, and ``prediction`` = X w + b are the
+    point. ``gauge`` is gauge(w), or an upper bound such as the sum of atom weights. Some norms find
+    their best atom by a heuristic search. If then only the upper bound on the polar keeps the
+    relative gap above ``tolerance``, that bound is computed again with more work.
     """
     if gauge is None:
         gauge = gauge_of(problem, columns, weights)
+    # z = X'v - tau w, and the polar gauge°(z), or both bounds on it if a search finds the atoms.
     norm = problem.regularizer.norm
-    shifted = with_ridge(problem, scores, columns, weights)
-    excess = norm.excess(shifted)
-    bounds = norm.polar_bounds(shifted) if excess is None else (excess.polar, excess.polar)
+    ridge_scores = with_ridge(problem, scores, columns, weights)
+    excess = norm.excess(ridge_scores)
+    bounds = norm.polar_bounds(ridge_scores) if excess is None else (excess.polar, excess.polar)
     certificate = certify(problem, weights, prediction, dual, gauge, bounds, excess)
     if certificate.leaves_open(tolerance):
-        bounds = norm.polar_bounds(shifted, thorough=True)
+        bounds = norm.polar_bounds(ridge_scores, thorough=True)
         certificate = certify(problem, weights, prediction, dual, gauge, bounds)
     # The intercept has no part in <z, w>, since v sums to zero if there is one.
     inner = float(dual.dot(prediction))
     if problem.tau:
         inner -= float(weights @ ridge_slope(problem, weights))
-    point = norm, problem.design.shape[1], columns, weights, prediction, shifted, inner
+    point = norm, problem.design.shape[1], columns, weights, prediction, ridge_scores, inner
     return Pricing(*point, problem.regularizer.multiplier(gauge, inner), certificate)
 
 
@@ -164,49 +181,69 @@ def certify(
     """Return the certificate (objective and Fenchel duality gap) of a point w, b.
 
     With z = X'v - tau w, Fenchel's inequality for f and R at the dual point -v gives
-    gap = f(X w + b) + f*(-v) + tau ||w||^2 + R(w) + R*(z), for every v = ``dual`` with -v in the
-    domain of f*, and with sum(v) = 0 if there is an intercept b. At v = -f'(X w + b) this is the
-    gap <g, w> + R(w) + R*(-g), with g = -z, of [V] section 2 and [L] section 3.
 
-    ``prediction`` is X w + b; ``gauge`` is gauge(w), or an upper bound such as the sum of atom
-    weights, and then objective and gap are upper bounds too; ``polar`` is a lower and an upper
-    bound on the polar gauge°(z). ``excess`` is the conjugate term of box constraints on single
-    coefficients (see ``Excess``), None if the norm has none; with it, ``polar`` is that of the
-    unconstrained signs of coefficients.
+        gap = f(X w + b) + f*(-v) + tau ||w||^2 + R(w) + R*(z)
+
+    for every v with -v in the domain of f*, and with sum(v) = 0 if there is an intercept b. At
+    v = -f'(X w + b) this is <g, w> + R(w) + R*(-g), g = -z, of [V] section 2 and [L] section 3.
+
+    Parameters
+    ----------
+    problem : Problem
+        Loss f, penalty R and ridge weight tau.
+    weights : array
+        Coefficients w.
+    prediction : array (n_samples,)
+        X w + b.
+    dual : array (n_samples,)
+        v.
+    gauge : float
+        gauge(w), or an upper bound such as the sum of atom weights; then objective and gap are
+        upper bounds too.
+    polar : (float, float)
+        A lower and an upper bound on the polar gauge°(z).
+    excess : Excess, optional
+        The conjugate term of box constraints on single coefficients, None if the norm has none.
+        With it, ``polar`` is that of the unconstrained signs of coefficients.
     """
     level = problem.regularizer.amount
     penalized = problem.regularizer.form == "penalized"
-    square = float(weights @ ridge_slope(problem, weights)) if problem.tau else 0.0
+    squares = float(weights @ ridge_slope(problem, weights)) if problem.tau else 0.0
     smooth = loss_value(problem, prediction)
-    objective = smooth + 0.5 * square + problem.regularizer.value(gauge)
-    low, high = polar
+    objective = smooth + 0.5 * squares + problem.regularizer.value(gauge)
+    lowest, highest = polar
     gaps = []
     # If the best atom is found by a heuristic search, the lower bound on the polar gives a second
     # gap: the one that would hold if no better atom exists.
-    for bound in (high, low) if low < high else (high,):
+    for bound in (highest, lowest) if lowest < highest else (highest,):
         factor = 1.0
         violation = excess
         if penalized and bound > level and not problem.tau:
-            # Scaling -v so that gauge°(z) <= level does not weaken the bound: if v shrinks by a
-            # share, f* rises by at most this share of F, and R*, over gauge(w) <= F / level, falls
-            # by at least as much.
+            # Scaling -v so that gauge°(z) <= level does not weaken the bound. If v shrinks by a
+            # share, f* rises by at most this share of F. R*, over gauge(w) <= F / level, falls by
+            # at least as much.
             factor = level / bound
             bound = level
             violation = None if excess is None else excess.scaled(factor)
-        gap = objective + 0.5 * square + _conjugate(problem, smooth, prediction, dual, factor)
+        gap = objective + 0.5 * squares + _conjugate(problem, smooth, prediction, dual, factor)
         # F >= level * gauge at the optimum, because losses are bounded below by zero.
         gap += problem.regularizer.conjugate(bound, objective / level, violation)
         # F itself bounds F - F*, as losses and norms are bounded below by zero.
         gaps.append(min(gap, objective) if gap == gap else objective)
     gap = gaps[0]
-    searched = max(gaps[1], 0.0) if low < high else None
+    searched = max(gaps[1], 0.0) if lowest < highest else None
     terms = (weights, gauge, polar, excess)
-    short = max(-gap, 0.0)
-    return Certificate(objective, max(gap, 0.0), high, searched, shortfall=short, terms=terms)
+    shortfall = max(-gap, 0.0)
+    return Certificate(
+        objective, max(gap, 0.0), highest, searched, shortfall=shortfall, terms=terms
+    )
 
 
 def dual_part(problem: Problem, prediction: Array, dual: Array) -> tuple[float, float]:
-    """Return the conjugate f*(-v) at v = ``dual``, and a bound on its rounding error."""
+    """Return the conjugate f*(-v) at v = ``dual``, and a bound on its rounding error.
+
+    ``prediction`` (n_samples,) is a point at which -v is the gradient of the loss f of ``problem``.
+    """
     smooth = loss_value(problem, prediction)
     conjugate = _conjugate(problem, smooth, prediction, dual, 1.0)
     return conjugate, lost_in_loss(problem, prediction, dual, abs(smooth) + abs(conjugate))
@@ -215,20 +252,23 @@ def dual_part(problem: Problem, prediction: Array, dual: Array) -> tuple[float, 
 def _conjugate(problem: Problem, value: float, prediction: Array, v: Array, factor: float) -> float:
     """Return f*(u) for u = -factor * v; raise ValueError if it violates Fenchel's inequality.
 
-    ``value`` is f(z) at z = ``prediction``; the inequality is f(z) + f*(u) >= <u, z>.
+    ``problem`` gives the loss f, and ``value`` is f(z) at z = ``prediction``; the inequality is
+    f(z) + f*(u) >= <u, z>. A loss of the user's own may have a wrong conjugate.
     """
     loss = problem.loss
     y = problem.y
-    s = problem.weight
+    weight = problem.weight
+    # A loss that couples all samples (Cox) may know only a bound along the gradient.
     if loss.coupled == 0:
-        conjugate = loss.conjugate_along(y, prediction, -v, s, factor)
+        conjugate = loss.conjugate_along(y, prediction, -v, weight, factor)
     else:
-        conjugate = pieces.conjugate(loss, y, v, s, -factor)
+        conjugate = pieces.conjugate(loss, y, v, weight, -factor)
     inner = -factor * float(v.dot(prediction))
-    short = inner - value - conjugate
-    least = growth(v.size) * (abs(value) + abs(inner))
+    deficit = inner - value - conjugate
+    rounding = growth(v.size) * (abs(value) + abs(inner))
+    # The first test is cheap; the second bound on rounding is larger, and computed if necessary.
     size = abs(value) + abs(conjugate)
-    if short > least and short > 4.0 * lost_in_loss(problem, prediction, v, size):
+    if deficit > rounding and deficit > 4.0 * lost_in_loss(problem, prediction, v, size):
         raise ValueError(
             f"the loss {loss.name!r} proves nothing: its value f(z) = {value:.6g} and "
             f"conjugate f*(u) = {conjugate:.6g} add up to less than <u, z> = {inner:.6g}, for "
@@ -249,9 +289,12 @@ def with_rounding(
 ) -> Certificate:
     """Return the certificate with ``rounding_bound`` added to its gap.
 
-    Raises ValueError if the gap was negative by more than rounding errors can explain: value and
-    polar of the norm are then not dual to each other.
+    All arguments are those of ``rounding_bound``: ``problem``, the ``weights`` of ``columns``,
+    their ``prediction``, the dual vector and the ``lengths`` of the columns. Raises ValueError if
+    the gap was negative by more than rounding errors can explain: value and polar of the norm are
+    then not dual to each other.
     """
+    # Gauges that are computed by iteration may be off by UNPROVED.
     slack = rounding_bound(problem, certificate, weights, prediction, dual, columns, lengths)
     if certificate.shortfall > slack + UNPROVED * abs(certificate.objective):
         raise ValueError(
@@ -276,23 +319,40 @@ def rounding_bound(
     """Return a bound on the rounding error of a duality gap, in O(n_samples) time.
 
     It adds the errors of the sums f(z) + f*(-v), of the predictions z = X w + b, and of the scores
-    X'v. ``weights`` are the coefficients of ``columns``, ``dual`` is v, and ``lengths`` are the
-    Euclidean norms of the columns; without them (None), only the first error is included.
+    X'v, for the point of ``certificate`` in ``problem``.
+
+    Parameters
+    ----------
+    problem : Problem
+    certificate : Certificate
+        Objective, gap and polar as they were computed.
+    weights : array
+        Coefficients w of ``columns``.
+    prediction : array (n_samples,)
+        z.
+    dual : array (n_samples,)
+        v.
+    columns : array of int, or None
+        None: all columns.
+    lengths : Lengths, or None
+        Euclidean norms of these columns. Without them only the first error is included.
     """
     total = lost_in_loss(problem, prediction, dual, certificate.objective)
     if lengths is None or not weights.any():
         return total
+    # If the rows are on other machines, these machines measure the columns and the slope ||v||.
     slope = math.sqrt(dual.dot(dual))
     count = dual.size
     if columns is not None:
         design = problem.design
-        elsewhere = design.row_access.over_rows(design, columns, prediction)
-        if elsewhere is not None:
-            sizes, slope, count = elsewhere
+        remote = design.row_access.over_rows(design, columns, prediction)
+        if remote is not None:
+            sizes, slope, count = remote
             lengths = Lengths(sizes, sizes, np.zeros(sizes.size))
     form = problem.regularizer.form
     amount = problem.regularizer.amount
-    # This bounds the error of the predictions, which changes f by its slope and its curvature.
+    # ``error`` and ``shift`` bound the error of the predictions, which changes f by slope and
+    # curvature.
     sizes = np.abs(weights)
     relative_error = growth(weights.size)
     error = relative_error * float(sizes.dot(lengths.summed))
@@ -302,18 +362,20 @@ def rounding_bound(
     # The error of a score is at most a rounding error of its column's length; it counts twice, as
     # sum(v) = 0 holds only up to rounding.
     scores = ArrayScores(2.0 * growth(count) * slope * lengths.scored)
-    reach, ranges = polar_of_errors(problem, columns, scores)
+    polar_error, box_error = polar_of_errors(problem, columns, scores)
     # The derivative of R* with respect to the polar is the largest gauge that the optimum can have.
     size = certificate.polar if form == "squared" else certificate.objective
-    off_polar = reach * (amount if form == "constrained" else size / amount)
-    scales = form == "penalized" and not problem.tau and ranges is None
-    if scales and off_polar > certificate.gap:
+    conjugate_error = polar_error * (amount if form == "constrained" else size / amount)
+    can_scale = form == "penalized" and not problem.tau and box_error is None
+    if can_scale and conjugate_error > certificate.gap:
         # The bound on the gauge is loose. A dual point scaled so that these errors are harmless
         # needs no such bound.
-        high = certificate.polar + reach
-        scaled = certify(problem, weights, prediction, dual, certificate.gauge, (high, high))
-        off_polar = min(off_polar, max(scaled.gap - certificate.gap, 0.0))
-    return total + off_polar + (ranges or 0.0)
+        upper_polar = certificate.polar + polar_error
+        scaled = certify(
+            problem, weights, prediction, dual, certificate.gauge, (upper_polar, upper_polar)
+        )
+        conjugate_error = min(conjugate_error, max(scaled.gap - certificate.gap, 0.0))
+    return total + conjugate_error + (box_error or 0.0)
 
 
 def lost_in_loss(
@@ -321,8 +383,9 @@ def lost_in_loss(
 ) -> float:
     """Return a bound on the rounding error of f(z) + f*(-v) - <-v, z>.
 
-    z = ``prediction``, v = ``dual``, and ``size`` is the sum of magnitudes of the loss terms.
-    ``square`` is the sum of squares of errors of z, beyond the rounding of z itself.
+    f is the loss of ``problem``, z = ``prediction``, v = ``dual``, and ``size`` is the sum of
+    magnitudes of the loss terms. ``square`` is the sum of squares of errors of z, beyond the
+    rounding of z itself.
     """
     predictions = where_weighted(prediction, problem.weight)
     length = float(predictions.dot(predictions))
@@ -335,7 +398,8 @@ def lost_in_loss(
 def curved(problem: Problem, square: float, prediction: Array | None = None) -> float:
     """Return the second-order term of f for errors e of the predictions, ||e||^2 = ``square``.
 
-    If the second derivative of the loss is unbounded, it is evaluated at ``prediction``; without a
+    It is half the largest curvature (second derivative) of the loss of ``problem``, times
+    ``square``. If the curvature is unbounded, it is evaluated at ``prediction``; without a
     ``prediction``, the term is 0.
     """
     if not square:
@@ -353,8 +417,9 @@ def polar_of_errors(
 ) -> tuple[float, float | None]:
     """Return the polar of a vector of score errors, and its term of box constraints.
 
-    ``scores`` are bounds on the errors of the scores of ``columns`` (None: all columns). The second
-    value adds error times width over box-constrained coefficients; None if there are none.
+    ``scores`` are bounds on the errors of the scores of ``columns`` (None: all columns) in
+    ``problem``. The second value adds error times width over box-constrained coefficients; None if
+    there are none.
     """
     norm = problem.regularizer.norm
     if columns is not None:
@@ -362,6 +427,7 @@ def polar_of_errors(
         if restricted is None:
             return float(scores.full().max()), None
         norm = restricted
+    # Constraints treat the two signs differently: errors may have either sign.
     upper = norm.excess(scores)
     lower = norm.excess(ArrayScores(-scores.full()))
     if upper is None or lower is None:
@@ -377,8 +443,9 @@ def given_back(
 ) -> Certificate:
     """Return the certificate for the intercept and free coefficients that a Result reports.
 
-    Adding ``problem.origin`` back to the intercept rounds it, which may raise the objective; gap
-    and objective are raised by a bound on this.
+    ``intercept`` and ``prediction`` (n_samples,) are those of the point in ``problem``, whose
+    targets are centered. Adding ``problem.origin`` back to the intercept rounds it, which may raise
+    the objective; gap and objective are raised by a bound on this.
     """
     if free_columns(problem.loss) is not None:
         return certificate.widened(0.0, raised_by_floats(problem, prediction))
@@ -394,16 +461,20 @@ def given_back(
 def raised_by_floats(problem: Problem, prediction: Array) -> float:
     """Return a bound on the increase of f by rounding the free coefficients g and intercept b.
 
-    It includes the rounding error of the sum Z g + b, for Z the unpenalized columns; without it, a
-    fit that is perfect only in floating point could be reported as perfect.
+    g and b are optimal at the point of ``problem`` with predictions ``prediction``. The bound
+    includes the rounding error of the sum Z g + b, for Z the unpenalized columns. Without it, a fit
+    that is perfect only in floating point could be reported as perfect.
     """
     free: Any = free_columns(problem.loss)
     y = problem.y
-    s = problem.weight
-    g, b = free.free_part(y, prediction, s)
-    b = (b + problem.origin) - problem.origin
-    value = free.inner.value(y, prediction + (free.columns @ g + b), s)
-    error = growth(g.size + 1) * (abs(free.columns) @ np.abs(g) + abs(b))
+    weight = problem.weight
+    coefficients, intercept = free.free_part(y, prediction, weight)
+    intercept = (intercept + problem.origin) - problem.origin
+    # The loss at the rounded coefficients, and a bound on the error of each prediction.
+    value = free.inner.value(y, prediction + (free.columns @ coefficients + intercept), weight)
+    error = growth(coefficients.size + 1) * (
+        abs(free.columns) @ np.abs(coefficients) + abs(intercept)
+    )
     # Independent rounding errors are multiplied by the slopes; their sum is bounded by the root of
     # the sum of squares.
     change = float(np.linalg.norm(loss_gradient(problem, prediction) * error))

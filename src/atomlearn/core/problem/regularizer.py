@@ -25,8 +25,9 @@ FORMS: tuple[str, ...] = get_args(Form)
 def ridge_per_level(l1_ratio: float, form: Form) -> float:
     """Return tau / level for this share of the norm in the penalty, (1 - l1_ratio) / l1_ratio.
 
-    The penalty alpha * (l1_ratio * gauge + (1 - l1_ratio) / 2 * ||w||^2) has the level
-    alpha * l1_ratio and the ridge weight tau = alpha * (1 - l1_ratio).
+    For the penalty alpha * (l1_ratio * gauge + (1 - l1_ratio) / 2 * ||w||^2) the level is alpha *
+    l1_ratio, and the ridge weight is tau = alpha * (1 - l1_ratio). ``form`` is the form of the
+    penalty; with the form "constrained" only l1_ratio = 1 is valid.
     """
     if not (is_number(l1_ratio) and 0.0 < l1_ratio <= 1.0):
         raise ValueError(
@@ -66,6 +67,7 @@ class Regularizer:
     amount: float
 
     def __post_init__(self) -> None:
+        """Raise unless norm, form and amount are valid."""
         if self.form not in FORMS:
             raise ValueError(f"form must be one of {FORMS}, got {self.form!r}")
         if not isinstance(self.norm, Norm):
@@ -80,7 +82,10 @@ class Regularizer:
         return self if norm is self.norm else replace(self, norm=norm)
 
     def value(self, gauge: float) -> float:
-        """Return R at a point of this gauge; if "constrained", the point must be in the ball."""
+        """Return R at a point of the gauge ``gauge``.
+
+        For the form "constrained" it is 0 inside the ball of radius ``amount``, else infinite.
+        """
         if self.form == "penalized":
             return self.amount * gauge
         if self.form == "squared":
@@ -88,19 +93,24 @@ class Regularizer:
         return 0.0 if gauge <= self.amount * (1 + 1e-9) else math.inf
 
     def inside(self, weights: Array, gauge: float) -> Array:
-        """Return the weights; for "constrained" they are scaled down to the radius if necessary."""
+        """Return the weights of a point, scaled down to the radius for the form "constrained".
+
+        ``gauge`` is the gauge of the point; weights inside the ball are not changed.
+        """
         outside = self.form == "constrained" and gauge > self.amount
         return weights * (self.amount / gauge) if outside else weights
 
     def conjugate(self, polar: float, gauge_bound: float, excess: Excess | None = None) -> float:
-        """Return the conjugate R*(z) for gauge°(z) = polar, over w with gauge(w) <= gauge_bound.
+        """Return the conjugate R*(z) = sup <z, w> - R(w) over w with gauge(w) <= ``gauge_bound``.
 
-        ``excess`` is the conjugate term of box constraints on coefficients, None if there are none;
-        with it, ``polar`` is that of the unconstrained signs of coefficients.
+        With p = ``polar``, which is gauge°(z), it is gauge_bound * max(p - level, 0) for the form
+        "penalized", p^2 / (2 level) for "squared", and radius * p for "constrained". ``excess`` is
+        the conjugate term of box constraints on coefficients, None if there are none; with it,
+        ``polar`` is that of the unconstrained signs of coefficients.
         """
         if excess is not None:
-            t = self._best(max(polar, 0.0), gauge_bound, excess)
-            return self.conjugate(t, gauge_bound) + excess.at(t)
+            best_polar = self._best(max(polar, 0.0), gauge_bound, excess)
+            return self.conjugate(best_polar, gauge_bound) + excess.at(best_polar)
         if self.form == "squared":
             return 0.5 * polar * polar / self.amount
         if self.form == "constrained":
@@ -110,7 +120,11 @@ class Regularizer:
         return 0.0 if beyond <= 0 else gauge_bound * beyond
 
     def best_columns(self, scores: Scores, count: int, gauge_bound: float) -> Columns:
-        """Return about ``count`` columns whose scores determine the conjugate, best first."""
+        """Return about ``count`` columns whose scores determine the conjugate, best first.
+
+        ``scores`` are z = X'v, and ``gauge_bound`` is an upper bound on the gauge of the optimum.
+        Without constraints these are the best columns of the norm.
+        """
         excess = self.norm.excess(scores)
         if excess is None or not excess.moves_scores:
             return self.norm.best_columns(scores, count)
@@ -119,11 +133,16 @@ class Regularizer:
             # The certificate scales the dual point so that its polar is the level.
             excess = excess.scaled(self.amount / polar)
             polar = self.amount
+        # The conjugate sets the multipliers of the constraints, which ``columns`` needs.
         self.conjugate(polar, gauge_bound, excess)
         return excess.columns(count)
 
     def _best(self, polar: float, gauge_bound: float, excess: Excess) -> float:
-        """Return the t >= polar that minimizes R*(t) + E(t)."""
+        """Return the t >= ``polar`` that minimizes R*(t) + E(t), with R* as in ``conjugate``.
+
+        ``excess`` is E; ``gauge_bound`` is the slope of R* beyond the level for the form
+        "penalized".
+        """
         if self.form == "squared":
             return excess.best(polar, 0.0, 1.0 / self.amount)
         if self.form == "constrained":
@@ -131,7 +150,10 @@ class Regularizer:
         return excess.best(max(polar, self.amount), gauge_bound, 0.0)
 
     def multiplier(self, gauge: float, inner: float) -> float:
-        """Return lambda with z in lambda * subdifferential of gauge at w, where <z, w> = inner."""
+        """Return the lambda >= 0 for which z is in lambda * subdifferential of the gauge at w.
+
+        ``gauge`` is gauge(w) at the optimum w, and ``inner`` is <z, w>.
+        """
         if self.form == "penalized":
             return self.amount
         if self.form == "squared":
@@ -141,11 +163,13 @@ class Regularizer:
     def prox_point(self, v: Array, step: float, tau: float = 0.0) -> ProxPoint:
         """Return argmin_x 1/2||x - v||^2 + step * (tau/2 ||x||^2 + R(x)) with its Jacobian.
 
+        ``v`` (p,) is the point, ``step`` the step size, and ``tau`` the weight of the ridge term.
         Raise FloatingPointError if the point overflows: the solver then shortens its step, or keeps
         the last finite point.
         """
         if not (math.isfinite(step) and math.isfinite(v.sum())):
             raise FloatingPointError("a step of the solver is beyond the largest float")
+        # The ridge term turns the map into that of R at a smaller point, with a smaller amount.
         shrink = 1.0 / (1.0 + step * tau)
         amount = self.amount if self.form == "constrained" else step * shrink * self.amount
         inner = self.norm.prox_point(v * shrink if tau else v, amount, self.form)

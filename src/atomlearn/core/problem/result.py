@@ -18,11 +18,25 @@ from atomlearn.core.problem.verification import Verification, verification
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One line of a fit's history. Seconds since the start; passes over the data so far.
+    """One line of a fit's history.
 
-    skipped : for implicit pairs of columns, the share of the multiplications so far that bounds
-    made unnecessary, and for trees of groups, the share of their columns; None without a search.
-    vectors : the number of points that shared the last pass over the data.
+    Attributes
+    ----------
+    iteration : int
+        Number of steps so far.
+    passes : float
+        Number of passes over the data so far.
+    seconds : float
+        Wall time since the start.
+    objective, gap, relative_gap : float
+        Of the point after this step.
+    n_columns : int
+        Number of its columns with a weight.
+    skipped : float, optional
+        The share of the work so far that bounds made unnecessary: of the multiplications for
+        implicit pairs of columns, of the columns for trees of groups. None without a search.
+    vectors : int
+        The number of points that shared the last pass over the data.
     """
 
     iteration: int
@@ -62,7 +76,7 @@ class Result:
     history : list of Record
         One record for each step.
     parts : list of Part, or None
-        For norms with latent parts: the terms that add up to w, one for each set in use, with its
+        For norms with latent parts, the terms that add up to w. Each set in use has one, with its
         number, name, columns and weights.
     lifted : (columns, weights), or None
         The same point in lifted coordinates, for warm starts.
@@ -84,8 +98,8 @@ class Result:
         For ``solve``: the problem with its data, for ``verify`` and ``dual``. Pickles do not
         contain it.
     proved_by : Result or None
-        The point whose dual point gives the lower bound, if that is better than the lower bound of
-        this point; set by solvers that keep their best lower bound (``KFCFW``).
+        Another point, whose dual point gives a better lower bound than this point's. Solvers that
+        keep their best lower bound set it (``KFCFW``).
 
     Examples
     --------
@@ -128,6 +142,7 @@ class Result:
     MAX_DENSE = 2**31
 
     def __post_init__(self) -> None:
+        """Check that the status CONVERGED is claimed only if the gap is small enough."""
         proved = self.status is not Status.CONVERGED or self.relative_gap <= self.tol
         assert proved, f"{self!r} is no fit to the relative gap {self.tol:g}: only such converge"
 
@@ -146,6 +161,7 @@ class Result:
             raise ValueError(
                 f"coef would need {self.n_features} entries; use result.columns and result.weights"
             )
+        # A matrix is the sum of its terms, some of which are kept as factors.
         if self.matrix_parts is not None and self.shape is not None:
             total = np.zeros(self.shape)
             for part in self.matrix_parts:
@@ -173,8 +189,8 @@ class Result:
     def warm_start(self) -> WarmStart:
         """Return this point as the start of another solve, with its atoms and parts.
 
-        The atoms that w is the sum of are among them as long as the state of the solver is kept;
-        they are used for a problem of the very same norm only.
+        The atoms are included as long as the state of the solver is kept. They are used only for a
+        problem of the same norm.
         """
         has_state = self.state is not None
         return WarmStart(
@@ -217,7 +233,10 @@ class Result:
         return bounds
 
     def lowered(self, lift: Lift) -> Result:
-        """Return the result over the features, w = L u, with u in ``lifted`` and its ``parts``."""
+        """Return the result over the features, w = L u, with u in ``lifted`` and its ``parts``.
+
+        ``lift`` has the linear map L from the solver's lifted coordinates u to the features.
+        """
         features, weights = lift.lowered(self.columns, self.weights)
         return replace(
             self,
@@ -229,20 +248,23 @@ class Result:
         )
 
     def with_free(self, free: Columns | None, coefficients: Array, intercept: float) -> Result:
-        """Return the result with the coefficients of the free columns, and their intercept.
+        """Return the result with the coefficients of the unpenalized columns, and their intercept.
 
-        ``free`` None: no columns. ``coefficients`` : those of columns of X come first, then the
-        intercepts of several targets.
+        ``free`` are these columns; None: no columns. ``coefficients`` : those of columns of X come
+        first, then the intercepts of several targets. ``intercept`` is added if there is only one
+        target.
         """
-        of_targets = coefficients[0 if free is None else free.size :]
-        total = self.intercept + (of_targets if of_targets.size else intercept)
+        intercepts = coefficients[0 if free is None else free.size :]
+        total = self.intercept + (intercepts if intercepts.size else intercept)
         if free is None:
             return replace(self, intercept=total)
+        # Add both sets of coefficients, and keep the nonzero ones.
         columns = np.union1d(self.columns, free)
         weights = np.zeros(columns.size)
         weights[np.searchsorted(columns, self.columns)] = self.weights
         weights[np.searchsorted(columns, free)] += coefficients[: free.size]
         nonzero = np.flatnonzero(weights)
+        # A matrix is a sum of terms: the free coefficients are one more term, without a penalty.
         parts = self.matrix_parts
         if parts is not None:
             parts = (
@@ -260,7 +282,8 @@ class Result:
     def predict(self, X: object, offset: object = None) -> Array:
         """Return X w + b (+ offset) for new samples: (n,), or (n, n_tasks) for several targets.
 
-        These are linear predictors; the inverse link of the loss maps them to means.
+        ``X`` has the columns of the fit, and ``offset`` is a number or has the shape of the
+        predictions. These are linear predictors; the inverse link of the loss maps them to means.
         """
         linear = self._linear(X)
         if offset is None:
@@ -273,7 +296,10 @@ class Result:
         return linear + numbers
 
     def _linear(self, X: object) -> Array:
-        """Return X w + b for new rows, (n,), or (n, n_tasks) for targets that share the columns."""
+        """Return X w + b for new rows, (n,), or (n, n_tasks) for targets that share the columns.
+
+        ``X`` has as many columns as the fit, or as W has rows if the coefficients are a matrix W.
+        """
         design = as_design(X)
         n_features = design.shape[1]
         if n_features == self.n_features:
@@ -295,6 +321,7 @@ class Result:
 
     def __str__(self) -> str:
         """Return a short summary."""
+        # The gap if the search for atoms was exhaustive, for norms whose atoms are searched.
         searched = "" if self.search_gap is None else f" (by search {self.search_gap:.3g})"
         lines = [
             f"{self.status}",
@@ -313,6 +340,7 @@ class Result:
         return "\n".join(lines)
 
     def __repr__(self) -> str:
+        """Return status, objective, relative gap and number of columns on one line."""
         return (
             f"<Result {self.status.name}: objective {self.objective:.6g}, relative gap "
             f"{self.relative_gap:.2g}, {self.columns.size:,} of {self.n_features:,} columns>"
@@ -332,8 +360,8 @@ class Result:
 def together(results: Sequence[Result], *more: Columns) -> tuple[Columns, Array]:
     """Return the union of the results' columns and ``more``, and the coefficients of each result.
 
-    The coefficients have shape (n_results, n_columns). For matrix norms they include only entries
-    under norms of vectors, not the factored terms.
+    ``more`` are arrays of further columns. The coefficients have shape (n_results, n_columns). For
+    matrix norms they include only entries under norms of vectors, not the factored terms.
     """
     columns = np.unique(np.concatenate([*(result.columns for result in results), *more]))
     weights = np.zeros((len(results), columns.size))

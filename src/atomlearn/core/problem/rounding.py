@@ -1,10 +1,9 @@
 """Rounding: bounds on the errors of floating-point sums, and column norms for them.
 
-Errors of independent roundings add up like a random walk: a sum of n terms is off by about sqrt(n)
-units in the last place of the sum of their magnitudes, and ``growth`` has a factor of a few over
-that (the worst case, n units, never happens).
-Higham, Mary (2019), A new approach to probabilistic rounding error analysis, SIAM Journal on
-Scientific Computing 41(5), doi:10.1137/18M1226312.
+Errors of independent roundings add up like a random walk: a sum of n terms has an error of about
+sqrt(n) units in the last place of the sum of their magnitudes. ``growth`` is a few times that. The
+worst case, n units, never happens. [Higham, Mary 2019, A new approach to probabilistic rounding
+error analysis, SIAM Journal on Scientific Computing 41(5), doi:10.1137/18M1226312]
 """
 
 from __future__ import annotations
@@ -44,14 +43,14 @@ class Lengths:
         return cls(np.zeros(0), np.zeros(0), np.zeros(0))
 
     def take(self, positions: Columns) -> Lengths:
-        """Return the lengths of the columns at these positions."""
+        """Return the lengths of the columns at ``positions`` among these."""
         return Lengths(self.scored[positions], self.summed[positions], self.offsets[positions])
 
     def append(self, other: Lengths) -> Lengths:
-        """Return the lengths of these columns followed by the others."""
-        own_lengths = (self.scored, self.summed, self.offsets)
-        other_lengths = (other.scored, other.summed, other.offsets)
-        return Lengths(*map(np.concatenate, zip(own_lengths, other_lengths, strict=True)))
+        """Return the lengths of these columns followed by those of ``other``."""
+        these = (self.scored, self.summed, self.offsets)
+        others = (other.scored, other.summed, other.offsets)
+        return Lengths(*map(np.concatenate, zip(these, others, strict=True)))
 
 
 class Measured:
@@ -61,11 +60,18 @@ class Measured:
     """
 
     def __init__(self) -> None:
+        """Begin with empty caches."""
+        # Design, sample weights, columns, the norms of these columns, and the norms for their
+        # scores.
         self._known: tuple[Design | None, Array, Columns, Array, Array] = _nothing
+        # Loss, targets, sample weights, and f(0) for these.
         self._zero: tuple[object, object, object, float] = None, None, None, 0.0
 
     def loss_at_zero(self, loss: Loss, y: Array, weight: Array) -> float:
-        """Return f(0), cached for the same objects ``loss``, ``y`` and ``weight``."""
+        """Return f(0) of ``loss``, for targets ``y`` and sample weights ``weight``.
+
+        It is cached for these very objects.
+        """
         cached = self._zero
         if cached[0] is not loss or cached[1] is not y or cached[2] is not weight:
             value = pieces.value(bare_loss(loss), y, np.zeros(y.size), weight)
@@ -73,7 +79,10 @@ class Measured:
         return cached[3]
 
     def of(self, design: Design, weight: Array, columns: Columns) -> Lengths:
-        """Return the lengths of these columns, cached for one design and one array ``weight``."""
+        """Return the lengths of ``columns`` of ``design``, over samples of positive ``weight``.
+
+        They are cached for one design and one array of sample weights.
+        """
         # A single assignment at the end is thread-safe: concurrent threads may only repeat work.
         is_current = self._known[0] is design and self._known[1] is weight
         _, _, known, lengths, scored = self._known if is_current else _nothing
@@ -87,6 +96,7 @@ class Measured:
             lengths_of = [measured(design.gather(piece), has_weight, piece) for piece in parts]
             added_lengths = np.concatenate(lengths_of)
             added_scored = added_lengths + math.sqrt(design.shape[0]) * design.taken_off(new)
+            # Merge the new columns with the known ones, in increasing order.
             order = np.argsort(known := np.append(known, new), kind="stable")
             known = known[order]
             lengths = np.append(lengths, added_lengths)[order]
@@ -107,16 +117,18 @@ def measured(block: Block, has_weight: Array | None, columns: Columns) -> Array:
     """
     with np.errstate(over="ignore"):
         squares = block.squared_norms(has_weight)
-    doubtful = np.flatnonzero(~((squares >= TINY) & (squares < math.inf)))
-    for piece in LIMITS.pieces(doubtful.size, block.shape[0]):
-        sizes = np.abs(block.gather(doubtful[piece]).dense())
+    # If a sum of squares overflowed or underflowed, look at the entries themselves: a column of
+    # zeros is fine, any other is an error.
+    suspects = np.flatnonzero(~((squares >= TINY) & (squares < math.inf)))
+    for piece in LIMITS.pieces(suspects.size, block.shape[0]):
+        sizes = np.abs(block.gather(suspects[piece]).dense())
         largest = (sizes if has_weight is None else sizes * has_weight[:, None]).max(
             axis=0, initial=0.0
         )
         if largest.any():
             first = int(np.flatnonzero(largest)[0])
             raise ValueError(
-                f"X: column {columns[doubtful[piece][first]]} holds numbers up to "
+                f"X: column {columns[suspects[piece][first]]} holds numbers up to "
                 f"{largest[first]:.3g}, whose squares are beyond float64; divide it by its largest "
                 "number"
             )
@@ -124,19 +136,21 @@ def measured(block: Block, has_weight: Array | None, columns: Columns) -> Array:
 
 
 def counted(weight: Array) -> Array | None:
-    """Return 1 for each sample of positive weight, else 0; None if all weights are positive."""
+    """Return 1 for each sample of positive ``weight``, else 0; None if all weights are positive."""
     return None if weight.all() else (weight > 0.0).astype(np.float64)
 
 
 def less(numbers: Array, *others: Array | float) -> Array:
-    """Return the numbers minus all others, rounded once, to half a unit in the last place.
+    """Return ``numbers`` minus all ``others``, rounded once, to half a unit in the last place.
 
-    If they were subtracted one after the other, each difference would have a rounding error of its
-    own, which may exceed the final result. [Dekker 1971, doi:10.1007/BF01397083]
+    ``numbers`` is an array (n,), and each of ``others`` an array (n,) or a number. If they were
+    subtracted one after the other, each difference would have a rounding error, which may exceed
+    the final result. [Dekker 1971, doi:10.1007/BF01397083]
     """
     total = numbers
     error = 0.0 * numbers
     for other in others:
+        # The difference of two floats, and the exact error of that difference.
         following = total - other
         back = following - total
         error += (total - (following - back)) - (other + back)

@@ -54,8 +54,9 @@ class Verification:
 def verification(problem: Any, result: Any) -> Verification:
     """Return the bounds for a result, computed from the data and the coefficients only.
 
-    For a norm with latent parts, w = sum_B z_B, these are the coefficients of the parts z_B. The
-    lower bound is the better of those at the result's own point and at its ``proved_by``.
+    ``problem`` has the data, and ``result`` is the Result of its fit. For a norm with latent parts,
+    w = sum_B z_B, the coefficients are those of the parts z_B. The lower bound is the better of
+    those at the result's own point and at its ``proved_by``.
     """
     own_bounds = _verification(problem, result)
     if result.proved_by is None:
@@ -70,7 +71,7 @@ def verification(problem: Any, result: Any) -> Verification:
 
 
 def _verification(problem: Any, result: Any) -> Verification:
-    """Return the bounds at the result's own point."""
+    """Return the bounds on the optimum of ``problem`` at the point of ``result`` itself."""
     if problem is None:
         raise ValueError(
             "this result does not hold its data (it is of an estimator, a path, or a pickle); "
@@ -81,12 +82,15 @@ def _verification(problem: Any, result: Any) -> Verification:
             f"the loss {problem.loss.name!r} has kinks: coefficients alone do not tell the dual "
             "point of its proof; the gap in the result is that of the solver's last step"
         )
+    # Find the point in the coordinates and targets of the solver. Coefficients of unpenalized
+    # columns are left out, since the loss fits them.
     inner, lift = enter(center_targets(problem), lifts=result.lifted is not None)
     columns, weights = (result.columns, result.weights) if lift is None else result.lifted
     if lift is None and problem.free is not None:
         is_penalized = ~np.isin(columns, problem.free)
         columns = columns[is_penalized]
         weights = weights[is_penalized]
+    # Compute the predictions X w + b again.
     if result.matrix_parts is not None:
         columns = None
         weights = result.coef.ravel()
@@ -96,6 +100,7 @@ def _verification(problem: Any, result: Any) -> Verification:
         prediction = inner.design.gather(columns).predict(weights)
     if inner.fit_intercept:
         prediction = prediction + (result.intercept - inner.origin)
+    # Price the point by one pass, and scale the dual point so that it is feasible.
     price = prove(inner, columns, weights, prediction)
     certificate = given_back(inner, price.certificate, result.intercept - inner.origin, prediction)
     dual = negative_gradient(inner, prediction)

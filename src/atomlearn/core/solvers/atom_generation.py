@@ -65,9 +65,9 @@ class RayState(State):
 class AtomGeneration(Solver):
     """min f(X w + b) + tau/2 ||w||^2 + R(gauge(w)) over rays: [V] Algorithm 1, in all three forms.
 
-    A step is one pass over the data: the best atoms at w join U, the weights c >= 0 of all atoms
-    are re-fitted, min over c of f(X U c + b) + tau/2 ||U c||^2 + R(sum c), atoms of weight zero
-    leave, w = U c. The sum of c bounds gauge(w), and objective and gap are those of this bound,
+    A step is one pass over the data. The best atom at w joins U. The weights c >= 0 of all atoms
+    are re-fitted, min over c of f(X U c + b) + tau/2 ||U c||^2 + R(sum c). Atoms of weight zero
+    leave, and w = U c. The sum of c bounds gauge(w), and objective and gap are those of this bound,
     which is tight at the optimum.
 
     ``ColumnGeneration`` needs fewer passes for norms that can be restricted to some coordinates: a
@@ -115,25 +115,31 @@ class AtomGeneration(Solver):
     prune: bool = True
 
     def start(self, problem: Problem, warm: WarmStart | None = None) -> RayState:
-        """Begin at zero, or at the warm start as one atom w / gauge(w): one pass."""
+        """Return the state of ``problem`` at w = 0, or at the point of ``warm``: one pass."""
         atoms, shares, intercept = warm_atoms(problem, warm, cached=True)
         return priced_atoms(problem, atoms, shares, intercept, self.tol)
 
     def step(self, problem: Problem, state: RayState) -> RayState:
-        """Add the candidate, re-fit, drop zeros, price: one pass over the data."""
+        """Add the candidate of ``state``, re-fit all weights, drop atoms of weight 0, and certify.
+
+        The certificate and the next candidate take one pass over the data of ``problem``.
+        """
         assert state.atoms is not None
         atoms, shares = with_candidate(problem, state)
         n_new = atoms.size - state.atoms.size
         target = gap_target(problem, state, n_new, self.inner_ratio, self.tol)
-        begin = shares if self.warm_start else np.zeros_like(shares)
-        fit = refit_on_rays(problem, self.master, atoms, begin, state.intercept, target)
+        initial = shares if self.warm_start else np.zeros_like(shares)
+        fit = refit_on_rays(problem, self.master, atoms, initial, state.intercept, target)
         if self.prune:
             atoms, fit = without_zeros(atoms, fit)
         return following(problem, state, atoms, fit, self.tol)
 
 
 def with_candidate(problem: Problem, state: RayState) -> tuple[AtomSet, Array]:
-    """Return the atoms with the candidate, at weight zero, if it is new."""
+    """Return the atoms and weights of ``state``, with its candidate if it is new.
+
+    The candidate joins at weight 0. ``problem`` holds the data for its image X u.
+    """
     atoms = state.atoms
     atom = state.candidate
     assert atoms is not None
@@ -147,8 +153,18 @@ def gap_target(
 ) -> float:
     """Return the absolute duality gap to which the master solves a re-fit.
 
-    ``n_new`` is the number of new atoms. If there are none, only a more accurate re-fit can close
-    the outer gap, and the result is smaller.
+    Parameters
+    ----------
+    problem : Problem
+    state : RayState
+        The state before the re-fit.
+    n_new : int
+        Number of new atoms. If there are none, only a more accurate re-fit can close the outer gap,
+        and the result is smaller.
+    inner_ratio : float
+        The result, as a share of the outer gap.
+    tol : float
+        Relative gap that the whole run has to prove.
     """
     certificate = state.certificate
     sufficient = 0.1 * tol * abs(certificate.objective)
@@ -167,14 +183,16 @@ def priced_atoms(
 ) -> RayState:
     """Return the state at w = U c with its certificate and best atom, by one pass over the data.
 
-    ``shares`` are the weights c of ``atoms`` U; the intercept is optimized from ``intercept``. If
-    the best atom is found by a heuristic search, and only its upper bound keeps the relative gap
-    above ``tol``, that bound is computed again with more work.
+    ``problem`` has the data, and ``shares`` are the weights c (t,) of ``atoms`` U. The intercept is
+    optimized, beginning at ``intercept``. The best atom may come from a heuristic search. If then
+    only the upper bound on the polar keeps the relative gap above ``tol``, that bound is computed
+    again with more work.
     """
     weights = atoms.combine(shares)
     linear = atoms.images.predict(shares)
     intercept = optimal_intercept(problem, linear, intercept)
     prediction = linear + intercept
+    # sum(c) is an upper bound on the gauge, which the norm itself may not be able to compute.
     price = prove(
         problem,
         atoms.columns,
@@ -192,19 +210,22 @@ def priced_atoms(
         certificate=price.certificate,
         atoms=atoms,
         shares=shares,
-        candidate=_entering(price),
+        candidate=_entering_atom(price),
     )
 
 
-def _entering(price: Pricing) -> Atom | None:
-    """Return the best atom a for the scores z if <a, z> exceeds the multiplier, else None."""
+def _entering_atom(price: Pricing) -> Atom | None:
+    """Return the best atom a for the scores z if <a, z> exceeds the multiplier, else None.
+
+    ``price`` is the pricing of the current point. An atom below the multiplier would get weight 0.
+    """
     atom = price.norm.best_atom(price.scores)
     enters = float(atom.values @ price.scores.at(atom.columns)) > price.multiplier
     return atom if atom.columns.size and enters else None
 
 
 def without_zeros(atoms: AtomSet, fit: Refit) -> tuple[AtomSet, Refit]:
-    """Return the atoms of positive weight, and the fit restricted to them."""
+    """Return the atoms of positive weight in ``fit``, and the fit over these atoms only."""
     support = np.flatnonzero(fit.weights > 0)
     return atoms.take(support), replace(fit, weights=fit.weights[support])
 
@@ -212,7 +233,11 @@ def without_zeros(atoms: AtomSet, fit: Refit) -> tuple[AtomSet, Refit]:
 def following(
     problem: Problem, state: RayState, atoms: AtomSet, fit: Refit, tol: float
 ) -> RayState:
-    """Return the next state after ``state``, at the re-fit ``fit``, by one pass over the data."""
+    """Return the next state, at the weights of ``fit``, certified by one pass over the data.
+
+    ``state`` is the state before it, ``atoms`` are the atoms of the fit, and ``tol`` is explained
+    in ``priced_atoms``.
+    """
     after = priced_atoms(problem, atoms, fit.weights, fit.intercept, tol)
     after.iteration = state.iteration + 1
     after.refit_gap = fit.gap

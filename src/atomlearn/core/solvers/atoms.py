@@ -25,20 +25,20 @@ from atomlearn.core.problem.regularizer import Regularizer
 
 @dataclass(frozen=True, slots=True)
 class AtomSet:
-    """U = [u_1, ..., u_t] as sparse columns with their images X u; t = ``size``. It is immutable.
+    """A set of atoms U = [u_1, ..., u_t] with their images X u. It is immutable.
 
     Attributes
     ----------
     images : Block (n_samples, t)
         X U in float64.
     columns : (m,) int64
-        The union of the supports, in the order in which they came.
+        The columns of X in which some atom is nonzero, in the order in which they came.
     entries : (m, t)
-        The rows of U at ``columns``.
+        The rows of U at ``columns``, as a sparse matrix.
     gram : (t, t), optional
-        U'U; None if tau = 0.
+        U'U; None if there is no ridge term (tau = 0).
     keys : tuple of int
-        Fingerprints; equal atoms have equal ones.
+        A hash of each atom; equal atoms have equal hashes.
     """
 
     images: Block
@@ -49,9 +49,10 @@ class AtomSet:
 
     @classmethod
     def empty(cls, n_samples: int, *, gram: bool = False, cached: bool = False) -> AtomSet:
-        """Return the empty set; ``gram`` : whether it keeps U'U.
+        """Return the set without atoms, for data of ``n_samples`` rows.
 
-        ``cached`` : whether the images keep their Gram matrices, which some masters use.
+        ``gram`` : whether the set keeps U'U. ``cached`` : whether the images keep their Gram
+        matrices, which some masters (solvers that re-fit the weights) use.
         """
         images: Block = DenseBlock(np.zeros((n_samples, 0), order="F"))
         if cached:
@@ -64,21 +65,23 @@ class AtomSet:
         return self.images.shape[1]
 
     def append(self, design: Design, atom: Atom) -> AtomSet:
-        """Return U with one more atom; gathers its columns."""
+        """Return the set with ``atom`` added; ``design`` is the data for its image X u."""
         image = design.gather(atom.columns).predict(atom.values)
         return self._append(atom, image)
 
     def _append(self, atom: Atom, image: Array) -> AtomSet:
         """Return U with ``atom`` as its last column; ``image`` (n_samples,) is X times the atom."""
-        fresh = np.sort(atom.columns[~np.isin(atom.columns, self.columns)])
-        columns = np.concatenate([self.columns, fresh])
+        # Add the columns that no other atom uses, and find the row of each entry of the atom.
+        new_columns = np.sort(atom.columns[~np.isin(atom.columns, self.columns)])
+        columns = np.concatenate([self.columns, new_columns])
         order = np.argsort(columns, kind="stable")
         positions = order[np.searchsorted(columns, atom.columns, sorter=order)]
-        old = self.entries
+        matrix = self.entries
+        # Append one column to the sparse matrix: values, row numbers, and the end of the column.
         parts: Any = (
-            np.append(old.data, atom.values),
-            np.append(old.indices, positions),
-            np.append(old.indptr, old.indptr[-1] + positions.size),
+            np.append(matrix.data, atom.values),
+            np.append(matrix.indices, positions),
+            np.append(matrix.indptr, matrix.indptr[-1] + positions.size),
         )
         entries = csc_array(parts, shape=(columns.size, self.size + 1))
         return AtomSet(
@@ -90,9 +93,13 @@ class AtomSet:
         )
 
     def take(self, numbers: Columns) -> AtomSet:
-        """Return the atoms with these indices, in increasing order, without unused columns."""
+        """Return the set of some atoms, without columns that none of them uses.
+
+        ``numbers`` are their indices, in increasing order.
+        """
         if numbers.size == self.size:
             return self
+        # ``rows`` are the columns of X that the remaining atoms use.
         entries = self.entries[:, numbers]
         rows = np.unique(entries.indices)
         return AtomSet(
@@ -104,7 +111,10 @@ class AtomSet:
         )
 
     def merged(self, shares: Array) -> tuple[AtomSet, Array]:
-        """Return a set of one atom, w / sum(c) for w = U c, and its weight sum(c); c = shares."""
+        """Return the point w = U c as a set of one atom w / sum(c), and its weight (1,) = sum(c).
+
+        ``shares`` are the weights c. Both are empty if all weights are 0.
+        """
         total = float(shares.sum())
         empty = self.take(np.zeros(0, dtype=np.int64))
         if not total:
@@ -118,7 +128,7 @@ class AtomSet:
         return self.keys.index(key) if key in self.keys else -1
 
     def parts(self, shares: Array) -> tuple[tuple[Atom, float], ...]:
-        """Return the pairs (atom, weight), with weights c = ``shares``."""
+        """Return the pairs (atom, weight) of the set; ``shares`` are the weights (t,)."""
         ends = self.entries.indptr[1:-1]
         columns = np.split(self.columns[self.entries.indices], ends)
         values = np.split(self.entries.data, ends)
@@ -128,16 +138,20 @@ class AtomSet:
         )
 
     def combine(self, shares: Array) -> Array:
-        """Return the entries of w = U c at ``columns``, for weights c = shares."""
+        """Return the entries of w = U c at ``columns``; ``shares`` are the weights c (t,)."""
         return np.asarray(self.entries @ shares)
 
     def products(self, weights: Array) -> Array:
-        """Return U'w for the entries w (m,) of a vector at ``columns``."""
+        """Return U'w, (t,), for a vector w that is zero outside ``columns``.
+
+        ``weights`` (m,) are the entries of w at ``columns``.
+        """
         return np.asarray(self.entries.T @ weights)
 
 
 def atom_key(atom: Atom) -> int:
-    """Return a hash that is equal for atoms whose entries agree to 40 binary digits."""
+    """Return a hash of ``atom`` that is equal for atoms whose entries agree to 40 binary digits."""
+    # Sort by column; round the values relative to the largest one; leave out those that become 0.
     order = np.argsort(atom.columns, kind="stable")
     values = atom.values[order]
     largest = float(np.abs(values).max(initial=0.0))
@@ -156,16 +170,30 @@ def refit_on_rays(
     intercept: float,
     gap_target: float,
 ) -> Refit:
-    """Return argmin over c >= 0, b of  f(X U c + b) + tau/2 ||U c||^2 + R(sum c)  ([V] (5), (6)).
+    """Return the best weights of some atoms: a Refit, with weights c and intercept b.
 
-    U are the ``atoms``, and ``weights`` (t,) and ``intercept`` are the start of c and b.
-    The master receives a problem over the block X U with the norm sum c on c >= 0. Masters that
-    do not take a ridge term with U'U are replaced by the QP.
+    They are argmin over c >= 0 and b of f(X U c + b) + tau/2 ||U c||^2 + R(sum c), which are
+    problems (5) and (6) of [V].
+
+    Parameters
+    ----------
+    problem : Problem
+        Loss f, ridge weight tau and penalty R.
+    master : Master
+        The solver. It gets the data X U and the norm sum c on c >= 0. Solvers that do not take a
+        ridge term with U'U are replaced by ``SequentialQP``.
+    atoms : AtomSet
+        U.
+    weights, intercept : array (t,), float
+        Initial values of c and b.
+    gap_target : float
+        Absolute duality gap at which the master may stop.
     """
     if problem.tau and not master.takes_metric:
         master = SequentialQP()
     form = problem.regularizer.form
     amount = problem.regularizer.amount
+    # Over nonnegative weights the l1 norm is sum(c).
     rays = replace(
         problem,
         design=atoms.images,

@@ -69,36 +69,45 @@ class Checkpoint(RunObserver):
     def __init__(
         self, folder: str | os.PathLike[str], every_s: float = 1.0, many: bool = False
     ) -> None:
+        """Store the settings, which the class documents; nothing is written yet."""
         if not every_s >= 0:
             raise ValueError(f"every_s must be a number of seconds >= 0, got {every_s!r}")
         self.folder, self.every_s, self.many = Path(folder), float(every_s), many
         self._places: dict[int, _Place] = {}
 
     def begin(self, problem: Problem, solver: Solver) -> Resumed | None:
-        """Register the problem; return its saved state, or None if there is none."""
+        """Register ``problem``; return its saved state to resume from, or None.
+
+        ``solver`` must store states in the same format as the solver that wrote the file.
+        """
         if self.folder.exists() and not self.folder.is_dir():
             raise ValueError(f"the checkpoint folder {self.folder} is a file; give a folder")
         self.folder.mkdir(parents=True, exist_ok=True)
-        digest = fingerprint(problem)
+        problem_hash = fingerprint(problem)
         entries = self._sample(problem)
-        file = self.folder / (f"{digest[:32]}.npz" if self.many else "checkpoint.npz")
+        # With ``many``, each problem has a file named by its hash.
+        file = self.folder / (f"{problem_hash[:32]}.npz" if self.many else "checkpoint.npz")
         clear_left(file)
-        self._places[id(problem)] = _Place(problem, file, digest, entries, time.monotonic())
-        return _read(file, digest, entries, solver.state_format) if file.exists() else None
+        self._places[id(problem)] = _Place(problem, file, problem_hash, entries, time.monotonic())
+        return _read(file, problem_hash, entries, solver.state_format) if file.exists() else None
 
     def _sample(self, problem: Problem) -> Array:
-        """Return entries of X, gathered once for all problems of one design."""
+        """Return some entries of X, gathered only once for all problems that share it.
+
+        ``problem`` is the problem that has this X.
+        """
         samples = (p.entries for p in self._places.values() if p.problem.design is problem.design)
         entries = next(samples, None)
         return sample(problem) if entries is None else entries
 
     def __call__(self, progress: Progress) -> None:
+        """Write the state of ``progress``, but not more often than every ``every_s`` seconds."""
         place = self._places.get(id(progress.problem))
         if place is None or time.monotonic() - place.written >= self.every_s:
             self.end(progress)
 
     def end(self, progress: Progress) -> None:
-        """Write a checkpoint now."""
+        """Write a checkpoint of ``progress`` now, whenever the last one was written."""
         place = self._places.get(id(progress.problem))
         if place is None:
             raise RuntimeError("a Checkpoint is saved by `run`, which it is given to as observer")
@@ -108,7 +117,20 @@ class Checkpoint(RunObserver):
 
 @dataclass(slots=True)
 class _Place:
-    """The file of a problem, its fingerprint, a sample of X, and the time of the last write."""
+    """The file of one problem, and what identifies that problem.
+
+    Attributes
+    ----------
+    problem : Problem
+    file : Path
+        Where its checkpoint is written.
+    digest : str
+        Its ``fingerprint``.
+    entries : array
+        The ``sample`` of its X.
+    written : float
+        Time of the last write, on the monotonic clock.
+    """
 
     problem: Problem
     file: Path
@@ -118,7 +140,7 @@ class _Place:
 
 
 def _write(checkpoint: _Place, progress: Progress) -> None:
-    """Write the state of a solver and the history of its run to the checkpoint file."""
+    """Write the state of ``progress`` and the history of its run to the file of ``checkpoint``."""
     state = progress.state
     solver = progress.solver
     header = {
@@ -131,6 +153,7 @@ def _write(checkpoint: _Place, progress: Progress) -> None:
         "seconds": progress.seconds,
         "history": [asdict(record) for record in progress.history],
     }
+    # One archive without pickled objects: the header as text, the sample of X, and the state.
     arrays = solver.saved(state)
     content: Arrays = {f"state_{name}": array for name, array in arrays.items()}
     stream = io.BytesIO()
@@ -140,13 +163,29 @@ def _write(checkpoint: _Place, progress: Progress) -> None:
 
 
 def _are_same_entries(saved: Array, entries: Array) -> bool:
-    """Return whether these are the same entries (rows, columns), up to the scale of a column."""
+    """Return whether two samples of X agree to 1e-8 of the largest entry of a column.
+
+    ``saved`` is the sample in the file, and ``entries`` is that of the data at hand (rows,
+    columns).
+    """
     units = np.abs(entries).max(axis=0, initial=0.0)
     return bool(np.all(np.abs(saved - entries) <= 1e-8 * units))
 
 
 def _read(file: Path, digest: str, entries: Array, kind: str) -> Resumed:
-    """Return the saved state of this problem; raise ValueError if the file has another one."""
+    """Return the saved state in a checkpoint file; raise ValueError if it is another problem's.
+
+    Parameters
+    ----------
+    file : Path
+        The checkpoint.
+    digest : str
+        The ``fingerprint`` of the problem at hand.
+    entries : array
+        The ``sample`` of its X.
+    kind : str
+        The format in which its solver stores states.
+    """
     try:
         with file.open("rb") as stream, np.load(stream, allow_pickle=False) as archive:
             # ``_write`` does not compress: a compressed file may inflate to any size.
@@ -158,9 +197,12 @@ def _read(file: Path, digest: str, entries: Array, kind: str) -> Resumed:
         header = json.loads(stored["about"].item())
         if header["format"] != _FORMAT or header["version"] != _VERSION:
             raise ValueError(f"it is version {header['version']!r} of {header['format']!r}")
+        # Compare the problem and the sample of X with those at hand.
         same_problem = header["problem"] == digest
         saved = stored["entries"]
         same_data = saved.shape == entries.shape and _are_same_entries(saved, entries)
+        # Collect history, state and counts; arrays of the state have the prefix "state_", which is
+        # cut off.
         history = [Record(**record) for record in header["history"]]
         arrays = {key[6:]: stored[key] for key in stored if key.startswith("state_")}
         numbers = int(header["iteration"]), float(header["passes"]), float(header["seconds"])

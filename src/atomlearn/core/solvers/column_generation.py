@@ -36,9 +36,9 @@ from atomlearn.core.solvers.solver import INNER_RATIO, TOLERANCE, Solver, State
 #: Number of entries of X up to which an exact re-fit takes negligible time next to a pass over the
 #: data. All columns of such a design enter at once, so that one pass certifies the optimum.
 SMALL = 2**15
-#: A cold start uses continuation (a path of decreasing levels) if the smallest level at which w = 0
-#: is optimal is more than 10^FAR times the level of the problem. Masters are slow, or fail, if they
-#: start far from the optimum.
+#: A cold start uses continuation (a path of decreasing levels) if w = 0 is optimal only at levels
+#: more than 10^FAR times that of the problem. Masters are slow, or fail, if they start far from the
+#: optimum.
 FAR = 1.5
 #: Continuation factor for losses that couple predictions (Cox): a re-fit uses a level of at least
 #: 1/NEARER times the polar of the scores. Newton steps from far away add columns that the optimum
@@ -81,9 +81,9 @@ class ColumnGeneration(Solver):
     master : Master, optional
         Solver of the restricted master problem. Default: the choice of ``choose_master``.
     batch : int, optional
-        Approximate number of columns that enter after a pass. Default: twice the number of columns
-        in use, but at least 100, at least 1% of all columns (for implicit columns, at most what
-        fits in half a GB), and at least the number for which the master takes negligible time.
+        Approximate number of columns that enter after a pass. The default is twice the number of
+        columns in use, but at least 100, at least 1% of all columns, and at least the number for
+        which the master takes negligible time. For implicit columns the 1% is limited to half a GB.
         Whole atoms enter, so it is never less than the columns of the best atom; by default the
         first pass lets in twice that number. 1 lets in only the columns of the best atom.
     inner_ratio : float
@@ -131,7 +131,10 @@ class ColumnGeneration(Solver):
     tol: float = TOLERANCE
 
     def start(self, problem: Problem, warm: WarmStart | None = None) -> ActiveState:
-        """Fit the columns of the warm start (all, for a small design) and certify by one pass."""
+        """Return the state after a fit over the columns of ``warm``, certified by one pass.
+
+        For a ``problem`` of few data the fit is over all columns.
+        """
         warm = warm or WarmStart(np.zeros(0, dtype=np.int64), np.zeros(0))
         n_features = problem.design.shape[1]
         columns, weights = problem.regularizer.norm.inside(warm.columns, warm.weights, n_features)
@@ -151,7 +154,11 @@ class ColumnGeneration(Solver):
     def _fitted(
         self, problem: Problem, columns: Columns, weights: Array, intercept: float
     ) -> ActiveState:
-        """Return the state after a re-fit over ``columns``, without a certificate yet."""
+        """Return the state after a re-fit over ``columns``, without a certificate yet.
+
+        ``weights`` and ``intercept`` are the initial point of the re-fit.
+        """
+        # The block is centered: its intercept is that of X plus offsets'w.
         gathered, lengths = centered_columns(problem, columns)
         weights = shrink_inside(problem, columns, weights)
         block = CachedBlock(gathered)
@@ -178,15 +185,17 @@ class ColumnGeneration(Solver):
     ) -> tuple[Array, float, int]:
         """Solve the first restricted problem; return weights, intercept and number of master steps.
 
-        No outer gap is known yet, so the tolerance is relative to the objective at w = 0.
+        ``weights`` and ``intercept`` are the initial point. No outer gap is known yet, so the
+        tolerance is relative to the objective at w = 0.
         """
         master = self.master or choose_master(restricted)
-        weights, intercept, before = self._start_by_continuation(
+        weights, intercept, steps = self._start_by_continuation(
             restricted, master, weights, intercept
         )
+        # Some masters can guess the optimum at once, for example by an active set.
         guess = master.guess(restricted, weights, intercept)
         if guess is not None:
-            return guess[0], guess[1], before + guess[2]
+            return guess[0], guess[1], steps + guess[2]
         scale = loss_at_zero(restricted)
         sufficient = 0.5 * self.tol * scale
         if math.prod(restricted.design.shape) <= SMALL:
@@ -195,22 +204,24 @@ class ColumnGeneration(Solver):
             rounding = 0.1 * growth(restricted.y.size) * scale
             sufficient = max(1e-4 * sufficient, min(sufficient, rounding))
         refit = master.solve(restricted, weights, intercept, sufficient)
-        return refit.weights, refit.intercept, before + refit.steps
+        return refit.weights, refit.intercept, steps + refit.steps
 
     def _start_by_continuation(
         self, restricted: Problem, master: Master, weights: Array, intercept: float
     ) -> tuple[Array, float, int]:
         """Return a start near the optimum by continuation, or the given start if it is near.
 
-        Continuation solves a geometric sequence of decreasing levels, each warm-started from the
-        previous one: one a decade, or a factor of NEARER apart if the loss couples predictions,
-        whose Newton steps from far away take most of the time. The result is weights, intercept
-        and number of master steps.
+        Continuation solves the problem ``restricted`` at a geometric sequence of decreasing levels
+        (of the regularization strength) by ``master``, each warm-started from the previous one.
+        Successive levels differ by a factor of 10, or of NEARER if the loss couples predictions,
+        whose Newton steps from far away take most of the time. The result is weights, intercept and
+        number of master steps.
         """
         penalty = restricted.regularizer
         steps = 0
         if weights.any() or penalty.form == "constrained":
             return weights, intercept, steps
+        # The polar of the scores at w = 0 is the smallest level at which w = 0 is optimal.
         certificate = certified(restricted, weights, None, intercept)
         level = restricted.regularizer.norm.polar(ArrayScores(certificate.scores))
         if penalty.form == "squared":  # the level at which a fit explains about half of the loss
@@ -232,17 +243,23 @@ class ColumnGeneration(Solver):
         return weights, intercept, steps
 
     def step(self, problem: Problem, state: ActiveState) -> ActiveState:
-        """Add the candidates, re-fit, drop zero columns, and certify by one pass over the data."""
+        """Add the candidates, re-fit, drop zero columns, and certify by one pass over the data.
+
+        The candidates are those that the last pass left in ``state``; the result is the state of
+        ``problem`` after the step.
+        """
         assert state.block is not None
         block = state.block
         columns = state.columns
         weights = state.weights
         lengths = state.lengths
+        # 1. The candidates join the active columns, with weight 0.
         if state.candidates.size:
             added, added_lengths = centered_columns(problem, state.candidates)
             block, lengths = appended(block, lengths, added, added_lengths)
             columns = np.concatenate([columns, state.candidates])
             weights = np.concatenate([weights, np.zeros(state.candidates.size)])
+        # 2. The master re-fits all weights.
         restricted = restrict(problem, block, columns)
         refit = self._refit(restricted, weights, state, problem.design.shape[1])
         prediction = refit.prediction
@@ -250,6 +267,7 @@ class ColumnGeneration(Solver):
         # predictions are not those of the samples.
         if restricted.design is not block:
             prediction = block.predict(refit.weights)
+        # 3. Make the new state, drop zero columns, and price by one pass.
         following = ActiveState(
             columns=columns,
             weights=refit.weights,
@@ -266,7 +284,10 @@ class ColumnGeneration(Solver):
         return self._price(problem, self._without_idle(following))
 
     def moved(self, problem: Problem, state: ActiveState) -> ActiveState:
-        """Return the same state: the next step re-fits and certifies it for the changed loss."""
+        """Return ``state`` as it is: the next step re-fits and certifies it for the new loss.
+
+        ``problem`` has the new loss. The gap of the last re-fit is forgotten.
+        """
         state.refit_gap = np.inf
         state.exhausted = None
         return state
@@ -274,11 +295,15 @@ class ColumnGeneration(Solver):
     def _refit(
         self, restricted: Problem, weights: Array, state: ActiveState, n_features: int
     ) -> Refit:
-        """Solve the restricted problem from ``weights`` to the tolerance of ``_gap_target``."""
+        """Solve the restricted problem from ``weights`` to the tolerance of ``_gap_target``.
+
+        ``state`` is the state before the step, and ``n_features`` is the number of all columns.
+        """
         couples = restricted.loss.coupled != 1
         # A Newton step with the whole Hessian costs as much as several passes.
         gap = (0.1 if couples else self.inner_ratio) * state.certificate.gap
         target = self._gap_target(state, weights.size, n_features, gap)
+        # Far from the optimum, the scores have a much larger polar than the level of the problem.
         penalty = restricted.regularizer
         level = state.certificate.polar / NEARER
         is_distant = penalty.form == "penalized" and penalty.amount < level < math.inf
@@ -295,7 +320,8 @@ class ColumnGeneration(Solver):
         """Return the absolute duality gap to which the master solves for ``size`` columns.
 
         It is ``target``, the inexact tolerance, if there are many columns and the outer gap is far
-        from ``tol``; otherwise it is near the final tolerance, or less.
+        from ``tol``; otherwise it is near the final tolerance, or less. ``state`` is the state
+        before the step, and ``n_features`` is the number of all columns.
         """
         certificate = state.certificate
         sufficient = 0.5 * self.tol * abs(certificate.objective)
@@ -309,11 +335,12 @@ class ColumnGeneration(Solver):
             return max(1e-2 * sufficient, 0.1 * certificate.rounding)
         # An exact re-fit saves a pass near the end. It costs less than a pass if the Hessian of the
         # columns does, or if the columns cost the master no time.
-        has_idle = size > max(4 * state.free, np.sqrt(n_features))
-        return target if target > 1000 * sufficient and has_idle else sufficient
+        is_costly = size > max(4 * state.free, np.sqrt(n_features))
+        return target if target > 1000 * sufficient and is_costly else sufficient
 
     def _without_idle(self, state: ActiveState) -> ActiveState:
-        """Drop the columns of zero weight once they are most of the block."""
+        """Drop the columns of zero weight from ``state`` once they are most of the block."""
+        # Columns that were dropped too early would have to be gathered again.
         support = np.flatnonzero(state.weights)
         if state.columns.size <= 4 * support.size + 1000:
             return state
@@ -325,7 +352,10 @@ class ColumnGeneration(Solver):
         return state
 
     def _price(self, problem: Problem, state: ActiveState) -> ActiveState:
-        """Set the certificate and the candidates of a state, by one pass over the data."""
+        """Set the certificate and the candidates of ``state``, by one pass over the data.
+
+        ``problem`` is the problem that ``state`` is a point of.
+        """
         price = prove(
             problem, state.columns, state.weights, state.prediction, lengths=state.lengths
         )
@@ -335,11 +365,15 @@ class ColumnGeneration(Solver):
         return state
 
     def _candidates(self, problem: Problem, state: ActiveState, price: Pricing) -> Columns:
-        """Return the inactive columns of the best atoms that violate the optimality conditions."""
+        """Return the inactive columns of the best atoms that violate the optimality conditions.
+
+        ``price`` has the scores and the certificate of ``state``, a state of ``problem``.
+        """
         n_samples, n_features = problem.design.shape
         if state.columns.size == n_features:
             return np.zeros(0, dtype=np.int64)
         n_used = int(np.count_nonzero(state.weights))
+        # F / level bounds the gauge of an optimum, since losses are bounded below by zero.
         best_columns = partial(
             problem.regularizer.best_columns,
             price.scores,
@@ -347,7 +381,8 @@ class ColumnGeneration(Solver):
         )
         # Few solutions have more columns than samples.
         share = min(n_features // 100, n_samples, LIMITS.most_dense // n_samples)
-        # If n_features is not much larger, gathering all free columns costs much of a pass.
+        # ``state.free`` columns cost the master no time, but gathering them costs much of a pass if
+        # they are a large part of all columns.
         n_free = state.free if n_features <= 2 * state.free else min(state.free, n_features // 10)
         count = self.batch or max(100, 2 * n_used, share, n_free)
         best = best_columns(count)
@@ -368,6 +403,7 @@ def centered_columns(problem: Problem, columns: Columns) -> tuple[Block, Lengths
     altitude, whose mean is hundreds of times its spread, would cost more steps and more digits than
     other columns. The Cox loss is invariant to a constant, so that its offsets are 0.
     """
+    # Overlapping groups repeat columns: each distinct column is measured once.
     gathered = problem.design.gather(columns)
     block, positions = distinct_columns(gathered)
     has_weight = counted(problem.weight)
@@ -375,38 +411,43 @@ def centered_columns(problem: Problem, columns: Columns) -> tuple[Block, Lengths
     zeros = np.zeros(columns.size)
     lengths = distinct[positions]
     squares = distinct * distinct
-    # Scores of columns that the design centers are sums over the original columns.
+    # If the design centers columns, it computes their scores from the original columns, whose
+    # lengths count for rounding.
     scored = lengths + np.sqrt(block.shape[0]) * problem.design.taken_off(columns)
+    # Centering would fill sparse and packed columns.
     if block.traits.is_sparse or block.traits.bytes_an_entry < 4.0 or block.stored() is None:
         return gathered, Lengths(scored, scored, zeros)
     allowed = problem.fit_intercept or problem.loss.task == "survival"
     if not (allowed and columns.size):
         return gathered, Lengths(scored, lengths, zeros)
     means = block.scores(problem.weight).full() / float(problem.weight.sum())
-    # With sample weights the mean may not be the nearest constant: a few more columns are centered.
-    large = 2.0 * block.shape[0] * means * means > squares
-    if not large.any():
+    # n mean^2 > ||x||^2 / 2 is the same as mean > standard deviation. With sample weights the mean
+    # may not be the nearest constant, and a few more columns are centered.
+    is_far_from_zero = 2.0 * block.shape[0] * means * means > squares
+    if not is_far_from_zero.any():
         return gathered, Lengths(scored, lengths, zeros)
-    offsets = np.where(large, means, 0.0)
+    offsets = np.where(is_far_from_zero, means, 0.0)
     centered = affine_block(
         CachedBlock.of(gathered).inner, offsets[positions], np.ones(positions.size)
     )
-    taken_up = offsets[positions] if problem.fit_intercept else zeros
+    reported_offsets = offsets[positions] if problem.fit_intercept else zeros
     summed = np.sqrt(centered.squared_norms(has_weight))
-    return centered, Lengths(scored, summed, taken_up)
+    return centered, Lengths(scored, summed, reported_offsets)
 
 
 def appended(
-    block: Block, lengths: Lengths, added: Block, further: Lengths
+    block: Block, lengths: Lengths, added: Block, added_lengths: Lengths
 ) -> tuple[Block, Lengths]:
     """Return ``block`` followed by the columns of ``added``, and the Lengths of both.
 
-    If a feature occurs in both (overlapping groups), its copy takes the Lengths, and so the offset,
-    of the first one. The offset computed for the copy may differ in its last bit.
+    ``lengths`` are those of ``block``, and ``added_lengths`` those of ``added``. If a feature
+    occurs in both (overlapping groups), its copy takes the Lengths, and so the offset, of the first
+    one. The offset computed for the copy may differ in its last bit.
     """
     block = block.append(added)
-    lengths = lengths.append(further)
+    lengths = lengths.append(added_lengths)
     distinct, positions = distinct_columns(block)
+    # The first position of each distinct column: of several assignments, the last one counts.
     first = np.zeros(distinct.shape[1], dtype=np.int64)
     first[positions[::-1]] = np.arange(positions.size)[::-1]
     return block, lengths.take(first[positions])

@@ -22,7 +22,11 @@ _ROWS = 64
 
 
 def fingerprint(problem: Problem) -> str:
-    """Return a hash of target, weights, loss, norm, form, amount, ridge, intercept and shape."""
+    """Return a hash that identifies ``problem``: all of it except the entries of X.
+
+    It covers targets, weights, loss, norm, form, amount, ridge term, intercept and the shape of X;
+    ``sample`` compares some entries.
+    """
     regularizer = problem.regularizer
     parts = (
         problem.loss,
@@ -39,7 +43,10 @@ def fingerprint(problem: Problem) -> str:
 
 
 def sample(problem: Problem) -> Array:
-    """Return a few entries of X at spread positions, to recognize different data of this shape."""
+    """Return up to 64 x 8 entries of X, at evenly spread rows and columns.
+
+    A checkpoint of ``problem`` stores them, so that other data of the same shape is recognized.
+    """
     n_samples, n_features = problem.design.shape
     columns = np.unique(np.linspace(0, n_features - 1, _COLUMNS).astype(np.int64))
     rows = np.unique(np.linspace(0, n_samples - 1, _ROWS).astype(np.int64))
@@ -50,17 +57,24 @@ class _Hasher(NumpyHasher):  # type: ignore[misc]
     """A pickler that hashes objects by their parameters, without caches; functions by code."""
 
     def reducer_override(self, part: Any) -> Any:
-        """Return the type and the parameters of an object, as a pickle would store them."""
+        """Return a type name and the parameters of an object, which the hash is computed from.
+
+        ``part`` is any object inside the hashed problem. NotImplemented leaves it to the base
+        class.
+        """
         kind = type(part)
         pieces: Any
         if kind is FunctionType:
+            # A function is its code, its default arguments and the variables it captured.
             captured = [cell.cell_contents for cell in part.__closure__ or ()]
             pieces = part.__code__, part.__defaults__, part.__kwdefaults__, captured
         elif kind is CodeType:
             pieces = part.co_code, part.co_names, part.co_consts
         elif kind is frozenset:
+            # The order of a set differs between processes.
             pieces = sorted(part, key=repr)
         elif issubclass(kind, Parameters):
+            # An object with parameters is equal to another one if its parameters are.
             pieces = sorted(part.get_params(deep=False).items())
         elif issubclass(kind, Loss | Norm) or dataclasses.is_dataclass(kind):
             pieces = _parameters(part)
@@ -70,9 +84,10 @@ class _Hasher(NumpyHasher):  # type: ignore[misc]
 
 
 def _parameters(part: Any) -> list[tuple[str, Any]]:
-    """Return the attributes that are parameters of the constructor, or fields of a dataclass.
+    """Return names and values of the attributes that define an object, sorted by name.
 
-    Other attributes may be cached results, which do not identify it.
+    These are the parameters of its constructor, or its fields if ``part`` is a dataclass. Other
+    attributes may be cached results, which do not identify the object.
     """
     names = set(inspect.signature(type(part)).parameters)
     attributes: dict[str, Any] = {}

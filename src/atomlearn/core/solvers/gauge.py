@@ -26,7 +26,19 @@ from atomlearn.core.solvers.atoms import AtomSet, refit_on_rays
 
 @dataclass(frozen=True, slots=True)
 class Decomposition:
-    """w = U c to rounding: atoms, weights, lower <= gauge(w) <= sum c; error ||U c - w||_2."""
+    """A vector w as a sum of atoms, w = U c up to rounding, with bounds on its gauge.
+
+    Attributes
+    ----------
+    atoms : tuple of Atom
+        The columns of U.
+    weights : array (n_atoms,)
+        c >= 0; its sum is an upper bound on gauge(w).
+    lower : float
+        A lower bound on gauge(w).
+    error : float
+        The distance ||U c - w||_2 that is left.
+    """
 
     atoms: tuple[Atom, ...]
     weights: Array
@@ -39,11 +51,14 @@ def gauge_by_generation(
 ) -> tuple[float, float]:
     """Return gauge(w) = min { sum c : U c = w, c >= 0 } over all atoms U, and its duality gap.
 
-    Method of multipliers: with a multiplier z, the re-fit min over c of
-    1/2 ||w + eps z - U c||^2 + eps sum c is a small problem over the atoms found so far; the
-    oracle at z + (w - U c)/eps either gives a new atom or proves it solved, and then this is the
-    next multiplier. Every z gives the lower bound <w, z> / gauge°(z); once U c = w to rounding,
-    sum c is an upper bound.
+    The method of multipliers is used. With a multiplier z, the re-fit
+
+        min over c >= 0 of  1/2 ||w + eps z - U c||^2 + eps sum c
+
+    is a small problem over the atoms found so far. The oracle (the search for the best atom) at z +
+    (w - U c)/eps either gives a new atom or proves that the re-fit is optimal over all atoms. Then
+    this vector is the next multiplier. Every z gives the lower bound <w, z>/gauge°(z). Once U c = w
+    up to rounding, sum c is an upper bound.
 
     Parameters
     ----------
@@ -53,7 +68,7 @@ def gauge_by_generation(
     tol : float
         Relative gap at which to end.
     max_iter : int
-        Most calls of the oracle.
+        Maximum number of calls of the oracle.
 
     Returns
     -------
@@ -84,11 +99,13 @@ def gauge_by_generation(
 
 
 def decompose(norm: Norm, w: Array, gap: float, max_iter: int) -> Decomposition:
-    """Return atoms and weights with sum w != 0, by the method of multipliers.
+    """Return atoms and weights whose sum is ``w``, a nonzero vector, by the method of multipliers.
 
-    ``gap`` is the relative duality gap of the sum of weights, and ``max_iter`` limits the calls of
-    the oracle.
+    ``gap`` is the relative duality gap of the sum of weights at which the method stops, and
+    ``max_iter`` limits the calls of the norm's oracle (the search for its best atom). The method is
+    that of ``gauge_by_generation``: eps and z are the step size and the multiplier defined there.
     """
+    # Scale w to about 1, exactly, so that no square overflows.
     unit = power_of_two(w)
     if unit != 1.0:
         scaled = decompose(norm, w / unit, gap, max_iter)
@@ -97,6 +114,7 @@ def decompose(norm: Norm, w: Array, gap: float, max_iter: int) -> Decomposition:
         return Decomposition(scaled.atoms, unit * scaled.weights, lower, error)
     design = identity(w.size)
     size = l2_norm(w)
+    # A polar of 0 means that no atom has a positive product with w: no sum of atoms is near w.
     polar = norm.polar(ArrayScores(w / size))
     if polar <= 0.0:
         return Decomposition((), np.zeros(0), 0.0, size)
@@ -105,10 +123,11 @@ def decompose(norm: Norm, w: Array, gap: float, max_iter: int) -> Decomposition:
     shares = np.zeros(0)
     listed = []
     dense = np.zeros(w.size)
-    z = np.zeros(w.size)
+    multiplier = np.zeros(w.size)
     lower = 0.0
     for _ in range(max_iter):
-        following = z + (w - dense) / eps
+        # The best atom a at the next multiplier z is of use if <a, z> > 1.
+        following = multiplier + (w - dense) / eps
         scores = ArrayScores(following)
         atom = norm.best_atom(scores)
         value = top = float(atom.values @ following[atom.columns])
@@ -120,6 +139,7 @@ def decompose(norm: Norm, w: Array, gap: float, max_iter: int) -> Decomposition:
             atom = norm.best_atom(scores)
             value = float(atom.values @ following[atom.columns])
             new = value > 1.0 + 0.1 * gap and atoms.find(atom) < 0
+        # <w, z> / gauge°(z) is a lower bound on gauge(w) for every z.
         if top > 0.0:
             lower = max(lower, float(w @ following) / top)
         error = l2_norm(w - dense)
@@ -131,11 +151,11 @@ def decompose(norm: Norm, w: Array, gap: float, max_iter: int) -> Decomposition:
             shares = np.append(shares, 0.0)
             listed.append(atom)
         else:
-            z = following
+            multiplier = following
             eps = max(0.5 * eps, 1e-6 * size * polar)
-        # min 1/2 ||w + eps z - U c||^2 + eps gauge(U c)
+        # Re-fit c: min 1/2 ||w + eps z - U c||^2 + eps sum c; drop atoms of weight 0; compute U c.
         pull = Regularizer(norm, "penalized", eps)
-        problem = Problem(as_loss("squared"), design, w + eps * z, np.ones(w.size), pull)
+        problem = Problem(as_loss("squared"), design, w + eps * multiplier, np.ones(w.size), pull)
         fit = refit_on_rays(problem, SequentialQP(), atoms, shares, 0.0, 0.0)
         positive = np.flatnonzero(fit.weights > 0)
         listed = [listed[number] for number in positive]
@@ -149,25 +169,30 @@ def decompose(norm: Norm, w: Array, gap: float, max_iter: int) -> Decomposition:
 def warm_atoms(
     problem: Problem, warm: WarmStart | None, cached: bool = False
 ) -> tuple[AtomSet, Array, float]:
-    """Return the warm start as atoms with weights, pulled into the ball of the constrained form.
+    """Return the point of a warm start as atoms, their weights, and the intercept.
 
-    Uses the atoms of the warm start if it has some; else one atom w / gauge(w) if the gauge is
-    known; else, for a ``UserNorm`` without a value, the atoms of a decomposition.
+    If the warm start holds atoms, they are used. Else the only atom is w / gauge(w) if the norm can
+    compute its gauge; else (a ``UserNorm`` without a value) the atoms come from ``decompose``. For
+    the constrained form the weights are scaled down to the radius of ``problem`` if necessary.
+    ``warm`` None gives no atoms; ``cached`` is explained in ``AtomSet.empty``.
     """
     n_samples, n_features = problem.design.shape
     atoms = AtomSet.empty(n_samples, gram=problem.tau > 0, cached=cached)
-    shares = np.zeros(0)
+    weights = np.zeros(0)
     if warm is None:
-        return atoms, shares, 0.0
+        return atoms, weights, 0.0
     if warm.weights.any():
         for atom, weight in _parts(problem.regularizer.norm, warm, n_features):
             atoms = atoms.append(problem.design, atom)
-            shares = np.append(shares, weight)
-    return atoms, problem.regularizer.inside(shares, float(shares.sum())), warm.intercept
+            weights = np.append(weights, weight)
+    return atoms, problem.regularizer.inside(weights, float(weights.sum())), warm.intercept
 
 
 def _parts(norm: Norm, warm: WarmStart, n_features: int) -> list[tuple[Atom, float]]:
-    """Return atoms and weights of a warm start; [] if its w is no combination of atoms."""
+    """Return pairs (atom, weight) whose sum is the w of a warm start; [] if no such sum exists.
+
+    ``norm`` is the norm of the problem, and ``n_features`` is the length of w.
+    """
     if warm.atoms:
         return list(warm.atoms)
     support = np.flatnonzero(warm.weights)
@@ -175,6 +200,7 @@ def _parts(norm: Norm, warm: WarmStart, n_features: int) -> list[tuple[Atom, flo
     weights = warm.weights[support]
     dense = np.zeros(n_features)
     dense[columns] = weights
+    # The gauge over the nonzero columns only is cheaper than over all.
     restricted = norm.restrict(columns, n_features)
     try:
         gauge = norm.value(dense) if restricted is None else restricted.value(weights)

@@ -93,15 +93,16 @@ class Progress:
     ) -> None:
         """Store the state after a step, and append a Record of it to the history.
 
-        ``vectors`` and ``skipped`` are defined in ``Record``.
+        ``passes`` and ``seconds`` are totals of the run so far; ``vectors`` and ``skipped`` are
+        defined in ``Record``.
         """
         self.state = state
         self.passes = passes
         self.seconds = seconds
         certificate = state.certificate
         n_columns = state.n_active()
-        bounds = certificate.objective, certificate.gap, certificate.relative_gap
-        record = Record(state.iteration, passes, seconds, *bounds, n_columns, skipped, vectors)
+        values = certificate.objective, certificate.gap, certificate.relative_gap
+        record = Record(state.iteration, passes, seconds, *values, n_columns, skipped, vectors)
         self.history.append(record)
 
 
@@ -137,7 +138,9 @@ class Resumed:
     where: str = "the checkpoint"
 
     def state(self, problem: Problem, solver: Solver) -> State:
-        """Return the restored state, whose duality gap is computed again by one pass over the data.
+        """Return the state restored from ``arrays`` for ``problem``, by one pass over the data.
+
+        The pass computes the duality gap again.
 
         Raises
         ------
@@ -145,6 +148,7 @@ class Resumed:
             If ``solver`` cannot restore a state from ``arrays``.
         """
         try:
+            # The format "" is that of a warm start, whose numbers can be checked.
             if not solver.state_format:
                 checked_warm_start(WarmStart.of_arrays(self.arrays), problem)
             state = solver.restored(problem, self.arrays)
@@ -178,14 +182,17 @@ class RunObserver:
     resumes: ClassVar[bool] = False
 
     def begin(self, problem: Problem, solver: Solver) -> Resumed | None:
-        """Called before the first step; return a resume point, or None to start afresh."""
+        """Called before the first step of a run of ``solver`` on ``problem``.
+
+        It returns a state to resume from, or None to start afresh.
+        """
         return None
 
     def __call__(self, progress: Progress) -> None:
-        """Called after each step with the progress of the run."""
+        """Called after each step with the ``progress`` of the run."""
 
     def end(self, progress: Progress) -> None:
-        """Called once after the last step, for any reason to stop."""
+        """Called once with the ``progress`` after the last step, for any reason to stop."""
 
 
 @dataclass(slots=True)
@@ -213,6 +220,7 @@ class PrintProgress:
     _printed: bool = field(default=False, init=False)
 
     def __call__(self, progress: Progress) -> None:
+        """Print a line about the last step of ``progress``, after a heading the first time."""
         stream = self.stream or sys.stderr
         if not self._printed:
             print(
@@ -224,6 +232,7 @@ class PrintProgress:
         record = progress.history[-1]
         if record.iteration % self.every:
             return
+        # For searches, the share of the work that bounds spared.
         spared = "" if record.skipped is None else f"  {100 * record.skipped:.0f}% skipped"
         print(
             f"{record.iteration:>5} {record.passes:>8.1f} {record.seconds:>9.2f} "
@@ -257,12 +266,16 @@ class Stall:
     steps: int = 0
 
     def reason(self, state: State) -> Status | None:
-        """Update the counters with the state after a step; return STALLED or None."""
+        """Update the counters with the ``state`` after a step; return STALLED or None.
+
+        STALLED means that the last ``state.patience`` steps made no progress.
+        """
+        # A fall of the merit function by less than rounding is no progress.
         certificate = state.certificate
         merit = state.merit()
-        lower = merit < self.merit - 1e-15 * abs(self.merit) or self.merit == math.inf
-        closer = certificate.closable <= 0.9 * self.gap
+        merit_fell = merit < self.merit - 1e-15 * abs(self.merit) or self.merit == math.inf
+        gap_fell = certificate.closable <= 0.9 * self.gap
         self.merit = min(merit, self.merit)
-        self.gap = certificate.closable if closer else self.gap
-        self.steps = 0 if lower or closer or state.patience == math.inf else self.steps + 1
+        self.gap = certificate.closable if gap_fell else self.gap
+        self.steps = 0 if merit_fell or gap_fell or state.patience == math.inf else self.steps + 1
         return Status.STALLED if self.steps >= state.patience else None

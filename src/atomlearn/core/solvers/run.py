@@ -57,8 +57,16 @@ MORE_WORK = 2
 class RunSettings(NamedTuple):
     """The solver of a run, the rules that end it, and its observers.
 
-    ``search`` : whether the run is one fold of a cross-validation. ``plain`` : whether only the gap
-    and the number of steps end it, and it has no observers.
+    Attributes
+    ----------
+    solver : Solver
+    rules : StoppingRule
+    observers : tuple of callables
+        Called after each step.
+    search : bool
+        Whether the run is one fold of a cross-validation.
+    plain : bool
+        Whether only the gap and the number of steps end the run, and it has no observers.
     """
 
     solver: Solver
@@ -96,6 +104,8 @@ class Run:
     def __init__(
         self, problem: Problem, inner: Problem, lift: Lift | None, settings: RunSettings
     ) -> None:
+        """Prepare the bookkeeping; raise ValueError if several observers offer a resume point."""
+        # Fits to few data are limited by steps: a limit in seconds would not be reproducible.
         small = math.prod(problem.design.shape) < SMALL
         #: Number of steps that the master may still make; None if there is no limit.
         self.work = Work(MOST_WORK) if small else None
@@ -106,19 +116,22 @@ class Run:
         self._run_observers = [
             observer for observer in settings.observers if isinstance(observer, RunObserver)
         ]
-        keepers = sum(observer.resumes for observer in self._run_observers)
-        if keepers > 1:
-            raise ValueError(f"one Checkpoint is enough for a solve, got {keepers}")
+        n_resuming = sum(observer.resumes for observer in self._run_observers)
+        if n_resuming > 1:
+            raise ValueError(f"one Checkpoint is enough for a solve, got {n_resuming}")
         #: Whether an observer may provide a point from which the run resumes.
-        self.resumes = keepers > 0
+        self.resumes = n_resuming > 0
         self.progress = Progress(
             problem, settings.solver, settings.search, lift=lift, origin=inner.origin
         )
         self.status: Status | None = None
         self.best: State | None = None
         self.seconds = 0.0
+        # The time at which the block under ``clocked`` began, if the clock runs.
         self._since: float | None = None
+        # The passes that the run made before it was resumed from a checkpoint.
         self._before = 0.0
+        # The requests to other machines that others made before this run.
         self._sent = inner.design.row_access.sent
         self._stall = Stall()
         self._limit = settings.rules.seconds
@@ -128,7 +141,9 @@ class Run:
 
         The clock, the passes and the history of the run continue those of the resume point.
         """
-        offered = [o.begin(self.problem, self.settings.solver) for o in self._run_observers]
+        offered = [
+            observer.begin(self.problem, self.settings.solver) for observer in self._run_observers
+        ]
         resumed = next((offer for offer in offered if offer is not None), None)
         if resumed is not None:
             self.seconds = resumed.seconds
@@ -156,7 +171,11 @@ class Run:
 
     @property
     def deadline(self) -> Deadline:
-        """The time by which the next step must end: the earlier of deadline and time limit."""
+        """The time by which the next step must end.
+
+        It is the earlier one of the problem's deadline and the time limit of the stopping rules. It
+        also passes when the master has no steps left.
+        """
         seconds = self._limit - self._elapsed()
         return self.inner.deadline.sooner(Deadline(time.monotonic() + seconds, self.work))
 
@@ -175,7 +194,7 @@ class Run:
         if problem.loss.smoothed(1.0) is not None:
             solver = solvers.SmoothedSteps(solver)
         first_pass = counted.passes
-        (done, possible) = problem.design.searched
+        (searched_before, possible_before) = problem.design.searched
         state: State | None = None
         while True:
             with self.clocked():
@@ -196,9 +215,12 @@ class Run:
                     state = start.state(problem, solver)
                 else:
                     state = solver.start(problem, start)
-                n_searched, spared = problem.design.searched
+                # The share of a search's work that bounds spared, since this run began.
+                n_searched, possible = problem.design.searched
                 skipped = (
-                    1.0 - (n_searched - done) / (spared - possible) if spared > possible else None
+                    1.0 - (n_searched - searched_before) / (possible - possible_before)
+                    if possible > possible_before
+                    else None
                 )
                 self.seen(state, passes + counted.passes - first_pass, skipped=skipped)
                 if self.status is not None:
@@ -229,6 +251,7 @@ class Run:
             observe(progress)
         if self._since is not None:
             self._since += time.monotonic() - began
+        # The first of these reasons to stop: a rule, the solver, a perfect fit, a stall, a limit.
         status = self.settings.rules.reason(progress) or state.exhausted
         if status is None and is_perfect(self.inner, certificate):
             status = Status.PERFECT_FIT
@@ -254,6 +277,7 @@ class Run:
         for observer in self._run_observers:
             observer.end(progress)
         result = self._result_at(state, self.settings.rules.relative_gap)
+        # Some solvers take the lower bound on the optimum from an earlier point: report it too.
         if state.proved_by is not None:
             other = state.proved_by
             arguments = other.certificate, other.intercept, other.prediction
@@ -263,10 +287,14 @@ class Run:
         return result
 
     def _result_at(self, state: State, tol: float) -> Result:
-        """Return the iterate as a Result, in the features and targets of the user."""
+        """Return the iterate ``state`` as a Result, in the features and targets of the user.
+
+        ``tol`` is the relative gap that the result claims if the status is CONVERGED.
+        """
         progress = self.progress
         inner = self.inner
         assert self.status is not None
+        # Keep the columns with a weight, in increasing order.
         nonzero = state.weights.nonzero()[0]
         nonzero = nonzero[state.columns[nonzero].argsort(kind="stable")]
         certificate = state.certificate
@@ -292,6 +320,7 @@ class Run:
             state=state,
             slopes=None if state.smoothing is None else state.smoothing.dual,
         )
+        # Undo the changes of the problem: lifted coordinates, unpenalized columns, centering.
         if self.lift is not None:
             result = result.lowered(self.lift)
         free = free_part(inner, state.prediction)
@@ -304,7 +333,7 @@ class Run:
 
 
 def silent(loss: Loss) -> np.errstate:
-    """Return a context that silences overflow warnings if the curvature of a loss is unbounded.
+    """Return a context that silences overflow warnings if the curvature of ``loss`` is unbounded.
 
     Trial steps may then overflow. This is harmless: solvers reject a point of infinite objective,
     and a NaN never certifies a gap.
@@ -339,6 +368,7 @@ class SteppedLevels(Task):
         warm: WarmStart | None = None,
         reached: Callable[[Problem, Result], bool] | None = None,
     ) -> None:
+        """Center the targets, lift the norm if the solver takes it, and wait for ``advance``."""
         self.counted = Counted.of(problem.design)
         self.problem = replace(problem, design=self.counted)
         inner = center_targets(self.problem)
@@ -359,6 +389,7 @@ class SteppedLevels(Task):
 
         Single steps let the scheduler advance all tasks equally before time runs out.
         """
+        # ``steps`` yields after each step until the level is finished.
         run = self.run or self._begin()
         for _ in self.steps:
             if run.deadline.at < math.inf:
@@ -370,6 +401,7 @@ class SteppedLevels(Task):
         problem = with_amount(self.problem, level)
         inner = with_amount(self.inner, level)
         run = self.run = Run(problem, inner, self.lift, self.settings)
+        # The user's warm start is over features, and its intercept is for the original targets.
         start: WarmStart | Resumed | None = run.begin()
         if start is None and self.warm is not None:
             warm = checked_warm_start(self.warm, problem)
@@ -379,10 +411,14 @@ class SteppedLevels(Task):
         return run
 
     def learn(self, answer: Answer | None) -> None:
-        """Store the result of a finished level, and warm-start the next level from it."""
+        """Store the result of a finished level, and warm-start the next level from it.
+
+        ``answer`` is not used: these tasks make their passes themselves.
+        """
         run = self.run
         if run is None or run.status is None:
             return
+        # The path ends with its last level, at a time limit, or when ``reached`` says so.
         result = run.result()
         self.run = None
         self.results.append(result)
@@ -452,6 +488,7 @@ def run(
             "solver must be a Solver such as solvers.ColumnGeneration(), got "
             f"{type(solver).__name__}"
         )
+    # A single solve is a path of one level.
     settings = RunSettings(solver, stop, tuple(observers))
     task = SteppedLevels(problem, [problem.regularizer.amount], settings, warm)
     drive(task.counted, [task])
@@ -463,8 +500,8 @@ def run(
 def default_solver(norm: Norm, tol: float) -> Solver:
     """Return the default solver of a norm, set to reach the relative duality gap ``tol``.
 
-    It is the solver that the norm names, if any (norms of matrices name ``MatrixGeneration``); else
-    ``ColumnGeneration`` if the norm can be restricted to a few columns or lifted; else
+    It is the solver that the norm names, if any; norms of matrices name ``MatrixGeneration``. Else
+    it is ``ColumnGeneration`` if the norm can be restricted to a few columns or lifted. Else it is
     ``AtomGeneration``, whose master re-fits the weights of atoms.
     """
     solver = norm.solver(tol)

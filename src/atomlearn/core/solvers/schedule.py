@@ -77,7 +77,10 @@ class Task(ABC):
 
     @abstractmethod
     def learn(self, answer: Answer | None) -> None:
-        """Continue with the answer. Not called in parallel, since tasks share pools of columns."""
+        """Continue with ``answer``, None if ``advance`` requested nothing.
+
+        It is not called in parallel, since tasks share pools of columns.
+        """
 
     @abstractmethod
     def interrupt(self) -> None:
@@ -87,8 +90,10 @@ class Task(ABC):
 def drive(design: Design, tasks: Sequence[Task], n_jobs: int | None = None) -> bool:
     """Run all tasks until they are done; return True if Ctrl-C interrupted them.
 
-    ``design`` is the data that answers their requests. ``n_jobs`` is the number of tasks that run
-    in parallel threads, for tasks that share no passes over the data.
+    The loop has two stages. First all tasks without an open question compute until their next one.
+    Then one pass over ``design``, the data, answers as many open questions as the limits allow.
+    ``n_jobs`` is the number of tasks that run in parallel threads, for tasks that share no passes
+    over the data.
     """
     waiting: dict[int, Question] = {}
     questions: dict[int, Question | None] = {}
@@ -97,10 +102,12 @@ def drive(design: Design, tasks: Sequence[Task], n_jobs: int | None = None) -> b
     try:  # ``kept`` restores the outer deadline after Ctrl-C
         with Deadline.current().kept(), single_threaded_blas():
             while live := [number for number, task in enumerate(tasks) if not task.done]:
+                # Stage 1: advance the tasks that have no open question, in threads if it pays.
                 ready = [number for number in live if number not in waiting]
                 work = math.inf if n_workers > 1 else sum(tasks[k].work for k in ready)
 
                 def advance(k: int, ready: list[int] = ready) -> None:
+                    """Advance the task numbered ``ready[k]``, and store its question."""
                     questions[ready[k]] = tasks[ready[k]].advance()
 
                 if len(ready) == 1:
@@ -113,7 +120,7 @@ def drive(design: Design, tasks: Sequence[Task], n_jobs: int | None = None) -> b
                         tasks[number].learn(None)
                     else:
                         waiting[number] = question
-                # One pass over the data answers as many waiting tasks as the limits allow.
+                # Stage 2: one pass over the data answers as many questions as the limits allow.
                 served = _served(design, waiting) if waiting else []
                 answered = [waiting.pop(number) for number in served]
                 answers = _read(design, answered) if answered else []
@@ -137,10 +144,12 @@ def drive(design: Design, tasks: Sequence[Task], n_jobs: int | None = None) -> b
 def _served(design: Design, waiting: dict[int, Question]) -> list[int]:
     """Return the numbers of the tasks that the next pass over the data serves.
 
-    Requests for all scores and for large scores only are not mixed; those for all scores come
-    first. One pass serves as many requests as its limits on the number and the memory of vectors
-    allow; the others wait.
+    ``waiting`` maps the number of a task to its open request, and ``design`` is the data. Requests
+    for all scores and for large scores only are not mixed; those for all scores come first. One
+    pass serves as many requests as its limits on the number and the memory of vectors allow; the
+    others wait.
     """
+    # Each vector needs memory for its samples, and for all scores if these are requested.
     kinds = {question.bounds is None for question in waiting.values()}
     all_scores = True in kinds
     n_samples, n_features = design.shape
@@ -158,9 +167,18 @@ def _served(design: Design, waiting: dict[int, Question]) -> list[int]:
 
 
 def _read(design: Design, questions: Sequence[Question]) -> list[Answer]:
-    """Return the answers to requests of one kind (all scores, or large ones) by one pass."""
-    V = np.column_stack([v for question in questions for v in question.vectors])
+    """Return the answers to ``questions``, all of one kind, by one pass over ``design``.
+
+    The kinds are requests for all scores, and requests for scores beyond bounds only.
+    """
+    vectors = np.column_stack([v for question in questions for v in question.vectors])
     bounds = [question.bounds for question in questions if question.bounds is not None]
-    scores = design.scores_above(V, np.concatenate(bounds)) if bounds else design.scores_many(V)
+    # The scores come in the order of the vectors: hand each question as many as it has vectors.
+    scores = (
+        design.scores_above(vectors, np.concatenate(bounds))
+        if bounds
+        else design.scores_many(vectors)
+    )
     remaining = iter(scores)
-    return [Answer([next(remaining) for _ in each.vectors], V.shape[1]) for each in questions]
+    count = vectors.shape[1]
+    return [Answer([next(remaining) for _ in each.vectors], count) for each in questions]

@@ -49,22 +49,24 @@ PATIENCE = 12
 
 @dataclass(frozen=True, slots=True)
 class Smoothing:
-    """The smooth problem of a state.
+    """A smooth problem that replaces the nonsmooth one for some steps, and the progress made on it.
 
     Attributes
     ----------
     loss : Loss
+        The smooth loss f_k.
     y : (n_samples,)
-        Targets.
+        Its targets: y - width c for the original targets y and the center c.
     width : float
+        Weight of the quadratic term; the smaller it is, the closer f_k is to f.
     certificate : Certificate, optional
-        Of the state in the smooth problem.
+        Objective and duality gap of the state in the smooth problem.
     gap : float
-        The smallest exact gap so far.
+        The smallest duality gap of the nonsmooth problem so far.
     idle : int
-        Smooth problems since then.
+        Number of smooth problems that ended since ``gap`` last fell.
     dual : (n_samples,), optional
-        The dual point of the state's exact gap.
+        The dual point that proves the gap of the nonsmooth problem at the state.
     """
 
     loss: Loss
@@ -76,13 +78,17 @@ class Smoothing:
     dual: Array | None = None
 
     def of(self, problem: Problem) -> Problem:
-        """Return ``problem`` with the smoothed surrogate loss and its shifted targets."""
+        """Return ``problem`` with the smooth loss and its shifted targets in place of its own."""
         return replace(problem, loss=self.loss, y=self.y)
 
     def following(self, problem: Problem, dual: Array, factor: float) -> Smoothing:
-        """Return the next smooth problem, around the dual point -v, its width times ``factor``."""
-        s = problem.weight
-        center = np.divide(-dual, s, out=np.zeros_like(dual), where=s > 0.0)
+        """Return the smooth problem that follows this one in the proximal point method.
+
+        ``problem`` has the nonsmooth loss. The center c of the next quadratic term is the dual
+        point u = -``dual``, divided by the sample weights. The width is multiplied by ``factor``.
+        """
+        weight = problem.weight
+        center = np.divide(-dual, weight, out=np.zeros_like(dual), where=weight > 0.0)
         width = self.width * factor
         loss = problem.loss.smoothed(width)
         assert loss is not None
@@ -122,12 +128,19 @@ class SmoothedSteps(Solver):
         return self.inner.state_format
 
     def start(self, problem: Problem, warm: WarmStart | None = None) -> State:
-        """Return the initial state of the inner solver, for the first smooth problem."""
+        """Return the first state of the inner solver, on the first smooth problem.
+
+        ``problem`` has the nonsmooth loss, and the state's certificate is for it; ``warm`` is the
+        initial point, w = 0 if it is None.
+        """
         smoothing = self._first_smoothing(problem)
         return self._certified(problem, self.inner.start(smoothing.of(problem), warm), smoothing)
 
     def step(self, problem: Problem, state: Any) -> State:
-        """Return the state after one step of the inner solver, certified for the original loss."""
+        """Return the state after one step of the inner solver, with the gap for the nonsmooth loss.
+
+        ``problem`` has the nonsmooth loss; ``state.smoothing`` is the smooth problem of the step.
+        """
         smoothing: Smoothing = state.smoothing
         assert smoothing.certificate is not None
         iteration = state.iteration
@@ -140,30 +153,43 @@ class SmoothedSteps(Solver):
         return self._certified(problem, following, smoothing)
 
     def restored(self, problem: Problem, arrays: Arrays) -> State:
-        """Return the saved state, for the first smooth problem."""
+        """Return the state that the inner solver restores, on the first smooth problem.
+
+        ``problem`` has the nonsmooth loss; ``arrays`` are those that ``saved`` returned.
+        """
         smoothing = self._first_smoothing(problem)
         return self._certified(
             problem, self.inner.restored(smoothing.of(problem), arrays), smoothing
         )
 
     def _first_smoothing(self, problem: Problem) -> Smoothing:
-        """Return the first smoothed loss: its width is a share of the mean loss at w = 0."""
+        """Return the first smooth problem for a nonsmooth ``problem``.
+
+        Its width is FIRST times the mean loss of the best constant prediction (1.0 if that loss is
+        0).
+        """
         flat = np.zeros(problem.y.size)
-        level = loss_value(problem, flat, optimal_intercept(problem, flat))
-        width = FIRST * level / float(problem.weight.sum()) or 1.0
+        loss_of_constant = loss_value(problem, flat, optimal_intercept(problem, flat))
+        width = FIRST * loss_of_constant / float(problem.weight.sum()) or 1.0
         loss = problem.loss.smoothed(width)
         assert loss is not None
         return Smoothing(loss, problem.y, width)
 
     def _certified(self, problem: Problem, state: State, smoothing: Smoothing) -> State:
-        """Certify the state for the nonsmooth loss; choose the smoothing of the next step."""
+        """Certify a state for the nonsmooth loss, and choose the next smooth problem.
+
+        ``problem`` has the nonsmooth loss, and ``smoothing`` is the smooth problem in which
+        ``state`` is a point. The smooth problem changes once the inner solver has solved it well
+        enough or is stuck.
+        """
+        # 1. Certify the point for both losses; they share the dual vector v.
         smooth = smoothing.of(problem)
         surrogate = state.certificate
         v = negative_gradient(smooth, state.prediction)
-        exact = _exact(problem, smooth, state, v)
-        # No step closes the part of the smooth gap that is rounding error. That part is larger for
-        # small widths, because slopes are residuals divided by the width: then the width grows
-        # again.
+        exact = _exact_certificate(problem, state, v)
+        # 2. Decide whether this smooth problem is done. No step closes the part of its gap that is
+        # rounding error. That part is larger for small widths, because slopes are residuals divided
+        # by the width. If the steps are stuck there, the next width is larger again.
         sufficient = max(ENOUGH * exact.gap, 2.0 * surrogate.rounding)
         previous_gap = math.inf if smoothing.certificate is None else smoothing.certificate.gap
         stuck = (
@@ -176,6 +202,8 @@ class SmoothedSteps(Solver):
         smoothing = replace(smoothing, certificate=surrogate, gap=min(smoothing.gap, exact.gap))
         if improves:
             smoothing = replace(smoothing, idle=0)
+        # 3. Change to the next smooth problem. Its objective at the same point differs by the
+        # change of the loss, so the inner solver can continue without a pass over the data.
         if done and exact.gap > 0.0:
             following = smoothing.following(problem, v, 1.0 / FACTOR if stuck else FACTOR)
             rescaled = following.of(problem)
@@ -190,6 +218,7 @@ class SmoothedSteps(Solver):
             state = self.inner.moved(rescaled, state)
             state.iteration = iteration
             smoothing = replace(following, certificate=state.certificate)
+        # 4. Tell the run whether it may stop, and show it the exact certificate only.
         perfect = exact.objective <= negligible_objective(problem)
         state.exhausted = Status.PERFECT_FIT if perfect else None
         state.patience = 3 if smoothing.idle >= PATIENCE else math.inf
@@ -198,10 +227,12 @@ class SmoothedSteps(Solver):
         return state
 
 
-def _exact(problem: Problem, smooth: Problem, state: State, v: Array) -> Certificate:
-    """Return the certificate for the nonsmooth loss at a state of the smoothed problem.
+def _exact_certificate(problem: Problem, state: State, v: Array) -> Certificate:
+    """Return the certificate for the nonsmooth loss at a point of the smooth problem.
 
-    It needs no pass over the data, since both problems share the dual vector ``v`` and its polar.
+    ``problem`` has the nonsmooth loss, and ``state`` holds the point. No pass over the data is
+    needed, since both problems share the dual vector ``v`` (n_samples,) and its polar. The gap
+    includes bounds on rounding errors.
     """
     certificate = state.certificate
     prediction = state.prediction
@@ -210,6 +241,7 @@ def _exact(problem: Problem, smooth: Problem, state: State, v: Array) -> Certifi
     exact = certify(problem, weights, prediction, v, gauge, polar, excess)
     columns = state.columns
     lengths = state.lengths
+    # Rounding errors of the loss, of predictions and of scores, as for a smooth loss.
     rounding = problem.loss.slack(problem.y, prediction, v, problem.weight)
     unsmoothed = replace(problem, loss=plain_loss(problem.loss))
     rounding += rounding_bound(unsmoothed, exact, state.weights, prediction, v, columns, lengths)

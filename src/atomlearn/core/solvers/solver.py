@@ -132,42 +132,51 @@ class Solver(ABC):
 
     @abstractmethod
     def start(self, problem: Problem, warm: WarmStart | None = None) -> State:
-        """Return the initial state, at the warm start or at w = 0, with its certificate."""
+        """Return the initial state of ``problem`` with its certificate, at ``warm`` or at w = 0."""
 
     @abstractmethod
     def step(self, problem: Problem, state: Any) -> State:
-        """Return the next state after ``state``, with the certificate of the new iterate."""
+        """Return the state after ``state``, with the certificate of the new iterate.
+
+        ``problem`` is the problem of ``start``; its deadline may differ from step to step.
+        """
 
     def moved(self, problem: Problem, state: Any) -> State:
-        """Return the state of the same iterate for a problem whose loss changed slightly.
+        """Return the state of the same iterate for a ``problem`` whose loss changed slightly.
 
-        Smoothing of a loss changes it this way. ``state.certificate``, of the former loss, is an
-        approximation of the new one. By default the certificate costs one pass over the data.
+        ``SmoothedSteps`` changes the loss this way. ``state.certificate`` is an approximation: it
+        was computed for the loss before the change. By default the new certificate costs one pass
+        over the data.
         """
         return self.start(problem, state.warm_start())
 
     def saved(self, state: Any) -> Arrays:
-        """Return the arrays of a state that a checkpoint stores: the iterate, and any atoms."""
+        """Return the arrays of ``state`` that a checkpoint stores: the iterate, and any atoms."""
         return WarmStart(
             state.columns, state.weights, state.intercept, atoms=state.parts()
         ).arrays()
 
     def restored(self, problem: Problem, arrays: Arrays) -> State:
-        """Return the state from the arrays of ``saved``, with its certificate computed again."""
+        """Return the state of ``problem`` at the point of ``arrays``, with a new certificate.
+
+        ``arrays`` are those that ``saved`` returned; the certificate costs one pass over the data.
+        """
         return self.start(problem, WarmStart.of_arrays(arrays))
 
 
 def checked_warm_start(warm: object, problem: Problem) -> WarmStart:
     """Return the warm start with int64 columns and float64 weights; raise if it is not valid.
 
-    Atoms of a different norm are dropped, because their weights do not bound the gauge of the
-    problem's norm. So are the coefficients of unpenalized columns, which the loss fits.
+    ``warm`` is the initial point of ``problem`` that the user gave. Atoms of a different norm are
+    dropped, because their weights do not bound the gauge of the problem's norm. The coefficients of
+    unpenalized columns are dropped too, because the loss fits them.
     """
     if not isinstance(warm, WarmStart):
         raise TypeError(
             "warm_start must be a Result or a WarmStart(columns, weights, intercept), got "
             f"{type(warm).__name__}"
         )
+    # Check types, shapes and values of the columns and their weights.
     n_features = problem.design.shape[1]
     columns = np.asarray(warm.columns)
     weights = np.asarray(warm.weights)
@@ -195,18 +204,19 @@ def checked_warm_start(warm: object, problem: Problem) -> WarmStart:
     weights = weights.astype(np.float64, copy=False)
     parts = warm.matrix_parts
     if problem.free is not None:
-        # The loss fits the coefficients of unpenalized columns given all others.
+        # The loss itself fits the coefficients of unpenalized columns.
         others = ~np.isin(columns, problem.free)
         columns = columns[others]
         weights = weights[others]
         parts = None if parts is None else tuple(part for part in parts if part.norm is not None)
+    # Keep the atoms only if they are atoms of the problem's norm.
     norm = problem.regularizer.norm
-    legal = not warm.atoms or warm.norm is None or warm.norm is norm or warm.norm == norm
+    keeps_atoms = not warm.atoms or warm.norm is None or warm.norm is norm or warm.norm == norm
     return replace(
         warm,
         columns=columns,
         weights=weights,
         intercept=float(warm.intercept),
-        atoms=warm.atoms if legal else (),
+        atoms=warm.atoms if keeps_atoms else (),
         matrix_parts=parts,
     )

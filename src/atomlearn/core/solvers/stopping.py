@@ -34,15 +34,16 @@ class StoppingRule(ABC):
 
     @abstractmethod
     def reason(self, progress: Progress) -> Status | None:
-        """Return the reason to stop after this step, or None to continue."""
+        """Return the reason to stop after a step, described by ``progress``, or None."""
 
     def __or__(self, other: StoppingRule) -> StoppingRule:
+        """Return the rule that stops when this rule or ``other`` has a reason."""
         check_rule(other)
         return FirstOf((self, other))
 
 
 def check_rule(rule: object) -> None:
-    """Raise TypeError unless this is a stopping rule."""
+    """Raise TypeError unless ``rule`` is a StoppingRule."""
     if not isinstance(rule, StoppingRule):
         raise TypeError(
             f"stop must be a StoppingRule such as stopping.Seconds(60), got {type(rule).__name__}; "
@@ -52,12 +53,15 @@ def check_rule(rule: object) -> None:
 
 @dataclass(frozen=True, slots=True)
 class FirstOf(StoppingRule):
-    """Several rules; the reason is that of the first rule that has one."""
+    """Several rules in one; it stops for the reason of the first rule that has one.
+
+    ``rules`` is a tuple of rules; the order decides between several reasons.
+    """
 
     rules: tuple[StoppingRule, ...]
 
     def reason(self, progress: Progress) -> Status | None:
-        """Return the reason of the first rule that has one."""
+        """Return the first reason that a rule gives for ``progress``, or None if all continue."""
         for rule in self.rules:
             if (status := rule.reason(progress)) is not None:
                 return status
@@ -65,12 +69,12 @@ class FirstOf(StoppingRule):
 
     @property
     def seconds(self) -> float:  # type: ignore[override]
-        """The time limit of the rule in seconds."""
+        """The smallest time limit of the rules, in seconds."""
         return min(rule.seconds for rule in self.rules)
 
     @property
     def relative_gap(self) -> float:  # type: ignore[override]
-        """The relative gap at which the rule reports convergence."""
+        """The largest relative gap at which one of the rules returns CONVERGED."""
         return max(rule.relative_gap for rule in self.rules)
 
 
@@ -87,13 +91,13 @@ class RelativeGap(StoppingRule):
     tol: float
 
     def reason(self, progress: Progress) -> Status | None:
-        """Return the status if the rule holds after this step, else None."""
+        """Return CONVERGED if the relative gap of ``progress`` is at most ``tol``, else None."""
         certificate = progress.state.certificate
         return Status.CONVERGED if certificate.relative_gap <= self.tol else None
 
     @property
     def relative_gap(self) -> float:  # type: ignore[override]
-        """The relative gap at which the rule reports convergence."""
+        """The relative gap at which the rule returns CONVERGED: ``tol``."""
         return self.tol
 
 
@@ -110,7 +114,7 @@ class Iterations(StoppingRule):
     limit: int
 
     def reason(self, progress: Progress) -> Status | None:
-        """Return the status if the rule holds after this step, else None."""
+        """Return ITERATION_LIMIT if ``progress`` has made ``limit`` steps or more, else None."""
         return Status.ITERATION_LIMIT if progress.state.iteration >= self.limit else None
 
 
@@ -127,7 +131,7 @@ class Passes(StoppingRule):
     limit: float
 
     def reason(self, progress: Progress) -> Status | None:
-        """Return the status if the rule holds after this step, else None."""
+        """Return PASS_LIMIT if ``progress`` has made ``limit`` passes over the data, else None."""
         return Status.PASS_LIMIT if progress.passes >= self.limit else None
 
 
@@ -146,12 +150,12 @@ class Seconds(StoppingRule):
     limit: float
 
     def reason(self, progress: Progress) -> Status | None:
-        """Return the status if the rule holds after this step, else None."""
+        """Return TIME_LIMIT if the run of ``progress`` has taken ``limit`` seconds, else None."""
         return Status.TIME_LIMIT if progress.seconds >= self.limit else None
 
     @property
     def seconds(self) -> float:  # type: ignore[override]
-        """The time limit of the rule in seconds."""
+        """The time limit in seconds: ``limit``."""
         return self.limit
 
 
@@ -168,7 +172,7 @@ class TargetObjective(StoppingRule):
     value: float
 
     def reason(self, progress: Progress) -> Status | None:
-        """Return the status if the rule holds after this step, else None."""
+        """Return TARGET_REACHED if the objective of ``progress`` is at most ``value``."""
         is_reached = progress.state.certificate.objective <= self.value
         return Status.TARGET_REACHED if is_reached else None
 
@@ -205,10 +209,11 @@ class RelativeChange(StoppingRule):
     tol: float
 
     def reason(self, progress: Progress) -> Status | None:
-        """Return the status if the rule holds after this step, else None."""
+        """Return SMALL_CHANGE if the last two objectives of ``progress`` are nearly equal."""
         if len(progress.history) < 2:
             return None
         previous, now = (record.objective for record in progress.history[-2:])
+        # A change of exactly 0 means that the step found no better point.
         small = 0.0 < abs(previous - now) <= self.tol * abs(previous)
         return Status.SMALL_CHANGE if small else None
 
@@ -226,5 +231,5 @@ class Callback(StoppingRule):
     function: Callable[[Progress], bool]
 
     def reason(self, progress: Progress) -> Status | None:
-        """Return the status if the rule holds after this step, else None."""
+        """Return STOPPED_BY_CALLBACK if ``function`` returns true for ``progress``, else None."""
         return Status.STOPPED_BY_CALLBACK if self.function(progress) else None
