@@ -118,13 +118,16 @@ class Summary:
         return nw.from_dict(columns, backend=backend).to_native()
 
     def __str__(self) -> str:
+        """Return the summary as text: title, proof, table of coefficients, and notes."""
         header, *lines = self._cells()
         printed = lines[:MOST_PRINTED]
         widths = [max(map(len, column)) for column in zip(header, *printed, strict=True)]
         table = []
         for cells in (header, *printed):
             padded = [cells[0].ljust(widths[0])]
-            padded += [c.rjust(w) for c, w in zip(cells[1:-1], widths[1:-1], strict=True)]
+            padded += [
+                cell.rjust(width) for cell, width in zip(cells[1:-1], widths[1:-1], strict=True)
+            ]
             table.append("  ".join([*padded, cells[-1]]).rstrip())
         n_hidden = len(lines) - len(printed)
         table += [f"... and {n_hidden} more rows: to_frame() has all of them"] * (n_hidden > 0)
@@ -145,7 +148,7 @@ class Summary:
             [f"and {n_hidden} more rows: to_frame() has all of them"] if n_hidden > 0 else []
         )
         footing = "".join(
-            f"<p>{html.escape(t)}</p>" for t in (self.estimated, *self.notes, *remainder)
+            f"<p>{html.escape(text)}</p>" for text in (self.estimated, *self.notes, *remainder)
         )
         return (
             f"<div><p><b>{html.escape(self.title)}</b><br>{html.escape(self.proved)}</p>"
@@ -153,7 +156,10 @@ class Summary:
         )
 
     def _cells(self) -> Iterator[list[str]]:
-        """Yield the cells of the header, then those of each row."""
+        """Yield the cells of the header, then those of each row, as lists of text.
+
+        Columns that would be empty (output, ratio, interval) are left out.
+        """
         has_outputs = any(row.output for row in self.rows)
         has_intervals = any(np.isfinite(row.estimate) for row in self.rows)
         scale = f"estimated {self.ratio_name or 'coefficient'}"
@@ -181,7 +187,7 @@ class Summary:
 
 
 def _number(value: float, form: str = ".4g") -> str:
-    """Return a number as text, "" for NaN."""
+    """Return a number as text in this format, "" for NaN."""
     return "" if np.isnan(value) else format(value, form)
 
 
@@ -225,7 +231,11 @@ def summary_of(
 def _intervals(
     estimator: AtomicModel, X: Any, y: Any, confidence: float, sample_weight: Any, groups: Any
 ) -> tuple[Estimates | None, str]:
-    """Return estimates with intervals, or None and the reason."""
+    """Return estimates with intervals and "", or None and the reason why there are none.
+
+    X, y, sample_weight, groups : the data of the fit. If no column is penalized, all columns are
+    estimated; otherwise the selected ones.
+    """
     n_columns = np.shape(estimator.coef_)[-1]
     is_free = _covariates(estimator).size == n_columns
     columns = [*range(n_columns)] if is_free else None
@@ -256,7 +266,7 @@ def _ratio_name(estimator: Any) -> str:
 
 
 def _outputs(estimator: Any, n_outputs: int) -> list[str]:
-    """Return the names of the outputs, [""] if there is only one."""
+    """Return the names of the outputs: classes or indices of targets; [""] if there is one."""
     if n_outputs == 1:
         return [""]
     names = estimator.classes_ if is_classifier(estimator) else range(n_outputs)
@@ -264,7 +274,10 @@ def _outputs(estimator: Any, n_outputs: int) -> list[str]:
 
 
 def _rows(estimator: Any, has_ratio: bool, estimates: Estimates | None) -> Iterator[SummaryRow]:
-    """Yield the rows of the summary: intercepts, then terms of a map or columns."""
+    """Yield the rows of the summary: intercepts, then terms of a map (such as curves) or columns.
+
+    has_ratio : whether exp(coefficient) has a meaning. estimates : the intervals, or None.
+    """
     map = estimator.feature_map_
     columns, weights = nonzero_coefficients(estimator.coef_)
     outputs = _outputs(estimator, len(weights))
@@ -291,7 +304,10 @@ def _rows(estimator: Any, has_ratio: bool, estimates: Estimates | None) -> Itera
 
 
 def _interval(estimates: Estimates | None, column: int, note: str) -> dict[str, Any]:
-    """Return the fields of a row that come from the estimates: interval, p-value and note."""
+    """Return the fields of a row that come from the estimates: interval, p-value and note.
+
+    column : the column of the row; note : the note of the row so far.
+    """
     if estimates is None:
         return {"note": note}
     positions = np.flatnonzero(estimates.columns == column)
@@ -316,18 +332,24 @@ def _unit(estimator: Any, column: int) -> str:
 def _reference(
     estimator: Any, column: int, listed: Columns, has_ratio: bool
 ) -> Iterator[SummaryRow]:
-    """Yield the row of the reference level of a category, ahead of its first other level."""
+    """Yield the row of the reference level of a category, ahead of its first other level.
+
+    column : a column of the encoded table. listed : all columns of the summary. has_ratio : whether
+    exp(coefficient) has a meaning. Yields nothing for other columns.
+    """
     encoding = table_encoding(estimator)
     if encoding is None or estimator.feature_map_.implicit:
         return
     sources = encoding.sources
     plan = encoding.columns[int(sources[column])]
-    of_plan = np.flatnonzero(sources == sources[column])
-    if plan.use != "category" or np.intersect1d(listed, of_plan)[0] != column:
+    columns_of_plan = np.flatnonzero(sources == sources[column])
+    if plan.use != "category" or np.intersect1d(listed, columns_of_plan)[0] != column:
         return
     names = encoding.names
-    zero = [names[other] for other in of_plan.tolist() if other not in listed]
-    note = f"also {', '.join(zero)} (coefficient 0)" if zero else ""
+    names_at_zero = [
+        names[sibling] for sibling in columns_of_plan.tolist() if sibling not in listed
+    ]
+    note = f"also {', '.join(names_at_zero)} (coefficient 0)" if names_at_zero else ""
     ratio = 1.0 if has_ratio else np.nan
     yield SummaryRow(f"{plan.name}={plan.reference_level}", "", "reference", 0.0, ratio, note=note)
 
