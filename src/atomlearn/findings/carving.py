@@ -79,7 +79,10 @@ def _inference_from_density(
     weights = np.where(steps < 0, 1.0, np.where(steps > 0, 0.0, 0.5))
 
     def below(shifts: Array) -> Array:
-        """Return P(b_j <= the estimate) for each shift of its mean, in standard errors."""
+        """Return P(b_j <= the estimate) for each mean, (len(shifts),).
+
+        shifts : means of the density, in standard errors from b. It is reweighted by the selection.
+        """
         logs = log_weight - 0.5 * (steps - shifts[..., None]) ** 2
         parts = np.exp(logs - logs.max(axis=-1, keepdims=True))
         return np.asarray(parts @ weights / parts.sum(axis=-1))

@@ -172,18 +172,18 @@ class TestedUnits:
         design = as_design(X)
         names = feature_names(X)
         n_columns = design.shape[1]
-        every = np.arange(n_columns)
+        all_columns = np.arange(n_columns)
         # The columns are standardized; with groups="auto" each cluster becomes one column, its
         # mean.
-        standard, _, scales, groups_found = grouped(dense_part(design, every), groups, names)
-        labels = every if groups_found is None else groups_found
+        standard, _, scales, groups_found = grouped(dense_part(design, all_columns), groups, names)
+        labels = all_columns if groups_found is None else groups_found
         members = members_of(labels)
         # If no clusters were merged, a unit has the same indices in the standardized table and in
         # X. Otherwise cluster number u is column u of the standardized table.
         one_place_per_column = standard.shape[1] == n_columns
         positions = members if one_place_per_column else list(np.arange(len(members))[:, None])
         # A unit is tested if any of its columns is requested.
-        requested = every if columns is None else columns_named(columns, names, n_columns)
+        requested = all_columns if columns is None else columns_named(columns, names, n_columns)
         chosen = np.unique(labels[requested])
         knockoffs = knockoffs_of(standard, rescaled(covariance, scales))
         unit_positions = [
@@ -442,8 +442,8 @@ def conditional_importance(
         n_draws = min(max(10 * len(units.places), 199), 4999)
     n_draws = whole_number("conditional_importance", "n_draws", n_draws)
     values, sizes = np.ones((2, len(units.places)))
-    for index, (places, members) in enumerate(zip(units.places, units.members, strict=True)):
-        unit_residuals = units.residuals[:, places]
+    for index, (positions, members) in enumerate(zip(units.places, units.members, strict=True)):
+        unit_residuals = units.residuals[:, positions]
         unit_table = table[:, members]
         # These residuals are known up to a factor per column. Least squares of the raw columns on
         # them gives the residuals in the units of the raw columns.
@@ -489,18 +489,17 @@ def _permuted(
     contributions : (n, k) their residuals given all other columns. Each draw permutes the rows of
     ``contributions`` jointly. The test is the sequential one of Besag and Clifford: it stops at
     ``n_draws`` permutations, or earlier after ``ENOUGH`` of them with a loss no larger than before.
+    ``rng`` is the generator of the permutations.
     """
     loss_before = loss(X)
     losses = list[float]()
     permuted = X.copy()
-    n_as_small = 0
-    while len(losses) < n_draws and n_as_small < ENOUGH:
+    n_small = 0
+    while len(losses) < n_draws and n_small < ENOUGH:
         permuted[:, columns] = X[:, columns] - contributions + rng.permutation(contributions)
         losses.append(loss(permuted))
-        n_as_small += losses[-1] <= loss_before
+        n_small += losses[-1] <= loss_before
     # After early stopping the share h / l is a valid p-value (Besag and Clifford); otherwise the
     # data count as one more draw.
-    share = (
-        n_as_small / len(losses) if n_as_small == ENOUGH else (1 + n_as_small) / (1 + len(losses))
-    )
+    share = n_small / len(losses) if n_small == ENOUGH else (1 + n_small) / (1 + len(losses))
     return share, float(np.mean(losses)) - loss_before

@@ -82,20 +82,24 @@ def full_conformal(
     data = Given.of(estimator, X, y, None, None)
     if not is_quadratic(data.loss):
         raise ValueError(f"full_conformal is of the squared loss and l1, got {data.loss.name!r}")
+    # The path of the old rows gives the active columns from which each new path starts.
     new_rows = checked_design(estimator, X_new, reset=False)
     old = line_of_lasso(estimator, X, y, data)
     y = data.y
     width = np.ptp(data.y)
     old_rows = np.arange(y.size)
+    # Rows with a residual at least as large as the new one, for the new target to be in the set.
     needed = int((1 - confidence) * (y.size + 1) + 1e-9)
     parts = X, X_new
     if was_encoded(X):
         parts = data.design.stored(), new_rows.stored()
     rows = as_design(stacked([as_compressed(readable(augmented)) for augmented in parts], "csr"))
+    # Only the target of the last row, the new one, moves.
     move = np.append(0.0 * y, 1.0)
     price = old.price * (1 + 1 / y.size)
     intervals = []
     for new, guess in enumerate(estimator.predict(X_new), y.size):
+        # The lasso of all old rows and this new row, at its predicted target and beyond it.
         augmented = part_of(rows, rows=np.append(old_rows, new))
         augmented_data = replace(
             data, design=augmented, y=np.append(y, guess), weight=np.ones(y.size + 1)

@@ -90,12 +90,10 @@ def repeated_rows(X: Any) -> Rows | None:
             return None
         labels = exact
     # Then near-duplicates among one row of each set of exact duplicates.
-    representatives = np.unique(labels, return_index=True)[1]
-    sampled_representatives = sample[np.isin(sample, representatives)]
+    firsts = np.unique(labels, return_index=True)[1]
+    sampled_representatives = sample[np.isin(sample, firsts)]
     near_labels = (
-        _near_labels(keys[representatives])
-        if varying.size >= LEAST_COLUMNS
-        else np.arange(representatives.size)
+        _near_labels(keys[firsts]) if varying.size >= LEAST_COLUMNS else np.arange(firsts.size)
     )
     if _share(near_labels) and not _is_chance(
         design,
@@ -160,7 +158,7 @@ def _centered(keys: Array) -> Array:
 
 
 def _share(labels: Rows) -> float:
-    """Return the share of rows whose label occurs at least twice."""
+    """Return the share of rows whose label occurs at least twice, for labels (n_rows,)."""
     return float(np.mean(np.bincount(labels)[labels] > 1))
 
 
@@ -248,11 +246,9 @@ def _is_chance(design: Design, rows: Rows, columns: Rows, share: float, labels_o
     """
     rng = np.random.default_rng(4)
     sampled_table = dense_part(design, columns)[rows]
-    key_weights = (
-        rng.standard_normal((columns.size, SUMS)) / standardized(sampled_table)[2][:, None]
-    )
+    weights = rng.standard_normal((columns.size, SUMS)) / standardized(sampled_table)[2][:, None]
     simulated_shares = [
-        _share(labels_of(_centered(simulated(sampled_table, rng) @ key_weights)))
+        _share(labels_of(_centered(simulated(sampled_table, rng) @ weights)))
         for simulated in (surrogate, crossed)
     ]
     return max(simulated_shares) >= BY_CHANCE * max(share, 1e-9)
@@ -263,7 +259,7 @@ def surrogate(block: Array, rng: np.random.Generator) -> Array:
 
     block : (n, m) some rows and columns of the data; the result has the same shape. Rows are drawn
     from the normal distribution with the covariance of the columns. Then the values of each column
-    are replaced by those of the data, in the same order of ranks.
+    are replaced by those of the data, in the same order of ranks. ``rng`` is the random generator.
     """
     normal = rng.standard_normal((len(block), len(block))) @ standardized(block)[0]
     order = np.argsort(np.argsort(normal, axis=0), axis=0)
@@ -275,7 +271,7 @@ def crossed(block: Array, rng: np.random.Generator) -> Array:
 
     block : (n, m) some rows and columns of the data; the result has the same shape. The groups end
     where adjacent columns have the smallest correlation, so that indicators of a category and
-    powers of a variable mostly stay together.
+    powers of a variable mostly stay together. ``rng`` is the random generator.
     """
     mixed = np.empty_like(block)
     n_rows, n_columns = block.shape

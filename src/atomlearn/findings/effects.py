@@ -160,7 +160,8 @@ def _debiased_estimates(
 
     X, y : the data as the user gave it; data : the same, checked. columns : the columns that the
     user named, with lists for groups. confidence : coverage of the intervals. If few columns are
-    penalized or there are many events, an unpenalized fit is used.
+    penalized or there are many events, an unpenalized fit is used. ``estimator`` is the fitted
+    estimator.
     """
     n_columns = data.design.shape[1]
     units = _units(estimator, columns, n_columns)
@@ -194,7 +195,8 @@ def _unpenalized(
     """Return the estimates of a model in which no column is penalized.
 
     units : the columns of each tested unit. confidence : coverage of the intervals. Position 0 of
-    the fit is the intercept, so column j is coefficient 1 + j.
+    the fit is the intercept, so column j is coefficient 1 + j. ``estimator`` is the fitted
+    estimator and ``data`` its data, checked.
     """
     step = unpenalized_fit(data, np.arange(data.design.shape[1]))
     covariance = _robust_covariance(data, step)[1:, 1:]
@@ -217,6 +219,7 @@ def _unit_estimates(
     degrees : degrees of freedom, infinite for normal intervals. confidence : coverage of the
     intervals. how : the method, as the result names it. The hypothesis that all coefficients of a
     unit are zero is tested by values' covariance^-1 values: chi-squared, or F for finite degrees.
+    ``estimator`` is the fitted estimator and ``data`` its data, checked.
     """
     tests = []
     for values, covariance in steps:
@@ -227,9 +230,9 @@ def _unit_estimates(
     values = np.concatenate([values for values, _ in steps])
     errors = np.concatenate([np.sqrt(np.diag(covariance)) for _, covariance in steps])
     rows = _student(values, errors, degrees, confidence)
-    every = np.concatenate(units)
+    columns = np.concatenate(units)
     p_values = np.array(tests)
-    return _estimates(estimator, data, every, rows, confidence, how, tuple(units), p_values)
+    return _estimates(estimator, data, columns, rows, confidence, how, tuple(units), p_values)
 
 
 def _searched(X: Any, y: Any, data: Given) -> tuple[Any, Array, int]:
@@ -257,6 +260,7 @@ def _left_out(fit: Any, data: Given) -> Array | None:
     """Return the predictions (n,) of each row by the fit without its fold, or None if not stored.
 
     fit : a cross-validated estimator, which keeps the fits without each fold in ``_out_of_fold``.
+    ``data`` is its data, checked.
     """
     fits = fit._out_of_fold
     if fits is None:
@@ -270,7 +274,7 @@ def _units(estimator: Any, columns: Any, n_columns: int) -> list[Columns]:
     """Return the named columns as arrays of column indices, one array per tested unit.
 
     columns : indices, names, or lists of them, where a list is one unit. n_columns : number of
-    columns.
+    columns. ``estimator`` is the fitted estimator.
     """
     names = input_names(estimator)
     entries = [columns] if isinstance(columns, str) else list(columns)
@@ -300,7 +304,8 @@ def _robust_covariance(data: Given, step: Step) -> Array:
 def _student(values: Array, errors: Array, degrees: float, confidence: float) -> Array:
     """Return (m, 4): values, lower and upper ends of Student t intervals, two-sided p-values.
 
-    errors : (m,) standard errors; degrees : degrees of freedom.
+    errors : (m,) standard errors; degrees : degrees of freedom. ``confidence`` is the coverage of
+    the intervals.
     """
     width = float(student.isf((1 - confidence) / 2, degrees)) * errors
     p_values = 2 * student.sf(np.abs(values) / errors, degrees)
@@ -334,7 +339,8 @@ def _selected(
 
     how : "split" estimates them on the other rows, "carved" on all rows given the selection, "auto"
     carves if it can. fraction : share of the rows that selects. rng : seed of the split. confidence
-    : coverage of the intervals.
+    : coverage of the intervals. ``estimator`` is the fitted estimator and ``data`` its data,
+    checked.
     """
     n_rows = data.y.size
     is_timed = data.loss.task == "survival"
@@ -357,16 +363,16 @@ def _selected(
             "other rows are too few to estimate them; select fewer (a larger alpha)"
         )
     # Carving needs a selection that linear constraints describe: a lasso at one alpha.
-    can_carve = (
+    carves = (
         is_quadratic(data.loss) and _prices(fitted, train_rows, target[train], data) is not None
     )
-    if how == "carved" and not can_carve:
+    if how == "carved" and not carves:
         raise ValueError(
             'how="carved" is of AtomicRegressor with the squared loss and the l1 norm at one '
             'alpha, for rows that do not belong together; use how="split"'
         )
     held_out_fit = unpenalized_fit(data.rows(inference_rows), columns)
-    if how == "split" or not can_carve:
+    if how == "split" or not carves:
         errors = np.sqrt(np.diag(_robust_covariance(data, held_out_fit))[1:])
         rows = _student(held_out_fit.values[1:], errors, held_out_fit.degrees, confidence)
         return _estimates(estimator, data, columns, rows, confidence, "split")
@@ -419,7 +425,7 @@ def _exact(
     sigma : the standard deviation of y given X; None to estimate it from the residuals of a
     cross-validated lasso. confidence : coverage of the intervals. The estimates are truncated
     normal: along each direction the set of targets with the same selection is found by following
-    the solution path.
+    the solution path. ``estimator`` is the fitted estimator and ``data`` its data, checked.
     """
     variance_factor = 1.0 if sigma is None else sigma**2
     degrees = np.inf
@@ -500,10 +506,12 @@ def _estimates(
     groups: tuple[Columns, ...] = (),
     p_values: Array | None = None,
 ) -> Estimates:
-    """Return ``Estimates`` from rows (m, 4) of value, lower end, upper end and p-value.
+    """Return ``Estimates`` from a table (m, 4) of value, lower end, upper end and p-value.
 
-    columns : (m,) their column indices. how : the method, as the result names it. groups, p_values
-    : units of several columns and their joint p-values, if there are any.
+    estimator : the fitted estimator; data : its data, checked. columns : (m,) the column indices of
+    the rows of ``table``. confidence : coverage of the intervals. how : the method, as the result
+    names it. groups, p_values : units of several columns and their joint p-values, if there are
+    any.
     """
     scale = scale_of_loss(data.loss)
     values, *ends, p_of_columns = np.reshape(table, (-1, 4)).T
@@ -530,16 +538,11 @@ def _carved_estimates(
     full_fit = unpenalized_fit(data, columns)
     train_data = data.rows(train)
     train_columns = np.column_stack([np.ones(train.size), train_data.columns_of(columns)])
-    lasso_weights = np.concatenate([np.ravel(fitted.intercept_)[:1], weights])
+    start = np.concatenate([np.ravel(fitted.intercept_)[:1], weights])
     # A Newton step from the lasso to the unpenalized fit gives the debiased coefficients on which
     # the signs of the selected columns impose linear constraints.
     step = Step.of(
-        train_data,
-        train_columns @ lasso_weights,
-        train_columns,
-        train_columns,
-        lasso_weights,
-        lasso_weights.size,
+        train_data, train_columns @ start, train_columns, train_columns, start, start.size
     )
     signs = np.concatenate([[0.0], np.sign(weights)])
     signs[1 + np.flatnonzero(np.isin(columns, data.free))] = 0.0
@@ -553,7 +556,7 @@ def _carved_estimates(
     inverse = la.pinvh(full_fit.information)
     selecting = la.pinvh(step.information)
     difference = step.values - full_fit.values
-    bounds = step.values - lasso_weights
+    bounds = step.values - start
     return [
         carved(
             full_fit.values,

@@ -104,5 +104,5 @@ def enrichment(
         for (name, inside_set), tail, rate in zip(inside.items(), tails, rates, strict=True)
     ]
     return sorted(
-        (unit for unit in enriched if unit.members), key=lambda one: (one.p_value, one.name)
+        (unit for unit in enriched if unit.members), key=lambda entry: (entry.p_value, entry.name)
     )

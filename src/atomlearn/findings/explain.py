@@ -77,15 +77,13 @@ def explain(estimator: Any, X: Any, reference: Any = None) -> Explanation:
     (['x0', 'x2'], True)
     """
     design = as_design(encoded_rows(estimator, X))
-    reference_design = (
-        design if reference is None else as_design(encoded_rows(estimator, reference))
-    )
+    references = design if reference is None else as_design(encoded_rows(estimator, reference))
     rows = design
-    background = reference_design
+    background = references
     map = map_of(design)
     if isinstance(estimator, AtomicModel):
         rows = estimator._expanded(design)
-        background = estimator._expanded(reference_design)
+        background = estimator._expanded(references)
         map = estimator.feature_map_
     columns, weights = nonzero_coefficients(estimator.coef_)
     values = dense_part(rows, columns)
@@ -117,7 +115,7 @@ def explain(estimator: Any, X: Any, reference: Any = None) -> Explanation:
         if first_input != second_input:
             pair = np.array([first_input, second_input])
             columns_of_pair = dense_part(design, pair)
-            means_of_pair = dense_part(reference_design, pair).mean(axis=0)
+            means_of_pair = dense_part(references, pair).mean(axis=0)
             shares = _shares(shares[0], values[:, number], columns_of_pair, means_of_pair)
         for owner, share in zip(
             np.searchsorted(inputs, [first_input, second_input]), shares, strict=False

@@ -87,8 +87,10 @@ def gaussian_knockoffs(
     ----------
     X : (n, p) array
     covariance : {"auto", "factors", "sparse_precision", "ledoit_wolf"} or (p, p) array
-        That of the columns, if it is known; else how it is estimated, see ``KnockoffSelector``.
+        The covariance of the columns if it is known, or the name of its estimator, see
+        ``KnockoffSelector``.
     rng : int or Generator, optional
+        Seed of the noise.
 
     References
     ----------
@@ -132,7 +134,7 @@ def rescaled(covariance: Any, scales: Array, transform: Array | None = None) -> 
 
 
 def generator(rng: Any) -> np.random.Generator:
-    """Return a random generator from a seed that is mixed with a constant, or from a generator.
+    """Return a random generator: ``rng`` itself, or one from a seed that is mixed with a constant.
 
     Without mixing, data simulated with the same small seed would contain the same noise as its
     knockoffs.
@@ -149,6 +151,7 @@ def knockoffs_of(X: Array, covariance: str | Array = "auto") -> Knockoffs:
     ``COVARIANCES``. Constant columns, whose entries are 0, are their own knockoffs.
     """
     varies = np.flatnonzero(X.any(axis=0))
+    # Constant columns have no covariance, so the sampler is that of the other columns.
     varying = X[:, varies]
     if not varies.size:
         knockoffs = Knockoffs(
@@ -161,7 +164,10 @@ def knockoffs_of(X: Array, covariance: str | Array = "auto") -> Knockoffs:
         knockoffs = _from_precision(varying, precision, "known", "covariance as given")
 
     def draw(rng: np.random.Generator) -> Array:
-        """Return knockoffs of all columns; constant columns are their own knockoffs."""
+        """Return knockoffs of all columns; constant columns are their own knockoffs.
+
+        ``rng`` is the generator of the noise.
+        """
         copies = X.copy()
         copies[:, varies] = knockoffs.draw(rng)
         return copies
@@ -187,12 +193,16 @@ def _estimated(X: Array, covariance: str) -> Knockoffs:
     factors = _factors(X)
     if not factors.size:
         return _from_neighbors(X, covariance)
+    # X = common part + residuals; the residuals are standardized for their sampler.
     common = factors @ (factors.T @ X) / len(X)
     residual, means, scales = standardized(X - common)
     inner = _from_neighbors(residual, covariance)
 
     def draw(rng: np.random.Generator) -> Array:
-        """Return the common factors, unchanged, plus knockoffs of the residuals."""
+        """Return the common factors, unchanged, plus knockoffs of the residuals.
+
+        ``rng`` is the generator of the noise.
+        """
         return common + means + scales * inner.draw(rng)
 
     description = (
@@ -262,7 +272,7 @@ def _from_precision(X: Array, precision: Any, name: str, words: str) -> Knockoff
         """Return knockoffs of the columns: the conditional mean plus Gaussian noise.
 
         The noise is a standard normal matrix times a root of 2 - s M: a Cholesky factor if M is
-        dense, a polynomial in M if it is sparse.
+        dense, a polynomial in M if it is sparse. ``rng`` is the generator of the noise.
         """
         noise = rng.standard_normal(columns.shape)
         if isinstance(scaled, np.ndarray):
@@ -327,22 +337,22 @@ def _ledoit_wolf(X: Array) -> Knockoffs:
     all_eigenvalues = spectrum if spectrum.size == X.shape[1] else np.append(spectrum, flat)
     s = SHARE * 2.0 * float(all_eigenvalues.min())
 
-    def function_times(values_on_spectrum: Array, value_elsewhere: float, V: Array) -> Array:
+    def function_times(on_spectrum: Array, elsewhere: float, V: Array) -> Array:
         """Return f(Sigma) applied to the rows of V (n, p), for a function f of the eigenvalues.
 
         values_on_spectrum : f at the eigenvalues of ``eigenvectors``. value_elsewhere : f at the
         eigenvalue g of all other directions.
         """
-        return (
-            value_elsewhere * V
-            + ((V @ eigenvectors) * (values_on_spectrum - value_elsewhere)) @ eigenvectors.T
-        )
+        return elsewhere * V + ((V @ eigenvectors) * (on_spectrum - elsewhere)) @ eigenvectors.T
 
     inverse_times = function_times(1.0 / spectrum, 1.0 / flat, X)
     drift = X - s * inverse_times
 
     def draw(rng: np.random.Generator) -> Array:
-        """Return the conditional mean plus noise of covariance 2 S - S Theta S."""
+        """Return the conditional mean plus noise of covariance 2 S - S Theta S.
+
+        ``rng`` is the generator of the noise.
+        """
         roots = [np.sqrt(np.maximum(2 * s - s**2 / value, 0.0)) for value in (spectrum, flat)]
         return drift + function_times(roots[0], float(roots[1]), rng.standard_normal(X.shape))
 

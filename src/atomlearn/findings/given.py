@@ -92,6 +92,7 @@ class Given:
             )
         free = unpenalized_columns(model, checked.design)
         free = np.zeros(0, dtype=np.int64) if free is None else free
+        # Unpenalized columns, group numbers, and weights of mean 1.
         units = None if groups is None else unit_numbers(n_rows, groups)
         weights = checked.weight * n_rows / checked.weight.sum()
         return cls(checked.design, checked.targets[0], weights, loss, free, units, model)
@@ -120,6 +121,7 @@ class Given:
         """Return H V (n, k), with H the Hessian of the loss in the predictions and V (n, k).
 
         The loss gives H as diag(c) - K K', where K couples rows that share a risk set.
+        ``prediction`` is the linear predictor (n,) at which H is taken.
         """
         c, K = self.loss.coupling(self.y, prediction, self.weight)
         return np.asarray(c[:, None] * V - K @ (K.T @ V))
@@ -190,10 +192,12 @@ class Step:
 
         prediction : (n,) linear predictor of an initial fit with ``n_used`` coefficients; b : (k,)
         its coefficients of X; left_out : (n,) cross-validated predictions, each row predicted
-        without its group, from which the robust covariance is then computed.
+        without its group, from which the robust covariance is then computed. ``data`` is the data
+        of the fit.
         """
         if data.loss.task == "survival":
             return cls._of_hazards(data, prediction, Z, X, b)
+        # W: curvatures of the loss at the prediction; r: its negative gradients, (n,) both.
         W = data.loss.curvature(data.y, prediction, data.weight)
         r = -data.loss.gradient(data.y, prediction, data.weight)
         n_weighted = int(np.count_nonzero(data.weight))
@@ -229,8 +233,9 @@ class Step:
     def _of_hazards(cls, data: Given, prediction: Array, Z: Array, X: Array, b: Array) -> Step:
         """Return the step for the partial likelihood, with the standard errors of Lin and Wei.
 
-        Arguments are those of ``of``. Rows share risk sets, so that no single row can be left out:
-        the robust covariance is a plain sandwich. Intervals are normal without groups of rows.
+        data, prediction, Z, X, b : as for ``of``. Rows share risk sets, so that no single row can
+        be left out: the robust covariance is a plain sandwich. Intervals are normal without groups
+        of rows.
         """
         loss: Any = data.loss
         scores = loss.score_residuals(data.y, prediction, data.weight, Z)
@@ -288,6 +293,7 @@ def unpenalized_fit(data: Given, columns: Columns) -> Step:
     half_step = 1e-4
     scale = np.sqrt(np.mean(Z**2, axis=0))
     for _ in range(MOST_STEPS):
+        # z: linear predictors; W: curvatures of the loss; r: negative gradients, corrected below.
         z = Z @ b
         W = data.loss.curvature(data.y, z, data.weight)
         inverse = la.pinvh(Z.T @ (W[:, None] * Z))
@@ -317,10 +323,11 @@ def _hazard_fit(data: Given, columns: Columns) -> Step:
 
     It is found by Newton's method with step halving. The first coefficient is an intercept of 0.
     Raises ValueError if there is no maximum, because a combination of columns orders all events.
+    ``data`` is the data of the fit.
     """
     loss = data.loss
     selected = data.columns_of(columns)
-    # A column of zeros stands for the intercept; the others are centered and scaled.
+    # A column of zeros replaces that of the intercept; the others are centered and scaled.
     selected = np.column_stack([np.zeros(data.y.size), selected - selected.mean(axis=0)])
     scale = np.maximum(selected.std(axis=0), TINY)
     X = selected / scale

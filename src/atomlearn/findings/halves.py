@@ -138,7 +138,8 @@ def _joint_paths(
     """Return the path of each part (training rows), fitted with shared passes over the columns.
 
     levels : weights of the penalty, decreasing. limit : number of columns at which a path ends,
-    None for no end. settings : those of all fits.
+    None for no end. settings : those of all fits. ``problem`` is the problem over all rows and
+    ``parts`` are the rows of each part.
     """
     end = None if limit is None else NumberOfFeatures(limit)
     path_tasks = []

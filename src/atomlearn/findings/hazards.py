@@ -52,7 +52,10 @@ def hazard_directions(data: Given, prediction: Array, units: Sequence[Columns]) 
 
 
 def _root(square: Array) -> tuple[Array, Array]:
-    """Return the symmetric root R of a positive semidefinite matrix R R, and its pseudoinverse."""
+    """Return the symmetric root R of a positive semidefinite matrix ``square`` = R R.
+
+    The second result is the pseudoinverse of R.
+    """
     values, vectors = la.eigh(square)
     is_positive = values > EPS * len(values) * max(float(values[-1]), 0.0)
     roots = np.sqrt(values[is_positive])

@@ -124,6 +124,7 @@ def held_out_test(
 
     X, y : the data; parts : (training rows, test rows); rng : seed of the permutations; groups,
     order : the dependence of the rows; repeated : (n,) labels shared by duplicate rows, or None.
+    ``estimator`` has the interface of scikit-learn.
     """
     train, test = parts
     fitted = fitted_to(unproved(estimator), X, y, train, groups, order)
@@ -138,7 +139,8 @@ def split_of(
     """Return a train-test split as (training rows, test rows), stratified by class or event.
 
     fraction : share of the test rows. rng : seed of the split. groups : labels of rows that stay
-    together. order : positions of a series, whose end is the test part.
+    together. order : positions of a series, whose end is the test part. ``estimator`` has the
+    interface of scikit-learn.
     """
     codes = None
     if is_classifier(estimator):
@@ -190,11 +192,14 @@ def fits_of(fitted: Any, searched: bool = True) -> int:
     It counts the final fit, cross-validation fits unless ``searched`` is False (see
     ``at_choices``), and half-samples; a best-subset search counts as SUBSET_FITS, and feature
     generation at a given C as its passes, each of which is a fit. More than two classes count as
-    that number of fits. No time is measured, so the result is the same on every machine.
+    that number of fits. No time is measured, so the result is the same on every machine. ``fitted``
+    is the fitted estimator.
     """
     steps = [step for _, step in fitted.get_params(deep=False).get("steps", ())]
     count = 1
     n_classes = 2
+    # Each fitted attribute shows which searches ran, in an estimator and in the steps of a
+    # pipeline.
     for parameters in [
         vars(part) for part in (fitted, *steps) if part not in (None, "passthrough")
     ]:
@@ -228,7 +233,10 @@ def models_of(estimator: Any) -> list[AtomicModel]:
 
 
 def unproved(estimator: Any) -> Any:
-    """Return a clone that skips the certificate of optimality, for faster refits."""
+    """Return a clone that skips the certificate of optimality, for faster refits.
+
+    ``estimator`` has the interface of scikit-learn.
+    """
     model = clone(estimator)
     for part in models_of(model):
         part.skip_proof()
@@ -236,7 +244,10 @@ def unproved(estimator: Any) -> Any:
 
 
 def at_choices(fitted: Any) -> Any:
-    """Return an unfitted estimator, or pipeline, with the parameters that its searches chose."""
+    """Return an unfitted estimator, or pipeline, with the parameters that its searches chose.
+
+    ``fitted`` is the fitted estimator.
+    """
     model = best_of_search(fitted)
     if isinstance(model, Pipeline):
         name, estimator = model.steps[-1]
@@ -257,7 +268,7 @@ def judged_rows(fitted: Any, X: Any, y: NDArray[Any], rng: int = 0) -> Verdict:
     y = y[all_rows]
     task, values, known, ranks = _trial_inputs(fitted, X, y)
     decisions = decisions_of(fitted, X, known is not None)
-    trial = Trial(lambda *given: decisions, task, values, rng, ranks, known)
+    trial = Trial(lambda *_: decisions, task, values, rng, ranks, known)
     return trial.of_rows(np.arange(len(y)), decisions)
 
 
@@ -267,7 +278,8 @@ def _trial_inputs(
     """Return (task, values, known, ranks) as in ``Trial``.
 
     values : the encoded target; known : (n, q) covariates or None; ranks : whether the loss is of a
-    heavy-tailed target (Poisson, gamma, Tweedie), which is scored by rank correlation.
+    heavy-tailed target (Poisson, gamma, Tweedie), which is scored by rank correlation. ``fitted``
+    is the fitted estimator.
     """
     loss = fitted.get_params(deep=False).get("loss")
     ranks = (loss.name if isinstance(loss, Loss) else loss) in LONG_TAILED
@@ -281,7 +293,10 @@ def _trial_inputs(
 
 
 def covariates_of(fitted: Any, X: Any) -> Rows | None:
-    """Return the unpenalized columns of X of a model of atomlearn, also in a pipeline."""
+    """Return the unpenalized columns of X of a model of atomlearn, also in a pipeline.
+
+    ``fitted`` is the fitted estimator.
+    """
     model, table = _model_and_table(fitted, X)
     return unpenalized_columns(model, as_design(table)) if isinstance(model, AtomicModel) else None
 
@@ -290,6 +305,7 @@ def _model_and_table(fitted: Any, X: Any) -> tuple[Any, Any]:
     """Return the best model of a search, or the last step of a pipeline, and its input table.
 
     The table is X as this model receives it: after the other steps, with words as numbers.
+    ``fitted`` is the fitted estimator.
     """
     model = best_of_search(fitted)
     if isinstance(model, Pipeline):
@@ -306,12 +322,13 @@ def best_of_search(estimator: Any) -> Any:
 def decisions_of(fitted: Any, X: Any, before_link: bool = False) -> Array:
     """Return the decision function or class probabilities of a classifier, else predictions.
 
-    before_link : whether a regression returns its linear predictor if it has one.
+    before_link : whether a regression returns its linear predictor if it has one. ``fitted`` is the
+    fitted estimator.
     """
-    ways = ["decision_function", "predict_proba"] if is_classifier(fitted) else ["predict"]
+    methods = ["decision_function", "predict_proba"] if is_classifier(fitted) else ["predict"]
     if before_link and not is_classifier(fitted):
-        ways = ["decision_function", "predict"]
-    response = _check_response_method(fitted, ways)
+        methods = ["decision_function", "predict"]
+    response = _check_response_method(fitted, methods)
     decisions = np.asarray(response(X), dtype=np.float64)
     if response.__name__ == "predict_proba" and decisions.shape[1] == 2:
         return decisions[:, 1]

@@ -104,7 +104,7 @@ def coefficients(
     X, y : (n, p) dense columns and the target. norm : the norm of the penalty, over all columns.
     loss : a loss, its name or "auto". n_alphas : number of alphas to try. cv : number of folds;
     "auto" leaves out one row at a time if there is a formula and rows are independent, else a fifth
-    of the rows. seed : of the folds. groups, order : dependence of the rows, see
+    of the rows. seed : the seed of the folds. groups, order : dependence of the rows, see
     ``dependent_rows``. n_free : the last ``n_free`` columns have no penalty and no coefficient in
     the result. Folds depend on rows only and alphas are shared by all columns, so that exchanging
     two columns exchanges their coefficients and nothing else.
@@ -119,20 +119,18 @@ def coefficients(
         classes, codes, counts = np.unique(y, return_inverse=True, return_counts=True)
         n_classes = classes.size
         smallest_class = int(counts.min())
-    leaves_one_out = n_classes <= 2 and cv == "auto" and groups is None and order is None
+    row_by_row = n_classes <= 2 and cv == "auto" and groups is None and order is None
+    # The last columns are unpenalized, and only the others have a coefficient in the result.
     free = np.arange(X.shape[1])[X.shape[1] - n_free :]
     n_penalized = X.shape[1] - n_free
-    if (
-        leaves_one_out
-        and of_single_rows(inferred_loss)
-        and l1_weights(norm, X.shape[1]) is not None
-    ):
+    if row_by_row and of_single_rows(inferred_loss) and l1_weights(norm, X.shape[1]) is not None:
         target: Any = y if codes is None else 2.0 * codes - 1.0
         path = path_with_scores(X, target, inferred_loss, norm, n_alphas, RATIO, free)
         best = int(np.argmin(path.scores))
         if not path.stands_out:
             sizes = np.abs(path.results[best].coef[:n_penalized])
             return sizes, float(path.levels[best]) / len(y)
+    # Without a formula, or if it fails for a row, folds are left out instead of rows.
     n_folds = max(2, min(5 if cv == "auto" else cv, smallest_class))
     row_folds = folds(len(y), n_folds, seed, codes, groups, order)
     sizes, alpha = _cross_validated(X, y, norm, inferred_loss, n_alphas, row_folds, free)
@@ -150,8 +148,8 @@ def _cross_validated(
 ) -> tuple[Array, float]:
     """Return absolute coefficients (p,) at the alpha chosen by cross-validation, and that alpha.
 
-    folds : (training rows, test rows) of each fold. free : the columns without a penalty. Other
-    arguments are those of ``coefficients``.
+    folds : (training rows, test rows) of each fold. free : the columns without a penalty. X, y,
+    norm, loss and n_alphas are as for ``coefficients``.
     """
     # For the squared form the ratio is squared: levels multiply the square of the norm.
     ratio = RATIO ** (4 if norm.usual_form == "squared" else 2)
@@ -248,7 +246,11 @@ class _Passed(End):
         """Return the rule that ends a path, and records the score of each solution."""
 
         def reached(problem: Problem, result: Result) -> bool:
-            """Record the leave-one-out loss; return whether it rose, or a leverage is high."""
+            """Record the leave-one-out loss of a solution; return whether the path ends there.
+
+            It ends if the loss is well above its minimum, or if a leverage is high. problem : of
+            this alpha; result : its solution.
+            """
             score, leverage = _left_out(self.X, problem.y, self.loss, result)
             self.scores.append(score)
             self.high.append(bool(leverage.max() > max(STANDS_OUT * leverage.mean(), HIGH)))

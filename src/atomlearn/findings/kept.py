@@ -86,7 +86,10 @@ class Kept:
 
 
 def linear_at(design: Design, point: Point) -> Array:
-    """Return the linear predictor X w + b of a model, (n,)."""
+    """Return the linear predictor X w + b of a model, (n,).
+
+    ``design`` are the columns X and ``point`` the columns, weights and intercept of the model.
+    """
     columns, weights, intercept = point
     return np.asarray(design.gather(columns).predict(weights) + intercept, dtype=np.float64)
 
@@ -112,14 +115,17 @@ def row_summary(problem: Problem, point: Point) -> tuple[Array, float, float]:
 
 
 def _conjugate(problem: Problem, v: Array, c: float) -> float:
-    """Return f*(-c v): the conjugate of the mean loss at -c times the dual point v (n,)."""
+    """Return f*(-c v): the conjugate of the mean loss of the problem, at -c times v (n,).
+
+    v : a dual point, one number per row of ``problem``; c : a factor.
+    """
     return pieces.conjugate(problem.loss, problem.y, v, problem.weight, -c)
 
 
 def _projected(problem: Problem, columns: Columns, v: Array) -> Array:
     """Return [Q'X, Q'y, Q'1] for an orthonormal basis Q of these columns, 1 and v (n,).
 
-    The result is (k, p + 2) for k basis vectors.
+    The result is (k, p + 2) for k basis vectors. ``problem`` is the problem over the rows.
     """
     ones = np.ones(problem.y.size)
     Q = np.linalg.qr(np.column_stack([ones, dense_part(problem.design, columns)]))[0]
@@ -189,8 +195,8 @@ def _bound_by_dual(problem: Problem, kept: Kept, linear: Array, share_new: float
     best = 0.0
     # v sums to 0 at the optimal intercept for these rows.
     shift = optimal_intercept(problem, linear) if problem.fit_intercept else 0.0
-    v = negative_gradient(problem, linear + shift)
-    scores = problem.design.scores(v).full()
+    dual_point = negative_gradient(problem, linear + shift)
+    scores = problem.design.scores(dual_point).full()
     for step in np.linspace(0.0, 1.0, 21).tolist():
         scores_of_all = ArrayScores(share_old * kept.rows[0] + share_new * step * scores)
         conjugate_of_penalty = penalty.conjugate(
@@ -199,7 +205,7 @@ def _bound_by_dual(problem: Problem, kept: Kept, linear: Array, share_new: float
         best = max(
             best,
             -share_old * kept.conjugate
-            - share_new * _conjugate(problem, v, step)
+            - share_new * _conjugate(problem, dual_point, step)
             - conjugate_of_penalty,
         )
     return best

@@ -287,22 +287,16 @@ class KnockoffSelector(OwnParameters, SelectorMixin, BaseEstimator):
             """Return the columns multiplied by the transform, if there is one."""
             return columns if transform is None else np.asarray(columns @ transform)
 
-        given_knockoffs = self.knockoffs
-        if isinstance(given_knockoffs, str):
-            if given_knockoffs != "gaussian":
-                raise ValueError(
-                    f"knockoffs must be 'gaussian' or an array, got {given_knockoffs!r}"
-                )
+        source = self.knockoffs
+        if isinstance(source, str):
+            if source != "gaussian":
+                raise ValueError(f"knockoffs must be 'gaussian' or an array, got {source!r}")
             covariance = rescaled(self.covariance, scales, transform)
             sampler: Knockoffs = knockoffs_of(transformed(X), covariance)
-            default_or_given = (
-                (10 if sampler.imprecise else 1) if self.n_draws is None else self.n_draws
-            )
-            n_draws = whole_number("KnockoffSelector", "n_draws", default_or_given)
+            count = (10 if sampler.imprecise else 1) if self.n_draws is None else self.n_draws
+            n_draws = whole_number("KnockoffSelector", "n_draws", count)
             return [sampler.draw(rng) for _ in range(n_draws)], sampler.shared, sampler.words
-        arrays: Sequence[Any] = (
-            given_knockoffs if isinstance(given_knockoffs, (list, tuple)) else [given_knockoffs]
-        )
+        arrays: Sequence[Any] = source if isinstance(source, (list, tuple)) else [source]
         draws = []
         for array in arrays:
             values = np.asarray(array, dtype=np.float64)

@@ -63,12 +63,8 @@ class Stretch:
         end = float(crossings[first])
         if first < size:
             return end, np.delete(self.used, first), np.delete(self.signs, first)
-        reaches_lower_bound, column = divmod(first - size, (value.size - size) // 2)
-        return (
-            end,
-            np.append(self.used, column),
-            np.append(self.signs, 1.0 - 2.0 * reaches_lower_bound),
-        )
+        is_negative, column = divmod(first - size, (value.size - size) // 2)
+        return end, np.append(self.used, column), np.append(self.signs, 1.0 - 2.0 * is_negative)
 
 
 @dataclass
@@ -162,11 +158,11 @@ class LassoLine:
         magnitudes = [self._size, pace] + np.abs(b) @ self._lengths[active]
         errors = np.abs(inverse) @ self._lengths[active]
         error_bounds = (1.0 + np.sqrt(errors @ self._lengths[active])) * self._lengths
-        form_errors = (
+        bounds = (
             2.0 * growth(self.data.y.size) * np.concatenate([errors, error_bounds, error_bounds])
         )
         # The piece is valid while value + t slope > 0 for each form.
-        value, slope = forms - np.outer(magnitudes, form_errors)
+        value, slope = forms - np.outer(magnitudes, bounds)
         with np.errstate(divide="ignore", invalid="ignore"):
             ends = -value / slope
         low = float(np.max(ends[slope > 0], initial=0.0))
@@ -255,7 +251,10 @@ class LassoLine:
 
 
 def _complement(known: Array) -> Array:
-    """Return the complement (k, 2) of a union of intervals (m, 2) on the real line."""
+    """Return the complement (k, 2) of a union of intervals (m, 2) on the real line.
+
+    ``known`` are the intervals.
+    """
     known = known[np.argsort(known[:, 0], kind="stable")]
     low = np.append(-np.inf, np.maximum.accumulate(known[:, 1]))
     complement = np.column_stack([low, np.append(known[:, 0], np.inf)])

@@ -71,7 +71,7 @@ class NearBest:
         Their coefficients in the fitted model.
     ranges : Ranges
         ``lower`` and ``upper`` are proved: no near-best model has a coefficient outside.
-        ``least`` and ``most`` are attained by near-best models.
+        The ends ``least`` and ``most`` are attained by near-best models.
     tight : (m,) bool
         Whether the range was computed by fits. If not, it is a bound from one dual point, which may
         be much wider than the set.
@@ -268,6 +268,10 @@ class _Profile:
     """
 
     def __init__(self, problem: Problem, within: float, start: WarmStart) -> None:
+        """Solve the problem, check that its norm is supported, and compute slopes and curvatures.
+
+        problem, within, start : see the class.
+        """
         # The penalty of the other columns must not grow when column j leaves, and no column may be
         # repeated for several groups; otherwise the bounds below do not hold.
         norm = problem.regularizer.norm
@@ -313,7 +317,7 @@ class _Profile:
         self._rounding = 2.0 * growth(dual.size) * float(np.linalg.norm(dual)) * column_norms
         self._scores = scores - problem.tau * self.coef
         nonzero = np.flatnonzero(self.coef)
-        active_columns = np.asarray(dense_part(problem.design, nonzero), dtype=np.float64)
+        active = np.asarray(dense_part(problem.design, nonzero), dtype=np.float64)
         # The Hessian of the loss in the predictions is diag(c) - K K', with c the curvatures of the
         # rows. K couples the rows that share a risk set or a class probability; otherwise it has no
         # columns.
@@ -322,14 +326,9 @@ class _Profile:
         )
         # The optimal intercept follows each change of the coefficients: columns are centered.
         if problem.fit_intercept and row_curvatures.any():
-            active_columns = (
-                active_columns - (row_curvatures @ active_columns) / row_curvatures.sum()
-            )
-        coupled_columns = coupling_factor.T @ active_columns
-        hessian = (
-            active_columns.T @ (row_curvatures[:, None] * active_columns)
-            - coupled_columns.T @ coupled_columns
-        )
+            active = active - (row_curvatures @ active) / row_curvatures.sum()
+        coupled = coupling_factor.T @ active
+        hessian = active.T @ (row_curvatures[:, None] * active) - coupled.T @ coupled
         hessian[np.diag_indices(nonzero.size)] += problem.tau + EPS * (1.0 + np.trace(hessian))
         inverse = np.diag(np.linalg.pinv(hessian, hermitian=True)) if nonzero.size else np.zeros(0)
         self._curvatures = float(row_curvatures.max(initial=0.0)) * self._squares + problem.tau
@@ -338,8 +337,8 @@ class _Profile:
     def prices(self, sign: float) -> Array:
         """Return the l1 penalty (p,) of each column per unit of |w_j|, for w_j of this sign.
 
-        The norm rates a score of 1 as 1 / weight_j. If w_j may not have this sign, the rating is 0
-        and the penalty infinite.
+        sign : 1 or -1. The norm rates a score of 1 as 1 / weight_j. If w_j may not have this sign,
+        the rating is 0 and the penalty infinite.
         """
         signs = ArrayScores(np.full(self.coef.size, sign))
         norm: Any = self.problem.regularizer.norm
@@ -517,7 +516,7 @@ def _columns_to_fit(profile: _Profile, columns: Any) -> tuple[Columns, Columns]:
 
     columns : the columns that the user named, None for all with a nonzero coefficient. Unpenalized
     columns are left out. If the penalty is a sum over columns, all others get a range from one dual
-    point.
+    point. ``profile`` is the function phi of the problem.
     """
     problem = profile.problem
     free = np.zeros(0, dtype=np.int64) if problem.free is None else problem.free

@@ -130,8 +130,8 @@ def monitor(
     ----------
     estimator : the fitted model
     X, y : the new rows, columns as in the fit
-    kept : what ``keep`` returned for the old rows
-    old : (X, y) of the old rows, if they are still at hand; then ``kept`` is not needed
+    kept : the result of ``keep`` for the old rows
+    old : (X, y) of the old rows, if they still exist; then ``kept`` is not needed
     refit : bool
         With ``old``: whether to fit to all rows if the gap exceeds 1%, warm-started at the old
         model with the same alpha.
@@ -203,11 +203,13 @@ def _problem(estimator: Any, X: Any, y: Any) -> tuple[AtomicModel, Problem]:
     if not isinstance(estimator, AtomicModel) or not len(estimator.results_):
         raise TypeError(f"monitor is of fitted models of ours, got {type(estimator).__name__}")
     model = _at_chosen_level(estimator)
+    # New rows may be of one class only, so they are not checked like the rows of a fit.
     X = checked_design(estimator, X, reset=False)
     has_classes = is_classifier(estimator)
     data = _labelled(model, X, y, estimator.classes_) if has_classes else model._checked(X, y, None)
     problems = model._problems(data, *model._regularized_by())
     problem = problems[0]
+    # Scores of zero, to ask whether the norm bounds coefficients (``excess`` is then not None).
     scores = ArrayScores(np.zeros(problem.design.shape[1])) if problem.design.listable else None
     if (
         len(estimator.results_) != 1
@@ -245,7 +247,10 @@ def _labelled(model: AtomicModel, X: Any, y: Any, classes: Any) -> Any:
 
 
 def _at_chosen_level(estimator: Any) -> AtomicModel:
-    """Return an unfitted clone; for a search, a model with the chosen norm and alpha."""
+    """Return an unfitted clone; for a search, a model with the chosen norm and alpha.
+
+    ``estimator`` is the fitted estimator.
+    """
     if not isinstance(estimator, CrossValidatedModel):
         unfitted: AtomicModel = clone(estimator)
         return unfitted

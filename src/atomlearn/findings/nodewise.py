@@ -79,7 +79,7 @@ def directions(
     linear models. JRSS B 76 (2014) 217-242, section 2.3.
     """
     tasks = []
-    paths_of_columns = list[list[Array]]()
+    paths = list[list[Array]]()
     settings = Settings(tol=GAP)
     for unit in units:
         prices = np.where(np.isin(np.arange(price.size), unit), BARRED * price, price)
@@ -96,15 +96,11 @@ def directions(
                 unpenalized=others if others.size else None,
             )
             largest_alpha = largest_useful_alpha(problem)
-            paths_of_columns.append([x - np.average(x, weights=weight) if fit_intercept else x])
+            paths.append([x - np.average(x, weights=weight) if fit_intercept else x])
             levels = largest_alpha * np.geomspace(1.0, LAST, N_LEVELS)
             size = design.shape[0] if n_rows is None else n_rows
             tasks.append(
-                (
-                    problem,
-                    levels,
-                    _path_observer(design, weight, x, size, growth, paths_of_columns[-1]),
-                )
+                (problem, levels, _path_observer(design, weight, x, size, growth, paths[-1]))
             )
     if tasks:
         pools = Pool(tasks[0][0]).of_each(len(tasks))
@@ -114,17 +110,12 @@ def directions(
         ]
         if drive(design, path_tasks):
             raise KeyboardInterrupt("interrupted before the directions of all columns were known")
-    last_residuals = iter(directions[-1] for directions in paths_of_columns)
+    last_residuals = iter(directions[-1] for directions in paths)
     return [np.column_stack([next(last_residuals) for _ in unit]) for unit in units]
 
 
 def _path_observer(
-    design: Design,
-    weight: Array,
-    x: Array,
-    n_rows: int,
-    growth: float,
-    residuals_of_levels: list[Array],
+    design: Design, weight: Array, x: Array, n_rows: int, growth: float, residuals: list[Array]
 ) -> Reached:
     """Return the observer that ends a column's path when the standard error begins to grow.
 
@@ -135,7 +126,11 @@ def _path_observer(
     limit = np.inf
 
     def reached(problem: Problem, result: Result) -> bool:
-        """Store the residuals z; return whether their standard error exceeds the limit."""
+        """Store the residuals z of a solution; return whether their standard error is too large.
+
+        problem : the lasso at one level; result : its solution. The limit is set at the first level
+        where the bias bound reaches that of noise.
+        """
         nonlocal limit
         z = x - result.predict(design)
         length = float(np.sqrt(weight @ z**2))
@@ -143,7 +138,7 @@ def _path_observer(
         error = length / slope if slope > 0 else np.inf
         if error > limit:
             return True
-        residuals_of_levels.append(z)
+        residuals.append(z)
         noise = np.sqrt(2 * np.log(design.shape[1]) / n_rows)
         # A bound on the cosine of z and any other column; noise alone gives a cosine of about
         # ``noise``.

@@ -123,8 +123,9 @@ def _moments(
 def _refitted(columns: Array, graph: sp.csr_array) -> tuple[Any, bool]:
     """Return the precision matrix with the sparsity of ``graph`` (p, p), and whether it fits.
 
-    Each column is regressed on its neighbors; the matrix is symmetrized by averaging (i, j) and
-    (j, i). It fits if hardly any residual is correlated with a column by more than chance.
+    Each column is regressed on its neighbors; the matrix is symmetrized by averaging (i, j) and (j,
+    i). It fits if hardly any residual is correlated with a column by more than chance. ``columns``
+    are the standardized columns (p, n).
     """
     n_columns, n_rows = columns.shape
     data = np.empty(graph.nnz)
@@ -250,19 +251,15 @@ def standardized(X: Array) -> tuple[Array, Array, Array]:
     Constant columns become 0, with scale 1.
     """
     # Scaled by powers of two, so that squares neither overflow nor underflow.
-    _, exponents = np.frexp(np.abs(X).max(axis=0, initial=0.0))
-    scaled = np.ldexp(X, -exponents)
+    _, powers = np.frexp(np.abs(X).max(axis=0, initial=0.0))
+    scaled = np.ldexp(X, -powers)
     means = scaled.mean(axis=0)
     centered = scaled - means
     scales = np.sqrt(np.mean(centered**2, axis=0))
     is_constant = scales <= 1e-12 * np.abs(scaled).max(axis=0, initial=0.0)
     centered[:, is_constant] = 0.0
     standard = np.asarray(centered / np.where(is_constant, 1.0, scales))
-    return (
-        standard,
-        np.ldexp(means, exponents),
-        np.where(is_constant, 1.0, np.ldexp(scales, exponents)),
-    )
+    return standard, np.ldexp(means, powers), np.where(is_constant, 1.0, np.ldexp(scales, powers))
 
 
 def _warn_of_duplicates(X: Array) -> None:
@@ -306,6 +303,7 @@ def independent(X: Array, labels: Columns) -> tuple[sp.csr_array | None, Columns
         members = np.flatnonzero(labels == label)
         whitening = np.eye(members.size)
         if 1 < members.size < len(X):
+            # Whitening by the eigenvectors of the group that have a nonzero eigenvalue.
             sizes, vectors = np.linalg.eigh(X[:, members].T @ X[:, members] / len(X))
             is_independent = sizes > 1e-8 * sizes[-1]
             if is_independent.any() and not is_independent.all():

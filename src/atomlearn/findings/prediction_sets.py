@@ -106,6 +106,7 @@ def prediction_sets(
             "by='class' is of classes, by and shift are one or the other, and of times take "
             "predict(interval=)"
         )
+    # Each part of the rows uses the out-of-fold errors of its rows only.
     old = as_design(encoded_rows(search, X))
     design = search._expanded(as_design(encoded_rows(search, X_new)))
     share: Any = confidence
@@ -120,6 +121,7 @@ def prediction_sets(
         return predicted, np.stack(
             [label_sets[:, code] for code, label_sets in enumerate(sets_by_class)], axis=1
         )
+    # Without classes as parts: the sets of each part are written to the rows of the part.
     parts: list[Any] = []
     for calibration, is_in_part in _parts(out_of_fold, by, old.shape[0], len(predicted)):
         if of_classes:
@@ -139,8 +141,8 @@ def _parts(
 ) -> Iterator[tuple[OutOfFold, Mask]]:
     """Yield, for each group, the out-of-fold errors of its old rows and a mask of its new rows.
 
-    known : the out-of-fold errors of all old rows. by : None for one group, or a pair of arrays,
-    the group labels of the n_old old and the n_new new rows.
+    out_of_fold : the errors of all old rows. by : None for one group, or a pair of arrays, the
+    group labels of the n_old old and the n_new new rows.
     """
     if by is None:
         yield out_of_fold, np.ones(n_new, dtype=bool)

@@ -239,11 +239,9 @@ def area_of(decisions: Array, positive: Mask) -> tuple[float, Array]:
     decisions : (n,) scores; positive : (n,) mask of the rows of the class. The influence is the
     placement value of the row minus the AUC, scaled by its class size.
     """
-    sorted_rows = _Sorted.of(decisions)
+    ordered = _Sorted.of(decisions)
     influences = np.empty(decisions.size)
-    influences[sorted_rows.order] = (
-        0.5 + sorted_rows.placements(positive[sorted_rows.order][None])[0]
-    )
+    influences[ordered.order] = 0.5 + ordered.placements(positive[ordered.order][None])[0]
     value = float(influences[positive].mean())
     influences -= value
     for rows in (positive, ~positive):
@@ -419,8 +417,9 @@ def concordance_rows(risk: Array, first: Rows, second: Rows) -> Array:
 def plain_interval(ranked: Ranked) -> tuple[float, float]:
     """Return the symmetric interval of an AUC or concordance, from the standard error of a guess.
 
-    The standard error is largest at one half, so the interval is conservative for larger scores.
-    A logit scale is not used, since with this error the interval would diverge near 1.
+    The standard error is largest at one half, so the interval is conservative for larger scores. A
+    logit scale is not used, since with this error the interval would diverge near 1. ``ranked`` is
+    the score with its error.
     """
     width = float(norm.isf(LEVEL)) * ranked.error
     return max(ranked.score - width, 0.0), min(ranked.score + width, 1.0)
@@ -431,7 +430,8 @@ def area_interval(ranked: Ranked, n_fewer: int) -> tuple[float, float]:
 
     n_fewer : number of rows of the rarer class, or of events. If the score is 1 (or 0) its standard
     error is 0, and the lower end is instead the value at which n_fewer independent pairs are all
-    concordant with probability LEVEL: LEVEL^(1 / n_fewer) (the upper end by symmetry).
+    concordant with probability LEVEL: LEVEL^(1 / n_fewer) (the upper end by symmetry). ``ranked``
+    is the score with its error.
     """
     value = ranked.score
     limit = LEVEL ** (1 / max(n_fewer, 1))
@@ -444,7 +444,10 @@ def area_interval(ranked: Ranked, n_fewer: int) -> tuple[float, float]:
 
 
 def correlation_interval(ranked: Ranked) -> tuple[float, float]:
-    """Return the confidence interval of a correlation on Fisher's z scale, by Student's t."""
+    """Return the confidence interval of a correlation on Fisher's z scale, by Student's t.
+
+    ``ranked`` is the score with its error.
+    """
     middle = np.arctanh(np.clip(ranked.score, -1 + 1e-12, 1 - 1e-12))
     width = float(student.isf(LEVEL, ranked.freedom)) * ranked.error
     return float(np.tanh(middle - width)), float(np.tanh(middle + width))

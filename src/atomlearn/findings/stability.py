@@ -58,6 +58,7 @@ def selected_by(estimator: Any) -> tuple[Mask, Array]:
     the nonzero coefficients. Models with products or splines select the inputs of any selected
     term, each with size 1.
     """
+    # Columns of the encoded table, if the estimator encoded one.
     estimator = best_of_search(estimator)
     encoding = table_encoding(estimator)
     n_inputs = int(estimator.n_features_in_) if encoding is None else len(encoding.names)
@@ -68,6 +69,7 @@ def selected_by(estimator: Any) -> tuple[Mask, Array]:
             inputs = map.inputs_of(np.unique(map.term_of(estimator.selected_)))
             sizes[np.unique(inputs[inputs >= 0])] = 1.0
             return sizes > 0, sizes
+    # Other estimators are read as scikit-learn's SelectFromModel reads them.
     selects = isinstance(estimator, SelectorMixin)
     try:
         sizes = _get_feature_importances(estimator, "auto", transform_func="norm", norm_order=2)
@@ -197,10 +199,8 @@ class StabilitySelector(OwnParameters, MetaEstimatorMixin, SelectorMixin, Packed
         # A column of words is selected if one of its encoded columns is.
         encoding = table_encoding(self.estimator_)
         X = encoded_rows(self.estimator_, X)
-        column_sources = np.arange(self.n_features_in_) if encoding is None else encoding.sources
-        labels = (
-            column_sources if self.groups is None else labels_of(self.groups, column_sources.size)
-        )
+        sources = np.arange(self.n_features_in_) if encoding is None else encoding.sources
+        labels = sources if self.groups is None else labels_of(self.groups, sources.size)
         n_units = int(labels.max()) + 1
         target = np.asarray(y)
         rng = np.random.default_rng(self.random_state)
@@ -265,10 +265,8 @@ class StabilitySelector(OwnParameters, MetaEstimatorMixin, SelectorMixin, Packed
         number of features per half, None for no limit.
         """
         if not routed and isinstance(base, (AtomicRegressor, AtomicClassifier)):
-            own_or_falling = (
-                falling_alphas if falling_alphas.size else np.array([float(base.alpha)])
-            )
-            masks_by_part = masks_of_parts(base, X, y, parts, own_or_falling, most)
+            alphas = falling_alphas if falling_alphas.size else np.array([float(base.alpha)])
+            masks_by_part = masks_of_parts(base, X, y, parts, alphas, most)
             if masks_by_part is not None:
                 return masks_by_part
         models = [clone(base).set_params(alpha=float(alpha)) for alpha in falling_alphas] or [base]

@@ -137,20 +137,18 @@ class SubsetLine:
     def _undominated(self, low: float, high: float) -> list[tuple[float, float]]:
         """Return the subintervals of (low, high) on which no listed subset is better.
 
-        The differences of objectives are quadratics in t; they change sign only at their roots.
+        The other objectives minus ours are quadratics in t; they change sign only at their roots.
         """
         if not self._others:
             return [(low, high)]
-        differences = np.array(list(self._others.values())) - [0.0, 0.0, self._rounding]
-        roots = np.concatenate([np.roots(difference) for difference in differences])
+        rises = np.array(list(self._others.values())) - [0.0, 0.0, self._rounding]
+        roots = np.concatenate([np.roots(rise) for rise in rises])
         cuts = np.sort(roots[np.isreal(roots)].real)
         cuts = np.concatenate([[low], cuts[(cuts > low) & (cuts < high)], [high]])
         middles = 0.5 * (cuts[1:] + cuts[:-1])
         # Between two neighboring roots all signs are constant: test the middle, then join
         # neighbors.
-        is_best = (
-            np.min([np.polyval(difference, middles) for difference in differences], axis=0) > 0
-        )
+        is_best = np.min([np.polyval(rise, middles) for rise in rises], axis=0) > 0
         starts = np.flatnonzero(is_best & ~np.append(False, is_best[:-1]))
         ends = np.flatnonzero(is_best & ~np.append(is_best[1:], False))
         return list(zip(cuts[starts].tolist(), cuts[ends + 1].tolist(), strict=True))
@@ -181,7 +179,7 @@ def subset_line(
     """Return the ``SubsetLine`` of a fitted model; None if it searched sizes, or has groups.
 
     X, y : the data of the fit; data : the same, checked. dispersion : the noise variance, which
-    sets how many near-best subsets each search lists.
+    sets how many near-best subsets each search lists. ``estimator`` is the fitted estimator.
     """
     is_searched = estimator.cv_scores_ is not None
     if is_searched or estimator.groups is not None or not estimator.fit_intercept:

@@ -195,6 +195,7 @@ class Trial:
             return no_verdict("the held-out rows are one group")
         per_fold = [decisions.reshape(test.size, -1)]
         rng = np.random.default_rng(self.rng)
+        # The score of the data, and those of 999 permuted targets with the same decisions.
         observed = self._measure(self.values, [test], per_fold)
         null = list[tuple[float, float]]()
         for _ in range(999):

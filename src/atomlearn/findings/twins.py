@@ -72,6 +72,7 @@ def correlated_columns(
     means, own_deviations = moments_of(design, chosen)
     chosen_columns = design.gather(chosen).dense()
     correlated = []
+    # The scores of a centered column, divided by both standard deviations, are correlations.
     for number, column in enumerate(chosen.tolist()):
         scale = design.shape[0] * own_deviations[number] * deviations
         scores = design.scores(
@@ -132,15 +133,17 @@ def twins(
     correlated_with = correlated_columns(design, chosen, correlated)
     norm = problems[0].regularizer.norm
     n_columns = design.shape[1]
+    # Some norms, such as latent groups, cannot be restricted to fewer columns.
     possible = norm.restrict(np.arange(n_columns), n_columns) is not None
     pairs = []
 
     def named(some_columns: Columns) -> list[str]:
-        """Return the names of these columns."""
+        """Return the names of these columns, by ``names`` or by the estimator."""
         if names is not None:
             return [names(j) for j in some_columns.tolist()]
         return list(estimator.feature_map_.names(some_columns, input_names(estimator)))
 
+    # For each selected column: its correlated columns, and a refit without it.
     for column, others in zip(chosen, correlated_with, strict=True):
         columns = np.array([column, *(j for j, _ in others)], dtype=np.int64)
         names_of_columns = named(columns)

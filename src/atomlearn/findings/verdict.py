@@ -295,7 +295,7 @@ def with_curves(known: Array | None, n_rows: int) -> tuple[Array | None, dict[st
 def _numbers(name: str, given: ArrayLike) -> Array:
     """Return an array-like as an array of floats; raise ValueError if a value is missing.
 
-    name : the name of the argument, for the message.
+    name : the name of the argument ``given``, for the message.
     """
     values = np.asarray(given)
     if values.dtype.kind not in "biuf" or (values != values).any():
@@ -307,11 +307,13 @@ def numbers_of(task: Task, truth: NDArray[Any]) -> Array:
     """Return the target as columns of numbers: one-hot classes, or martingale residuals of times.
 
     A martingale residual is the event indicator minus the Nelson-Aalen cumulative hazard of the
-    stratum from entry to the observed time.
+    stratum from entry to the observed time. ``task`` is the kind of target and ``truth`` are the
+    targets of n rows.
     """
     if task == "survival":
         y = checked_survival(truth)
         residuals = np.empty(len(truth))
+        # Each stratum has its own baseline hazard, taken from its own rows.
         for rows in (
             np.flatnonzero(y["stratum"] == stratum) for stratum in np.unique(y["stratum"])
         ):
@@ -351,6 +353,7 @@ def judged(
     """
     p_value = ranked.p_value()
     critical = ranked.critical()
+    # The score of a model that is USEFUL of the way from a guess to a perfect score.
     useful = ranked.baseline + USEFUL * (1.0 - ranked.baseline)
     word: Word = "better" if p_value <= LEVEL else "no better"
     if word == "no better" and not ranked.has_power(useful):
