@@ -55,6 +55,7 @@ def _is_positive(value: float) -> bool:
 def _bytes(text: str) -> int:
     """Return the number of bytes of a size such as 500M or 4G, with binary prefixes."""
     digits = text.strip().upper().removesuffix("B")
+    # The suffix K, M, G or T means a power of 1024 from 1 to 4; without one the power is 0.
     power = "KMGT".find(digits[-1:]) + 1
     return int(float(digits[:-1] if power else digits) * 1024**power)
 

@@ -84,7 +84,7 @@ class FileDesign(DenseDesign):
         return subset
 
     def learned_from(self, rows: Rows | None = None) -> FileDesign:
-        """Return all rows of this one, with gaps filled by values that some rows decide.
+        """Return all rows of this one, with gaps filled by the imputed values of some rows.
 
         rows : numbers of rows of this design; None: all of them.
         """
@@ -120,7 +120,7 @@ class ScaledFile(Affine):
         return ScaledFile(self.design.with_rows(rows), self)
 
     def learned_from(self, rows: Rows | None = None) -> ScaledFile:
-        """Return all rows, with gaps filled by values that some rows decide; None: all rows."""
+        """Return all rows, with gaps filled by the imputed values of some rows; None: all."""
         return ScaledFile(self.design.learned_from(rows), self)
 
     def filled_by(self, encoding: FileEncoding) -> ScaledFile:

@@ -369,6 +369,7 @@ def _quantiles(values: Array, mass: Array, share: Array) -> NDArray[Any]:
     mass : (r,) the mass of each column. The quantile is infinite if all mass is below the share.
     """
     order = np.argsort(values, axis=1)
+    # The first value, in increasing order, at which the mass reaches the share.
     is_enough = np.cumsum(mass[order], axis=1) >= share - 1e-12
     chosen = np.take_along_axis(order, is_enough.argmax(axis=1)[:, None], axis=1)
     quantiles = np.take_along_axis(values, chosen, axis=1)[:, 0]

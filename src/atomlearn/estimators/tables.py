@@ -187,7 +187,7 @@ class TableDesign(DenseDesign):
         return filled if self._rows is None else filled.with_rows(self._rows)
 
     def learned_from(self, rows: Rows | None = None) -> TableDesign:
-        """Return all rows of this one, with gaps filled by values that some rows decide.
+        """Return all rows of this one, with gaps filled by the imputed values of some rows.
 
         rows : numbers of rows of this design; None: all of them.
         """

@@ -293,8 +293,8 @@ def independent(X: Array, labels: Columns) -> tuple[sp.csr_array | None, Columns
 
     X : (n, p) standardized; labels : (p,) groups. The k indicators of a category sum to one, so
     that no knockoff could differ from its column. They become k - 1 columns of variance one that
-    span the same. Returns the map (p, q), None if there are none such, and the groups of the q
-    columns.
+    span the same space. Returns the map (p, q), None if no group is linearly dependent, and the
+    groups of the q columns.
     """
     parts = list[Array]()
     rows = list[Columns]()

@@ -281,9 +281,9 @@ def _ratio_name(estimator: Any) -> str:
 
 
 def _outputs(estimator: Any, n_outputs: int) -> list[str]:
-    """Return the names of the outputs: classes or indices of targets; [""] if there is one.
+    """Return the names of the ``n_outputs`` outputs: classes or indices; [""] if there is one.
 
-    ``estimator`` is the fitted estimator and ``n_outputs`` their number.
+    ``estimator`` is the fitted estimator.
     """
     if n_outputs == 1:
         return [""]

@@ -247,9 +247,9 @@ def held_out_scores(
 def ranks_within(decisions: Array, sizes: Sequence[int]) -> Array:
     """Return the decision values, converted to relative ranks within each of several folds.
 
-    The values of different models are not on a common scale. Those of a single model are returned
-    unchanged. ``sizes`` are the sizes of the folds. ``decisions`` are the decision values (n_rows,
-    n_outputs).
+    ``decisions`` has shape (n_rows, n_outputs), and ``sizes`` are the sizes of the folds. The
+    values of different models are not on a common scale. Those of a single model are returned
+    unchanged.
     """
     if len(sizes) < 2:
         return decisions

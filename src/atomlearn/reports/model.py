@@ -222,7 +222,7 @@ class SavedModel:
                 f"this model ({self.task}) has {errors.size} of them; of classes see the "
                 "probabilities, else ask for a smaller share, or select with --test-fraction"
             )
-        error = np.sort(errors)[rank - 1]  # that a share of a new error and these is below
+        error = np.sort(errors)[rank - 1]  # the quantile of these errors and a new one
         if self.task == "survival":
             hazard = np.exp(self.settings["baseline_score"] - scores - error)
             hazards_and_times = self.settings["held_out_hazard"], self.settings["held_out_times"]
