@@ -120,7 +120,7 @@ def fit_and_score(
     with overall_deadline.kept():
         design_of_all_rows = design_of(source, settings)
     train, test = split_rows(target, test_fraction, settings.seed, roles)
-    all_rows = np.arange(target.values.size)
+    everything = np.arange(target.values.size)
     folder = None if checkpoint is None else Path(checkpoint)
 
     def fit(rows: Rows, chosen: SelectionSettings, share: float) -> FittedSelection:
@@ -136,36 +136,35 @@ def fit_and_score(
         return with_baseline(fitted, rows, roles, settings.at)
 
     if test.size == 0:
-        progress.stage(f"fitting on all {all_rows.size:,} rows; no rows are held out")
-        final_model = fit(all_rows, settings, 1.0)
-        return ScoredSelection(final_model, None, [], final_model.interrupted)
+        progress.stage(f"fitting on all {everything.size:,} rows; no rows are held out")
+        final = fit(everything, settings, 1.0)
+        return ScoredSelection(final, None, [], final.interrupted)
     progress.stage(f"fitting on {train.size:,} rows; {test.size:,} are held out for the scores")
     notes = held_out_owners(source, test)
-    training_model = fit(train, settings.for_refits(), 0.5)
-    final_model = training_model
-    trial = _trial(source, settings, training_model, progress.stage)
-    if not training_model.interrupted:
-        progress.stage(f"fitting on all {all_rows.size:,} rows: the model that is written")
+    # ``first`` is the model of the training rows, and ``final`` the model that is written.
+    first = fit(train, settings.for_refits(), 0.5)
+    final = first
+    trial = _trial(source, settings, first, progress.stage)
+    if not first.interrupted:
+        progress.stage(f"fitting on all {everything.size:,} rows: the model that is written")
         with suppress(KeyboardInterrupt):
-            final_model = fit(all_rows, replace(settings, **training_model.chosen), 1.0)
-            final_model = replace(final_model, chosen=training_model.chosen)
-    if final_model is not training_model and not settings.controls:
-        notes += training_model.notes
-    if interrupted := final_model is training_model or final_model.interrupted:
-        final_model = training_model
+            final = fit(everything, replace(settings, **first.chosen), 1.0)
+            final = replace(final, chosen=first.chosen)
+    if final is not first and not settings.controls:
+        notes += first.notes
+    if interrupted := final is first or final.interrupted:
+        final = first
         notes += [f"interrupted: this model was fitted to the {train.size:,} training rows only"]
-    decisions = training_model.decisions(test, roles.offset)
+    decisions = first.decisions(test, roles.offset)
     if interrupted or time_limit:
         trial = replace(trial, work=np.inf)
-    held_out = _held_out_results(
-        source, settings, (train, test), training_model, final_model, trial, decisions
-    )
-    both_baselines = "baseline_times" in training_model.described.keys() & final_model.described
+    held_out = _held_out_results(source, settings, (train, test), first, final, trial, decisions)
+    both_baselines = "baseline_times" in first.described.keys() & final.described
     if target.task == "regression" or both_baselines:
-        errors, displays = _held_out_errors(source, training_model, test, decisions[:, 0])
+        errors, displays = _held_out_errors(source, first, test, decisions[:, 0])
         notes += displays
-        final_model = replace(final_model, described=final_model.described | errors)
-    return ScoredSelection(final_model, held_out, notes, interrupted)
+        final = replace(final, described=final.described | errors)
+    return ScoredSelection(final, held_out, notes, interrupted)
 
 
 def _held_out_errors(
