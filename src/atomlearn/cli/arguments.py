@@ -298,7 +298,10 @@ def build_parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", metavar="command", required=True)
 
     def command(name: str, does: str, epilog: str = "") -> argparse.ArgumentParser:
-        """Add a subcommand and return its parser."""
+        """Add a subcommand and return its parser.
+
+        ``does`` is its help text, and ``epilog`` follows its options.
+        """
         formatter = argparse.RawDescriptionHelpFormatter
         parser: argparse.ArgumentParser = commands.add_parser(
             name, help=does, description=does, epilog=epilog, formatter_class=formatter
@@ -317,14 +320,18 @@ def build_parser() -> argparse.ArgumentParser:
 
 
 def _add_roles(parser: Any, roles: dict[str, str]) -> None:
-    """Add options that assign a column a role other than feature, such as weights or offset."""
+    """Add options that assign a column a role other than feature, such as weights or offset.
+
+    ``roles`` maps each role to its help text; roles without a text are internal and get no option.
+    ``parser`` is the argument parser.
+    """
     for role, text in roles.items():
         if text:
             add_option(parser, "split_column" if role == "split" else role, str, None, text, "str")
 
 
 def _add_select(parser: argparse.ArgumentParser) -> None:
-    """Add the options of ``atomlearn select``."""
+    """Add the options of ``atomlearn select`` to its parser, in groups."""
     parser.add_argument("data", metavar="DATA", help=_DATA)
     add_option(parser, "out", Place, None, "Folder for the results.", "folder", required=True)
     data = parser.add_argument_group("the data")
@@ -348,7 +355,10 @@ def _add_select(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_competing(parser: Any) -> None:
-    """Add the option that names competing events."""
+    """Add the option that names competing events, after which the modeled one cannot occur.
+
+    ``parser`` is the argument parser.
+    """
     parser.add_argument(
         "--competing",
         nargs="?",
@@ -361,7 +371,7 @@ def _add_competing(parser: Any) -> None:
 
 
 def _add_predict(parser: argparse.ArgumentParser) -> None:
-    """Add the options of ``atomlearn predict``."""
+    """Add the options of ``atomlearn predict`` to its parser."""
     parser.add_argument("model", metavar="MODEL", help="model.json of `select`, or its folder")
     parser.add_argument("data", metavar="DATA", help=_DATA)
     add_option(parser, "out", Place, None, "CSV file to write (default: the terminal).", "file")
@@ -391,7 +401,7 @@ def _add_predict(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_verify(parser: argparse.ArgumentParser) -> None:
-    """Add the options of ``atomlearn verify``."""
+    """Add the options of ``atomlearn verify`` to its parser."""
     parser.add_argument("model", metavar="MODEL", help="model.json of `select`, or its folder")
     parser.add_argument("data", metavar="DATA", help=_DATA)
     parser.add_argument(
@@ -411,7 +421,7 @@ def _add_verify(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_inspect(parser: argparse.ArgumentParser) -> None:
-    """Add the options of ``atomlearn inspect``."""
+    """Add the options of ``atomlearn inspect`` to its parser."""
     parser.add_argument("data", metavar="DATA", help=_DATA)
     add_option(parser, "out", Place, None, "Schema file to write (none by default).", "file")
     add_options(parser, Reading, _COLUMNS + _WRITTEN + _JOINED + _GENOTYPES + _ANNDATA)
@@ -422,7 +432,7 @@ def _add_inspect(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_convert(parser: argparse.ArgumentParser) -> None:
-    """Add the options of ``atomlearn convert``."""
+    """Add the options of ``atomlearn convert`` to its parser."""
     parser.add_argument("source", metavar="IN", help=_DATA)
     parser.add_argument("out", metavar="OUT", help="folder of the store, which must not exist")
     add_options(parser, Reading, (*_COLUMNS, *_WRITTEN, "layer"))
@@ -430,7 +440,10 @@ def _add_convert(parser: argparse.ArgumentParser) -> None:
 
 
 def event_column(text: str) -> tuple[str, list[str] | None]:
-    """Return the column and the labels of --event NAME, NAME=LABEL or NAME=LABEL,LABEL."""
+    """Return the column and the labels of --event NAME, NAME=LABEL or NAME=LABEL,LABEL.
+
+    The labels are None if only a column is named.
+    """
     name, value, labels = text.partition("=")
     return name, [label.strip() for label in labels.split(",")] if value else None
 
@@ -439,8 +452,8 @@ def reading_of(options: argparse.Namespace) -> Reading:
     """Return the ``Reading``, which says how to read the data file, of these options."""
     values = vars(options)
     roles = {role: values.get("split_column" if role == "split" else role) for role in ROLES}
-    given = {role: name for role, name in roles.items() if name and ROLES[role]}
-    if "event" in given:
-        given["event"] = event_column(given["event"])[0]
+    columns_of_roles = {role: name for role, name in roles.items() if name and ROLES[role]}
+    if "event" in columns_of_roles:
+        columns_of_roles["event"] = event_column(columns_of_roles["event"])[0]
     seed = values.get("seed") or 0
-    return Reading(**given_to(Reading, options), roles=given, rng=seed)
+    return Reading(**given_to(Reading, options), roles=columns_of_roles, rng=seed)

@@ -50,12 +50,14 @@ def assemble_content(
     seconds: float,
     halves: Sequence[Half],
     tests: FeatureTests | None,
-    known: Iterable[Estimates] = (),
+    estimates: Iterable[Estimates] = (),
 ) -> Content:
     """Return the content of the report on a scored selection.
 
-    ``halves`` are fits to random halves of the rows, ``tests`` the p-values of all columns or None,
-    ``known`` the estimates with intervals, and ``seconds`` the time of all fits.
+    ``source`` is the data, ``scored`` the fitted model with its scores, and ``seconds`` the time of
+    all fits. ``halves`` are fits to random halves of the rows, ``tests`` the p-values of all
+    columns or None, and ``estimates`` the estimates with intervals. ``settings`` are the options of
+    the selection.
     """
     fitted = scored.fitted
     target = source.target
@@ -68,17 +70,18 @@ def assemble_content(
     has_norm = fitted.described["method"] == "atomic norm"
     # Refits with one feature forbidden are comparable only if they solve the same problem as this
     # fit: without sample weights, offset or covariates, and not interrupted.
-    plain = not data.fit_parameters and not data.parameters and not fitted.interrupted
-    if plain and has_norm and n_rows * source.map.n_columns <= SMALL:
-        extras["asked"] = partial(forbidden, view, data.design, data.y, source.titles.__getitem__)
+    is_plain = not data.fit_parameters and not data.parameters and not fitted.interrupted
+    if is_plain and has_norm and n_rows * source.map.n_columns <= SMALL:
+        extras["refits"] = partial(forbidden, view, data.design, data.y, source.titles.__getitem__)
     if source.variants is not None:
         n_others = len(source.names) - len(source.variants.names)  # covariates have no position
         positions = [*source.variants.positions, *[-1] * n_others]
         extras["positions"] = [*source.variants.chromosomes, *[""] * n_others], positions
+    # The path is that of the scaled features, as the fit saw them.
     path = None
     if has_norm and not fitted.has_curves:
-        scaled = replace(view, design=data.design)
-        path = path_of_view(scaled, data.y, **data.fit_parameters, **data.parameters)
+        scaled_view = replace(view, design=data.design)
+        path = path_of_view(scaled_view, data.y, **data.fit_parameters, **data.parameters)
     notes = [*scored.notes, *fitted.notes, *_notes(settings, fitted, source)]
     return content_of(
         view,
@@ -91,9 +94,9 @@ def assemble_content(
         gaps=fitted.gaps_on_selected,
         free=roles.covariates,
         path=path,
-        known=_describer(source, fitted, tests, known),
+        describe=_describer(source, fitted, tests, estimates),
         stability=fitted.screened.stability if fitted.screened else None,
-        looks=not roles.on_disk and n_rows * n_columns <= LARGE,
+        scan=not roles.on_disk and n_rows * n_columns <= LARGE,
         data=source.name,
         details=_details(source, settings, fitted, seconds),
         notes=(*_first_notes(source.notes), *notes),
@@ -106,14 +109,20 @@ def assemble_content(
 
 
 def _missing(source: Dataset) -> dict[str, int]:
-    """Return the numbers of imputed values of columns, by the names that are displayed."""
+    """Return the numbers of imputed values of columns, by the names that are displayed.
+
+    ``source`` is the data that was read.
+    """
     titles = dict(zip(source.names, source.titles, strict=True))
     filled = [plan for plan in source.schema.columns if plan.fill is not None]
     return {titles.get(name, name): plan.missing for plan in filled for name in plan.made()}
 
 
 def _view(source: Dataset, fitted: FittedSelection) -> View:
-    """Return the ``View`` of the model over all rows, which the report of any estimator uses."""
+    """Return the ``View`` of the model over all rows, which the report of any estimator uses.
+
+    ``source`` is the data that was read and ``fitted`` the fitted selection.
+    """
     X = as_design(source.X)
     map = fitted.map if fitted.has_curves else source.map
     selection = (fitted.columns, fitted.coefficients)
@@ -125,7 +134,11 @@ def _view(source: Dataset, fitted: FittedSelection) -> View:
 
 
 def _considered(source: Dataset, fitted: FittedSelection) -> tuple[str, ...]:
-    """Return the names of features that the search included with a zero coefficient."""
+    """Return the names of features that the search included with a zero coefficient.
+
+    A category counts as selected if any of its columns has a coefficient. ``source`` is the data
+    that was read and ``fitted`` the fitted selection.
+    """
     roles = source.roles
     units = fitted.units
     map = fitted.map if fitted.has_curves else source.map
@@ -137,7 +150,11 @@ def _considered(source: Dataset, fitted: FittedSelection) -> tuple[str, ...]:
 
 
 def test_sentence(source: Dataset, fitted: FittedSelection, tests: FeatureTests) -> str:
-    """Return a sentence with the smallest p-values of selected columns and their assumption."""
+    """Return a sentence with the smallest p-values of selected columns and their assumption.
+
+    ``tests`` holds the p-values of all columns; at most MOST_P_VALUES of them are listed.
+    ``source`` is the data that was read and ``fitted`` the fitted selection.
+    """
     statistics = tests.of_columns()
     selected = fitted.columns.tolist()
     tested = sorted((statistics[j], source.names[j]) for j in selected if j in statistics)
@@ -151,20 +168,23 @@ def _describer(
     """Return a function that adds groups, p-values, intervals and file metadata to a feature.
 
     ``tests`` holds the p-values of the columns or is None, and ``known`` the estimates with
-    intervals.
+    intervals. ``source`` is the data that was read and ``fitted`` the fitted selection.
     """
-    spans = {column: span for each in known for column, span in _spans_of(each).items()}
+    intervals = {column: span for each in known for column, span in _spans_of(each).items()}
     groups = {} if fitted.has_curves else group_names_of(source.roles, source.names)
-    values = {} if tests is None else tests.of_columns()
+    p_values = {} if tests is None else tests.of_columns()
     plans = source.schema.columns
-    of_categories = [plan for plan in plans if plan.use == "category" and plan.reference_level]
-    references = {name: plan.reference_level for plan in of_categories for name in plan.made()}
+    category_plans = [plan for plan in plans if plan.use == "category" and plan.reference_level]
+    references = {name: plan.reference_level for plan in category_plans for name in plan.made()}
     symbols = source.schema.symbols
     map = fitted.map if fitted.has_curves else source.map
     marginal = _marginal_facts(source, fitted)
 
     def describe(item: SelectedFeature) -> SelectedFeature:
-        """Return the feature with its groups, p-values and file metadata."""
+        """Return the feature with its groups, its p-values and intervals, and file metadata.
+
+        Each fact is a (header, text) pair. ``item`` is the feature.
+        """
         columns = [int(input) for input in map.inputs_of([item.index])[0] if input >= 0]
         facts = about(source, columns) + marginal.get(item.index, ())
         parts = item.factors or (item.name,)
@@ -172,24 +192,24 @@ def _describer(
             facts += (("symbol", ":".join(symbols.get(part, part) for part in parts)),)
         if item.name in references:
             facts += (("reference", references[item.name]),)
-        if item.index in values:
-            heads = ("p_value", "p_adjusted")
-            texts = (f"{value:.4g}" for value in values[item.index])
-            facts += tuple(zip(heads, texts, strict=True))
-        facts += spans.get(item.index, ())
+        if item.index in p_values:
+            headers = ("p_value", "p_adjusted")
+            texts = (f"{value:.4g}" for value in p_values[item.index])
+            facts += tuple(zip(headers, texts, strict=True))
+        facts += intervals.get(item.index, ())
         return replace(item, group=groups.get(item.index, ""), about=facts)
 
     return describe
 
 
-def _spans_of(known: Estimates) -> dict[int, tuple[tuple[str, str], ...]]:
+def _spans_of(estimates: Estimates) -> dict[int, tuple[tuple[str, str], ...]]:
     """Return the estimate, the ends of its interval and the p-value of each column, as text."""
-    spans = np.column_stack([known.values, known.intervals])
-    spans = known.ratios if known.scale else spans
-    heads = ("estimate", "lower", "upper", "estimate_p")
+    rows = np.column_stack([estimates.values, estimates.intervals])
+    rows = estimates.ratios if estimates.scale else rows
+    headers = ("estimate", "lower", "upper", "estimate_p")
     return {
-        int(column): tuple(zip(heads, (f"{value:.6g}" for value in (*row, p)), strict=True))
-        for column, row, p in zip(known.columns, spans, known.p_values, strict=True)
+        int(column): tuple(zip(headers, (f"{value:.6g}" for value in (*row, p)), strict=True))
+        for column, row, p in zip(estimates.columns, rows, estimates.p_values, strict=True)
     }
 
 
@@ -199,13 +219,14 @@ def _marginal_facts(
     """Return the marginal statistics of each selected variant or product, {} for other data.
 
     They are of regressions of the target on this feature and the covariates only, as in a
-    genome-wide association study.
+    genome-wide association study. ``source`` is the data that was read and ``fitted`` the fitted
+    selection.
     """
     target = source.target
     roles = source.roles
     selected = np.setdiff1d(fitted.columns, roles.covariates)
-    plain = roles.weight is None and roles.offset is None and not fitted.has_curves
-    if source.variants is None or not selected.size or not plain:
+    is_plain = roles.weight is None and roles.offset is None and not fitted.has_curves
+    if source.variants is None or not selected.size or not is_plain:
         return {}
     if target.is_survival or len(target.outputs) > 1:
         return {}
@@ -213,9 +234,9 @@ def _marginal_facts(
     covariates = dense_part(design, np.array(roles.covariates, dtype=np.int64))
     y = target.values.astype(np.float64)
     tests = marginal_tests(dense_part(design, selected), covariates, y, target.classes is not None)
-    heads = ("marginal_coefficient", "marginal_error", "marginal_p")
+    headers = ("marginal_coefficient", "marginal_error", "marginal_p")
     return {
-        column: tuple(zip(heads, (f"{number:.4g}" for number in test), strict=True))
+        column: tuple(zip(headers, (f"{number:.4g}" for number in test), strict=True))
         for column, test in zip(selected.tolist(), tests, strict=True)
     }
 
@@ -225,21 +246,23 @@ def group_names_of(roles: DataRoles, names: Sequence[str]) -> dict[int, str]:
 
     Only groups with at least two columns are included. A group without a name consists of the dummy
     columns of one categorical column, ``city=A``, ``city=B``, ..., and gets the name ``city``.
+    ``roles`` are the groups and covariates of the data.
     """
     groups = roles.groups
     if groups is None:
         return {}
     if isinstance(groups, np.ndarray):
         groups = [np.flatnonzero(groups == label) for label in np.unique(groups)]
-    named: dict[int, str] = {}
+    label_of: dict[int, str] = {}
     for number, members in enumerate(groups):
         if members.size < 2:
             continue
-        column_of_the_table = names[int(members[0])].partition("=")[0]
-        name = roles.group_names[number] if roles.group_names else column_of_the_table
+        # Columns such as city=A and city=B belong to the category city.
+        category = names[int(members[0])].partition("=")[0]
+        name = roles.group_names[number] if roles.group_names else category
         for column in members.tolist():
-            named[column] = f"{named[column]}, {name}" if column in named else name
-    return named
+            label_of[column] = f"{label_of[column]}, {name}" if column in label_of else name
+    return label_of
 
 
 def _grouped(
@@ -249,17 +272,20 @@ def _grouped(
 
     ``terms`` is the pair (number of selected units, number of all units); a unit is a group, a
     category or a single column. ``groups`` lists the selected groups, the largest weight first.
+    ``source`` is the data that was read, ``settings`` are the options of the selection, and
+    ``fitted`` is the fitted selection.
     """
     roles = source.roles
     n_columns = source.map.n_columns
     if roles.groups is None or fitted.has_curves:
         return {}
-    every = np.setdiff1d(np.arange(n_columns), roles.covariates)
+    candidates = np.setdiff1d(np.arange(n_columns), roles.covariates)
     selected = np.setdiff1d(fitted.columns, roles.covariates)
     if not roles.group_names:  # the units are categories
-        return {"terms": (roles.terms(selected).size, roles.terms(every).size)}
+        return {"terms": (roles.terms(selected).size, roles.terms(candidates).size)}
     if not settings.of_groups:
         return {}
+    # The size of a group: its latent part if groups overlap, else the coefficients of its columns.
     if has_parts(fitted.model.parts_):  # groups may overlap
         weights = {part.group: part.weights for part in fitted.model.parts_}
     else:
@@ -274,7 +300,7 @@ def _grouped(
         for number, (name, members) in enumerate(zip(roles.group_names, roles.groups, strict=True))
         if (coefficients := weights.get(number, np.zeros(1))).any()
     ]
-    ungrouped = np.setdiff1d(every, np.concatenate([*roles.groups]))
+    ungrouped = np.setdiff1d(candidates, np.concatenate([*roles.groups]))
     n_single = np.intersect1d(selected, ungrouped).size
     return {
         "terms": (len(groups) + n_single, len(roles.groups) + ungrouped.size),
@@ -288,6 +314,7 @@ def _enriched(source: Dataset, fitted: FittedSelection) -> dict[str, Any]:
     """Return the fields of ``Content`` about the enrichment of sets, or an empty dict without.
 
     The universe are the columns that vary, without covariates: no other one can be selected.
+    ``source`` is the data that was read and ``fitted`` the fitted selection.
     """
     sets = source.sets
     if not sets:
@@ -299,7 +326,7 @@ def _enriched(source: Dataset, fitted: FittedSelection) -> dict[str, Any]:
     lists = {name: members.tolist() for name, members in sets.items()}
     found = enrichment(units, varying.tolist(), lists)
     labels = {unit: source.schema.symbols.get(names[unit], names[unit]) for unit in units}
-    named = [replace(one, members=tuple(labels[unit] for unit in one.members)) for one in found]
+    named = [replace(item, members=tuple(labels[unit] for unit in item.members)) for item in found]
     grouped = np.unique(np.concatenate([*sets.values()]))
     n_grouped = np.intersect1d(grouped, varying).size
     universe = (
@@ -316,21 +343,24 @@ def _first_notes(notes: Sequence[str]) -> list[str]:
 
 
 def _notes(settings: SelectionSettings, fitted: FittedSelection, source: Dataset) -> list[str]:
-    """Return notes if fewer features than requested were selected or the time limit was reached."""
+    """Return notes for the report: too few features, marginal p-values, or the time limit reached.
+
+    The notes depend on the options (``settings``), the fitted model and the data (``source``).
+    """
     n_features = source.map.n_columns - len(source.roles.covariates)
     notes = list[str]()
-    limit = min(fitted.described.get("n_features", 0), n_features)
+    n_requested = min(fitted.described.get("n_features", 0), n_features)
     is_fixed = settings.generates and settings.n_features != "auto"
-    if is_fixed and fitted.results[0].converged and fitted.terms.size < limit:
+    if is_fixed and fitted.results[0].converged and fitted.terms.size < n_requested:
         notes.append(
-            f"{fitted.terms.size} of the {limit} features asked for have a coefficient: the "
+            f"{fitted.terms.size} of the {n_requested} features asked for have a coefficient: the "
             "optimum gives none to the others; a larger --C lets more in"
         )
     if source.variants is not None and fitted.columns.size:
-        level = 0.05 / n_features
+        corrected_level = 0.05 / n_features
         notes.append(
             "marginal_p of selected.csv is of each feature with the covariates only, and not "
-            f"corrected for the choice among {n_features:,}: compare it with {level:.1g}"
+            f"corrected for the choice among {n_features:,}: compare it with {corrected_level:.1g}"
         )
         if source.map.has_pairs:
             notes.append("no score.tsv: PLINK cannot score products; use atomlearn predict")
@@ -345,7 +375,8 @@ def _details(
     """Return the (label, text) pairs of the details table of the report.
 
     They cover the data, hyperparameters, passes over the data and seconds; ``seconds`` is the time
-    of all fits.
+    of all fits. ``source`` is the data that was read, ``settings`` are the options of the
+    selection, and ``fitted`` is the fitted selection.
     """
     X = source.X
     storage = "dense"
@@ -353,18 +384,18 @@ def _details(
         storage = f"sparse, {X.nnz:,} entries ({100 * X.nnz / (X.shape[0] * X.shape[1]):.2g}%)"
     products = ".fit(designs.Polynomial.interactions(X, squares=True), y)"
     products = products if source.map.has_pairs else ""
-    described = {
+    hyperparameters = {
         key.replace("_", " ").capitalize(): f"{value:.6g}" if type(value) is float else str(value)
         for key, value in fitted.described.items()
         if type(value) is not list and value != ""
     }
-    seconds_of_fit = sum(r.seconds for r in fitted.results)
+    seconds_of_fit = sum(result.seconds for result in fitted.results)
     return (
         ("Data", f"{X.shape[0]:,} rows x {X.shape[1]:,} columns, {storage}, {X.dtype}"),
         ("Fitted to", f"{fitted.data.y.size:,} rows" + source.target.event_counts),
-        *described.items(),
+        *hyperparameters.items(),
         ("Features while selecting", fitted.scaled_by),
-        ("Passes over the data", f"{sum(r.passes for r in fitted.results):g}"),
+        ("Passes over the data", f"{sum(result.passes for result in fitted.results):g}"),
         ("Seconds", f"{seconds_of_fit:.2f} for this fit, {seconds:.2f} for all"),
         ("Seed of the split", str(settings.seed)),
         ("In Python", fitted.in_python + products),
@@ -372,13 +403,17 @@ def _details(
 
 
 def saved_model(source: Dataset, fitted: FittedSelection) -> SavedModel:
-    """Return the model in data units, with only the columns that it reads as inputs."""
+    """Return the model in data units, with only the columns that it reads as inputs.
+
+    ``source`` is the data that was read and ``fitted`` the fitted selection.
+    """
     schema = source.schema
     target = source.target
     map = source.map
     coefficients = fitted.coefficients
     if fitted.has_curves:
         coefficients = np.ones((fitted.intercepts.size, fitted.units.size))
+    # Each feature by its inputs, which are numbered in the order of the file.
     factors = [[int(input) for input in pair if input >= 0] for pair in map.inputs_of(fitted.units)]
     inputs = sorted({factor for pair in factors for factor in pair})
     position_of = {column: position for position, column in enumerate(inputs)}
@@ -409,8 +444,8 @@ def saved_model(source: Dataset, fitted: FittedSelection) -> SavedModel:
         coefficients=coefficients,
         intercepts=fitted.intercepts,
         certificates=tuple(
-            ModelCertificate(r.status.name, r.objective, r.gap, r.relative_gap, r.passes)
-            for r in fitted.results
+            ModelCertificate(fit.status.name, fit.objective, fit.gap, fit.relative_gap, fit.passes)
+            for fit in fitted.results
         ),
         settings={**fitted.described, "rows_fitted": fitted.data.y.size} | _roles_of(schema),
         created_with=f"atomlearn {__version__}",
@@ -420,7 +455,10 @@ def saved_model(source: Dataset, fitted: FittedSelection) -> SavedModel:
 
 
 def _spans(source: Dataset, columns: Sequence[int]) -> list[tuple[float, ...]]:
-    """Return the least and greatest value of columns, () for each column of genotypes."""
+    """Return the minimum and the maximum of each of these columns, () for genotypes.
+
+    ``source`` is the data that was read.
+    """
     if source.variants is not None:
         return [() for _ in columns]
     X = as_design(source.X)
@@ -431,13 +469,14 @@ def _spans(source: Dataset, columns: Sequence[int]) -> list[tuple[float, ...]]:
 def _roles_of(schema: Schema) -> dict[str, str]:
     """Return the names of the id, offset and exposure columns, and the origin of the data.
 
-    ``atomlearn predict`` reads these columns in new data.
+    ``atomlearn predict`` reads these columns in new data. ``schema`` is the description of the
+    columns of the file.
     """
     id_columns = [plan for plan in schema.columns if plan.use == "id"]
     id_columns += [plan for plan in schema.columns if plan.kind == "identifier"]
-    numbered = [plan for plan in schema.columns if plan.kind == "index" and is_id_name(plan.name)]
+    id_indices = [plan for plan in schema.columns if plan.kind == "index" and is_id_name(plan.name)]
     # A column called id says more than the row names that R writes.
-    id_columns += sorted(numbered, key=lambda plan: not plan.name.lower().endswith("id"))
+    id_columns += sorted(id_indices, key=lambda plan: not plan.name.lower().endswith("id"))
     roles = {"id": id_columns[0].name} if id_columns else {}
     roles |= {p.use: p.name for p in schema.columns if p.use in ("offset", "exposure", "stratum")}
     return roles | dict(schema.origin)

@@ -17,7 +17,7 @@ from atomlearn.cli.arguments import build_parser
 
 @contextlib.contextmanager
 def limited(memory: int | None, jobs: int | None) -> Iterator[None]:
-    """Limit the threads and the memory (bytes) of the block; None means no limit."""
+    """Limit the threads (``jobs``) and the memory (bytes) of the block; None means no limit."""
     with contextlib.ExitStack() as stack:
         if jobs is not None:
             from threadpoolctl import threadpool_limits
@@ -55,16 +55,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     The exit code is 0 for success; 2 for an error, which is explained in one line with a remedy;
     130 after Ctrl-C (``select`` still writes its last model); and 70 for an internal error of
     atomlearn, also reported in one line. The environment variable ATOMLEARN_DEBUG=1 shows
-    tracebacks.
+    tracebacks. ``arguments`` are the words of the command line, None for those of the process.
     """
     _escape_letters()
     began = time.perf_counter()
-    words = list(sys.argv[1:] if arguments is None else arguments)
+    given_words = list(sys.argv[1:] if arguments is None else arguments)
     try:
-        options = build_parser().parse_args(words)
+        options = build_parser().parse_args(given_words)
     except SystemExit as stop:
         return int(stop.code or 0)
-    options.given = words
+    options.given = given_words
     options.began = began
     debugging = os.environ.get("ATOMLEARN_DEBUG", "") not in ("", "0")
     try:
@@ -113,7 +113,11 @@ def _escape_letters() -> None:
 
 
 def _run(options: argparse.Namespace) -> int:
-    """Call the function of the command, in the module of the same name; return its exit code."""
+    """Call the function of the command, in the module of the same name; return its exit code.
+
+    Threads and memory are limited by --jobs and --memory-limit. ``options`` is the parsed command
+    line.
+    """
     # The import is deferred so that --help and --version do not have to import NumPy.
     module = importlib.import_module(f"atomlearn.cli.{options.command}")
     values = vars(options)

@@ -12,7 +12,10 @@ from atomlearn.storage.conversion.to_store import convert_as
 
 
 def convert(options: argparse.Namespace) -> int:
-    """Run ``atomlearn convert``: convert a data file to a column store; return 0."""
+    """Run ``atomlearn convert``: convert a data file to a column store; return 0.
+
+    ``options`` is the parsed command line.
+    """
     began = time.perf_counter()
     reading = reading_of(options)
     design = convert_as(options.source, options.out, reading, options.dtype, options.memory)

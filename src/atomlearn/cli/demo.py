@@ -11,7 +11,10 @@ from atomlearn.core import write_text
 
 
 def demo(options: argparse.Namespace) -> int:
-    """Write the breast cancer data, run ``atomlearn select`` on them, and return its exit code."""
+    """Write the breast cancer data, run ``atomlearn select`` on them, and return its exit code.
+
+    ``options`` is the parsed command line.
+    """
     from sklearn.datasets import load_breast_cancer
 
     bunch = load_breast_cancer()
@@ -23,9 +26,9 @@ def demo(options: argparse.Namespace) -> int:
         *([*map(repr, row), label] for row, label in rows),
     ]
     write_text(data, "".join(",".join(line) + "\n" for line in lines))
-    words = ["select", str(data), "--target", "diagnosis", "--n-features", "6"]
-    words += ["--out", options.out, *(["--quiet"] if options.quiet else [])]
-    chosen = build_parser().parse_args(words)
-    chosen.given = words
-    chosen.began = options.began
-    return select(chosen)
+    arguments = ["select", str(data), "--target", "diagnosis", "--n-features", "6"]
+    arguments += ["--out", options.out, *(["--quiet"] if options.quiet else [])]
+    select_options = build_parser().parse_args(arguments)
+    select_options.given = arguments
+    select_options.began = options.began
+    return select(select_options)

@@ -67,13 +67,14 @@ def build_estimator(
     """Return the unfitted estimator that the options describe.
 
     It is a subset search, a ``FeatureGenerator``, an estimator at a fixed alpha, or a
-    cross-validated estimator.
+    cross-validated estimator. ``settings`` are the options of the selection, ``data`` the rows of
+    the fit, and ``progress`` is the printer of progress.
     """
     task = data.target.task
     loss = settings.loss_for(task)
     if settings.best_subset:
         return _subset_search(settings, data, progress)
-    common = {"tol": settings.gap, **data.parameters, **progress.options}
+    common_parameters = {"tol": settings.gap, **data.parameters, **progress.options}
     if settings.generates:
         n_classes = len(data.target.outputs)
         if n_classes > 1 and np.unique(data.y).size < n_classes:
@@ -88,24 +89,34 @@ def build_estimator(
             # With half of the tolerance, the reported gap does not exceed the tolerance despite
             # rounding.
             selected_tol=0.5 * settings.gap,
-            **common,
+            **common_parameters,
         )
-    one_level, search = ESTIMATORS[task]
-    common["form"] = settings.form
+    fixed_alpha, search = ESTIMATORS[task]
+    common_parameters["form"] = settings.form
     if not data.target.is_survival:
-        common["loss"] = loss
+        common_parameters["loss"] = loss
     if settings.alpha is not None:
-        return one_level(settings.norms[0], settings.alpha, **common)
-    rule = "one_standard_error" if settings.one_se else "best"
-    return search(list(settings.norms), cv=_splitter(data, settings.seed), selection=rule, **common)
+        return fixed_alpha(settings.norms[0], settings.alpha, **common_parameters)
+    selection_rule = "one_standard_error" if settings.one_se else "best"
+    return search(
+        list(settings.norms),
+        cv=_splitter(data, settings.seed),
+        selection=selection_rule,
+        **common_parameters,
+    )
 
 
 def _subset_search(
     settings: SelectionSettings, data: TrainingData, progress: ProgressPrinter
 ) -> Any:
-    """Return the unfitted estimator of the best subset of columns or of groups."""
+    """Return the unfitted estimator of the best subset of columns or of groups.
+
+    ``settings`` are the options of the selection, ``data`` the rows of the fit, and ``progress`` is
+    the printer of progress.
+    """
     kind = SubsetRegressor if data.target.classes is None else SubsetClassifier
     sizes: Any = settings.n_features
+    # With --n-features auto, up to eight sizes are tried, at most half the number of rows.
     if sizes == "auto":
         largest = max(1, data.y.size // 2)
         sizes = [size for size in SIZES if size <= largest][:8]
@@ -126,7 +137,10 @@ def _subset_search(
 
 
 def _show_search(progress: ProgressPrinter, record: SubsetRecord) -> None:
-    """Print the incumbent and the bound of a branch-and-bound search."""
+    """Print the best objective so far and the lower bound of a branch-and-bound search.
+
+    ``record`` is one of its records. ``progress`` is the printer of progress.
+    """
     if not progress.line(f"{progress.doing}: {line_of(record)}"):
         progress.say(f"  {line_of(record)}")
 
@@ -134,32 +148,33 @@ def _show_search(progress: ProgressPrinter, record: SubsetRecord) -> None:
 def count_folds(data: TrainingData) -> int:
     """Return the number of folds: 5, or the size of the smallest class if that is smaller.
 
-    For survival data the number of events takes the place of the size of the smallest class. A
-    CommandError is raised if it is less than 2.
+    ``data`` holds the rows of the fit. For survival data the number of events takes the place of
+    the size of the smallest class. A CommandError is raised if it is less than 2.
     """
     target = data.target
-    name = "the target"
-    limit = data.y.size
+    subject = "the target"
+    smallest = data.y.size
     if target.is_survival:
-        name = "the event"
-        limit = int(data.y["event"].sum())
+        subject = "the event"
+        smallest = int(data.y["event"].sum())
     elif target.classes is not None:
         counts = np.bincount(data.y, minlength=len(target.classes))
-        name = f"class {target.classes[counts.argmin()]!r}"
-        limit = int(counts.min())
-    if limit < 2:
+        subject = f"class {target.classes[counts.argmin()]!r}"
+        smallest = int(counts.min())
+    if smallest < 2:
         raise CommandError(
-            f"{name} has {limit} row to fit on, and cross-validation needs at least 2; give "
+            f"{subject} has {smallest} row to fit on, and cross-validation needs at least 2; give "
             "--alpha, or join classes with --positive"
         )
-    return int(min(DEFAULTS.cv, limit))
+    return int(min(DEFAULTS.cv, smallest))
 
 
 def _splitter(data: TrainingData, seed: int) -> Any:
     """Return the ``cv`` parameter of a search: a shuffled (stratified) k-fold splitter.
 
     If rows have groups or an order, return the number of folds only, and the estimator builds
-    grouped or chronological folds.
+    grouped or chronological folds. ``data`` are the rows of the fit and ``seed`` is the random
+    seed.
     """
     n_folds = count_folds(data)
     if any(values is not None for values in data.roles.dependence.values()):

@@ -39,14 +39,14 @@ class NamedColumns:
     variants: Any = None
     symbols: Mapping[str, str] = field(default_factory=dict)
 
-    def places(self) -> dict[str, list[int]]:
+    def columns_by_name(self) -> dict[str, list[int]]:
         """Return the columns of each name and each gene symbol."""
         columns = {name: [column] for column, name in enumerate(self.names)}
-        of_symbols: dict[str, list[int]] = {}
+        columns_of_symbols: dict[str, list[int]] = {}
         for column, name in enumerate(self.names):
             if name in self.symbols:
-                of_symbols.setdefault(self.symbols[name], []).append(column)
-        return of_symbols | columns
+                columns_of_symbols.setdefault(self.symbols[name], []).append(column)
+        return columns_of_symbols | columns
 
 
 def read_sets(text: str, known: NamedColumns) -> tuple[dict[str, Columns], list[str]]:
@@ -59,37 +59,41 @@ def read_sets(text: str, known: NamedColumns) -> tuple[dict[str, Columns], list[
     known : the columns of X.
     """
     sets = read_gene_sets(text) if ".gmt" in Path(text).suffixes else _lines(Path(text))
-    columns_of = known.places()
+    columns_of = known.columns_by_name()
     by_name = {}
-    n_lost = 0
-    empty = list[str]()
+    n_unknown = 0
+    empty_sets = list[str]()
+    # Members that are no columns are counted; sets without any column are left out.
     for label, members in sets.items():
         columns: set[int] = set()
         for member in members:
             named_columns = _members(member, columns_of, known)
-            n_lost += not named_columns
+            n_unknown += not named_columns
             columns.update(named_columns)
         if columns:
             by_name[label] = np.array(sorted(columns), dtype=np.int64)
         else:
-            empty.append(label)
+            empty_sets.append(label)
     if not by_name:
         raise CommandError(
-            f"{text}: none of the {n_lost} members is a column of the data, such as "
+            f"{text}: none of the {n_unknown} members is a column of the data, such as "
             f"{known.names[0]!r}; give a file with a set and its columns on each line"
         )
     notes = []
-    if empty:
-        notes.append(f"{len(empty):,} groups have no column of the data: {listing(empty)}")
-    if n_lost:
-        notes.append(f"{n_lost:,} members of groups are no column of the data")
+    if empty_sets:
+        notes.append(
+            f"{len(empty_sets):,} groups have no column of the data: {listing(empty_sets)}"
+        )
+    if n_unknown:
+        notes.append(f"{n_unknown:,} members of groups are no column of the data")
     return by_name, notes
 
 
 def read_groups(text: str, known: NamedColumns) -> tuple[list[Columns], list[str], list[str]]:
     """Return groups of columns, their names, and notes for the report.
 
-    ``text`` is a file as ``read_sets`` takes it, or ``windows:500kb`` for genotypes.
+    ``text`` is a file as ``read_sets`` takes it, or ``windows:500kb`` for genotypes. ``known`` are
+    the columns of X.
     """
     windows = _WINDOWS.match(text)
     if windows is not None:
@@ -107,7 +111,10 @@ def read_groups(text: str, known: NamedColumns) -> tuple[list[Columns], list[str
 
 
 def _lines(path: Path) -> dict[str, list[str]]:
-    """Return a map from group name to members, read from a text file with one group per line."""
+    """Return a map from group name to members, read from a text file with one group per line.
+
+    Fields are separated by tabs, commas, semicolons or spaces; lines with # are comments.
+    """
     sets: dict[str, list[str]] = {}
     with open_text(path) as stream:
         for line in stream:
@@ -124,6 +131,7 @@ def _members(
 
     A member is the name or gene symbol of a column, the original column of dummy columns, a
     wildcard pattern, or a genomic region. ``columns_of`` maps names and symbols to columns.
+    ``known`` are the columns of X.
     """
     names = known.names
     variants = known.variants
@@ -146,7 +154,10 @@ def _members(
 
 
 def _windows(match: re.Match[str], variants: Any) -> tuple[list[Columns], list[str]]:
-    """Return groups of variants in windows of a fixed width in base pairs, and their names."""
+    """Return groups of variants in windows of a fixed width in base pairs, and their names.
+
+    ``match`` is the text such as windows:500kb, ``variants`` the variants, or None for other data.
+    """
     if variants is None:
         raise CommandError("--groups windows:WIDTH is for genotypes (.bed, .pgen); give a file")
     width = int(float(match["width"]) * _UNITS.get((match["unit"] or "b").casefold()[0], 1.0))
@@ -160,7 +171,10 @@ def _windows(match: re.Match[str], variants: Any) -> tuple[list[Columns], list[s
 
 
 def overlap(groups: Sequence[Columns]) -> bool:
-    """Return whether a column belongs to more than one group."""
+    """Return whether a column belongs to more than one group.
+
+    ``groups`` are the column indices of each group.
+    """
     columns = np.concatenate(list(groups))
     return bool(np.unique(columns).size < columns.size)
 
@@ -190,7 +204,10 @@ class KeptProducts(FeatureMap):
         return ColumnSubset(self.whole.apply(X), self.columns)
 
     def inputs_of(self, terms: ArrayLike) -> Columns:
-        """Return the two inputs of each feature, shape (n_terms, 2)."""
+        """Return the two inputs of each feature, shape (n_terms, 2).
+
+        ``terms`` are the indices of the features.
+        """
         return self.whole.inputs_of(self.columns[np.asarray(terms)])
 
     def names(self, columns: ArrayLike, names: Sequence[str] | None = None) -> list[str]:

@@ -144,28 +144,31 @@ def fit_rows(
     """Select features and fit the model on the rows with these indices.
 
     ``design`` and ``target`` hold all rows. The features are standardized, screened by knockoffs or
-    stability selection if ``settings`` request error control, and fitted; the coefficients are
-    returned in data units. ``roles`` holds the weights, offset, groups and covariates of all rows.
+    stability selection if ``settings`` request error control, and fitted. Coefficients are returned
+    in data units. ``progress`` prints and limits the time; ``roles`` holds the weights, offset,
+    groups and covariates of all rows.
     """
+    # The rows of the fit, with features in the units of the fit.
     roles_of_rows = roles.rows(rows)
     units = _units(_rows_of(design, rows, settings), settings, roles.center, roles_of_rows.weight)
     data = TrainingData(units.design, target, target.values[rows], roles_of_rows)
     screened = None
-    part = data
+    fitted_data = data
     with warnings.catch_warnings(action="ignore", category=UserWarning):
         # The statuses and notes of the report repeat the content of these warnings.
         if settings.controls:
             progress.say("  selecting by " + ("stability" if settings.stability else "knockoffs"))
             screened = screen_columns(data, settings)
-            part, settings = _over_screened(data, settings, screened)
-        model, chosen = _fit(part, settings, progress)
+            fitted_data, settings = _over_screened(data, settings, screened)
+        model, chosen = _fit(fitted_data, settings, progress)
     settings = replace(settings, **chosen)
     columns, coefficients, intercepts = _coefficients(model, settings, units, screened)
+    # Columns with a zero coefficient were considered and are not selected.
     is_selected = coefficients.any(axis=0)
-    described = _described(model, settings, part)
+    described = _described(model, settings, fitted_data)
     if screened:
         described |= {"selected_by": screened.words, "method": "error control"}
-    own_units = settings.generates and settings.standardize
+    standardizes_itself = settings.generates and settings.standardize
     return FittedSelection(
         model=model,
         data=data,
@@ -175,7 +178,7 @@ def fit_rows(
         intercepts=intercepts,
         map=map_of(design),
         described=described,
-        scaled_by=model.scaled_by_ if own_units else units.words,
+        scaled_by=model.scaled_by_ if standardizes_itself else units.words,
         in_python=_python_code(model, settings, roles.center, screened),
         chosen={} if screened else chosen,
         screened=screened,
@@ -185,11 +188,15 @@ def fit_rows(
 
 
 def _rows_of(design: Design, rows: Rows, settings: SelectionSettings) -> Design:
-    """Return the design restricted to these rows, or the design itself if it has no other rows."""
+    """Return the design restricted to these rows, or the design itself if it has no other rows.
+
+    Curves and very many products keep their own kind of design, which knows its feature map.
+    ``settings`` are the options of the selection.
+    """
     if rows.size == design.shape[0]:
         return design
-    expanded = design.with_rows(rows) if settings.additive or too_many(design) else None
-    return expanded or RowSubset(design, rows)
+    own_kind = design.with_rows(rows) if settings.additive or too_many(design) else None
+    return own_kind or RowSubset(design, rows)
 
 
 def _units(
@@ -215,26 +222,28 @@ def _over_screened(
 ) -> tuple[TrainingData, SelectionSettings]:
     """Return the data and settings of the ridge fit on the screened columns.
 
-    If screening selected no column, the settings fit only the intercept and the covariates.
+    ``data`` and ``settings`` are those of all columns. If screening selected no column, the
+    settings fit only the intercept and the covariates.
     """
     covariates = np.searchsorted(screened.kept, np.array(data.roles.covariates, dtype=np.int64))
     roles = replace(data.roles, covariates=tuple(covariates.tolist()))
-    part = replace(data, design=part_of(data.design, columns=screened.kept), roles=roles)
+    restricted = replace(data, design=part_of(data.design, columns=screened.kept), roles=roles)
     if screened.selected.size:
-        return part, replace(settings, norms=(L2(),), form="squared")
+        return restricted, replace(settings, norms=(L2(),), form="squared")
     # At this alpha every penalized coefficient is zero: only the intercept and the unpenalized
     # covariates remain.
-    return part, replace(settings, norms=(L1(),), alpha=1e6)
+    return restricted, replace(settings, norms=(L1(),), alpha=1e6)
 
 
 def _fit(
     data: TrainingData, settings: SelectionSettings, progress: ProgressPrinter
 ) -> tuple[Any, dict[str, Any]]:
-    """Return a fitted estimator, and the settings that cross-validation chose.
+    """Return a fitted estimator, and the settings that cross-validation chose, by name.
 
-    After Ctrl-C during cross-validation, the
-    model is refitted at the last alpha that finished.
+    After Ctrl-C during cross-validation, the model is refitted at the last alpha that finished.
+    ``data`` are the rows of the fit and ``progress`` is the printer of progress.
     """
+    # Candidate norms, and the number of fits that progress will count.
     model = build_estimator(settings, data, progress)
     norms: Sequence[Norm] = settings.norms
     if settings.cross_validates:
@@ -246,10 +255,10 @@ def _fit(
     except KeyboardInterrupt:
         if not settings.cross_validates or progress.alpha is None:
             raise
-        by = "Ctrl-C, before a level was scored: the last one that was fitted"
-        progress.say(f"  alpha chosen by {by}")
+        how = "Ctrl-C, before a level was scored: the last one that was fitted"
+        progress.say(f"  alpha chosen by {how}")
         alpha = progress.alpha
-        parameters: dict[str, Any] = {"norms": tuple(norms[:1]), "alpha": alpha, "chosen_by": by}
+        parameters: dict[str, Any] = {"norms": tuple(norms[:1]), "alpha": alpha, "chosen_by": how}
         model, _ = _fit(data, replace(settings, **parameters), progress)
         model.results_[0].status = Status.INTERRUPTED
         return model, parameters
@@ -267,35 +276,44 @@ def _fit(
 def _chosen_in_generation(
     model: Any, settings: SelectionSettings, data: TrainingData
 ) -> dict[str, Any]:
-    """Return the number of features and C that cross-validation chose, if it did."""
+    """Return the number of features and C that cross-validation chose, {} if it chose nothing.
+
+    ``model`` is a fitted feature generator or best-subset estimator. ``settings`` are the options
+    of the selection and ``data`` the rows of the fit.
+    """
     if settings.best_subset:
         return {"n_features": model.n_selected_} if settings.n_features == "auto" else {}
     if not model.C_choice_:
         return {}
-    rising = model.size_choice_.chosen[1]
-    parameters = {"n_features": model.n_wanted_, "C": (rising[0], model.C_)}
+    # The first C of the selection, and C of the coefficients.
+    selection_Cs = model.size_choice_.chosen[1]
+    parameters = {"n_features": model.n_wanted_, "C": (selection_Cs[0], model.C_)}
     n_folds = model.C_choice_.scores.shape[-1]
-    by = f"{n_folds}-fold cross-validation on {data.y.size} rows"
+    how_chosen = f"{n_folds}-fold cross-validation on {data.y.size} rows"
     if model.C_choice_.cut:
-        by += ", which ended early"
-    return parameters | {"chosen_by": by if n_folds else ""}
+        how_chosen += ", which ended early"
+    return parameters | {"chosen_by": how_chosen if n_folds else ""}
 
 
 def _announce_search(
     model: Any, settings: SelectionSettings, data: TrainingData, progress: ProgressPrinter
 ) -> None:
-    """Print the size of the cross-validation grid, and set the fits that progress counts."""
-    tried = settings.norms[0].candidates(*data.design.shape)
-    is_open = len(tried) > 1
-    n_norms = max(len(settings.norms), len(tried))
+    """Print the size of the cross-validation grid, and set the fits that progress counts.
+
+    ``model`` is the fitted estimator, ``settings`` are the options of the selection, and ``data``
+    the rows of the fit.
+    """
+    norm_family = settings.norms[0].candidates(*data.design.shape)
+    has_free_k = len(norm_family) > 1
+    n_norms = max(len(settings.norms), len(norm_family))
     n_folds = count_folds(data)
-    fits = n_norms * model.n_alphas * n_folds * len(data.target.outputs)
+    n_fits = n_norms * model.n_alphas * n_folds * len(data.target.outputs)
     # If k is not fixed, only norms near the best one are fitted, and their number is not known in
     # advance.
-    progress.searches = 0 if is_open else fits
+    progress.searches = 0 if has_free_k else n_fits
     progress.say(
         f"  cross-validation: {n_folds} folds, {model.n_alphas} alphas, {n_norms} norm"
-        f"{'s' if n_norms > 1 else ''}{', near the best of them' if is_open else ''}"
+        f"{'s' if n_norms > 1 else ''}{', near the best of them' if has_free_k else ''}"
     )
 
 
@@ -303,16 +321,20 @@ def _how_alpha_was_chosen(model: Any, data: TrainingData, progress: ProgressPrin
     """Return how cross-validation chose alpha, in words.
 
     If the search ended early, by Ctrl-C or the time limit, also print a line that says so.
+    ``model`` is the fitted estimator, ``data`` are the rows of the fit, and ``progress`` is the
+    printer of progress.
     """
     if model._searched.is_converged:
         return f"{count_folds(data)}-fold cross-validation on {data.y.size} rows"
     ended = "interrupted" if model._searched is Status.INTERRUPTED else "out of time"
     table = model.cv_results_
-    known = np.isfinite(table["mean_test_score"])
+    is_scored = np.isfinite(table["mean_test_score"])
     folds = sum(name.startswith("split") for name in table)
-    best = f"alpha {model.alpha_:.3g} is the best of {known.sum()} that were tried"
-    progress.say(f"  {ended}: {best}")
-    return f"{folds}-fold cross-validation, {ended} after {known.sum()} of {known.size} levels"
+    words = f"alpha {model.alpha_:.3g} is the best of {is_scored.sum()} that were tried"
+    progress.say(f"  {ended}: {words}")
+    return (
+        f"{folds}-fold cross-validation, {ended} after {is_scored.sum()} of {is_scored.size} levels"
+    )
 
 
 def _coefficients(
@@ -320,26 +342,29 @@ def _coefficients(
 ) -> tuple[Columns, Array, Array]:
     """Return the columns, coefficients and intercepts of a fitted model in data units.
 
+    ``units`` are the means and scales of the features, ``screened`` the columns of the fit or None.
     The shapes are (m,), (n_outputs, m) and (n_outputs,). Coefficients of the standardized features
     are divided by the scales, and the intercepts absorb the means. Some coefficients may be zero.
+    ``settings`` are the options of the selection.
     """
     results = model.results_
-    generates = settings.generates  # these estimators standardize internally
-    if generates and np.ndim(model.intercept_) and np.size(model.intercept_) > 1:
+    scales_itself = settings.generates  # these estimators standardize internally
+    if scales_itself and np.ndim(model.intercept_) and np.size(model.intercept_) > 1:
         columns = model.moments_[0]
         return columns, np.asarray(model.coef_)[:, columns], model.intercept_
     selected = np.zeros(0, dtype=np.int64)
-    if generates and not settings.additive:  # an additive model selects inputs, not columns
+    if scales_itself and not settings.additive:  # an additive model selects inputs, not columns
         selected = np.sort(model.selected_)
     columns, weights = together(results, selected)
+    # The fit saw the screened columns only: back to columns of the data.
     if screened is not None:
         columns = screened.kept[columns]
     means, scales = units.of(columns)
-    if generates and settings.standardize:
-        scaled, own_means, own_scales = model.moments_
-        places = np.searchsorted(columns, scaled)
-        means[places] = own_means
-        scales[places] = own_scales
+    if scales_itself and settings.standardize:
+        selected_columns, selection_means, selection_scales = model.moments_
+        positions = np.searchsorted(columns, selected_columns)
+        means[positions] = selection_means
+        scales[positions] = selection_scales
     coefficients = weights / scales
     intercepts = np.array([result.intercept for result in results]) - coefficients @ means
     return columns, coefficients, intercepts
@@ -348,17 +373,19 @@ def _coefficients(
 def _described(model: Any, settings: SelectionSettings, data: TrainingData) -> dict[str, Any]:
     """Return the method and hyperparameters of the fit, as text and numbers.
 
-    ``settings`` have the values that cross-validation chose.
+    ``settings`` have the values that cross-validation chose. ``model`` is the fitted estimator and
+    ``data`` are the rows of the fit.
     """
     loss = settings.loss_for(data.target.task)
     entries: dict[str, Any]
     if not settings.generates:
-        words = (
+        norm = (
             in_words(settings.norms[0]).replace(", groups=None", "").replace(", weights=None", "")
         )
-        entries = {"method": "atomic norm", "norm": words, "form": settings.form}
+        entries = {"method": "atomic norm", "norm": norm, "form": settings.form}
         entries |= {"alpha": settings.alpha, "loss": loss}
         return entries | ({"alpha_chosen_by": settings.chosen_by} if settings.chosen_by else {})
+    # Methods without a norm: best subset, or feature generation.
     if settings.best_subset:
         entries = {"method": "best subset", "n_features": model.n_selected_, "l2": model.l2_}
         entries |= {"loss": loss, "branches": model.result_.nodes}
@@ -371,13 +398,16 @@ def _described(model: Any, settings: SelectionSettings, data: TrainingData) -> d
 
 
 def _notes(model: Any, described: dict[str, Any]) -> Sequence[str]:
-    """Return a note if Ctrl-C interrupted the cross-validation of C, else an empty sequence."""
+    """Return a note if Ctrl-C interrupted the cross-validation of C, else an empty sequence.
+
+    ``model`` is the fitted estimator and ``described`` are the hyperparameters of the fit.
+    """
     if described["method"] != "feature generation" or not model.C_choice_:
         return ()
     if not model.C_choice_.cut:
         return ()
-    note = f"{model.n_wanted_} features, C = {model.C_:g}"
-    return (f"interrupted: {note}, of the values that were tried",)
+    values = f"{model.n_wanted_} features, C = {model.C_:g}"
+    return (f"interrupted: {values}, of the values that were tried",)
 
 
 def _python_code(
@@ -386,6 +416,8 @@ def _python_code(
     """Return Python code that builds the estimator, with its scaler and selector.
 
     Observers and the time limit are left out. ``center`` is whether the scaler subtracts means.
+    ``model`` is the fitted estimator, ``settings`` are the options of the selection, and
+    ``screened`` the columns that were selected before the fit, or None.
     """
     parameters = model.get_params(deep=False) | {"observers": None, "time_limit": None}
     code = in_words(type(model)(**parameters))
@@ -409,13 +441,15 @@ def with_baseline(
     hazard is that of a row with the mean score, because exp(X w) may overflow if the columns are
     far from zero: the cumulative hazard of a row is baseline_hazard * exp(score - baseline_score),
     at each of baseline_times. Each stratum has its own. ``check_times`` are the times whose risks
-    are predicted by default.
+    are predicted by default. ``fitted`` is the fitted selection, ``rows`` are the indices of the
+    rows of the fit, and ``roles`` the weights, groups and covariates of all rows.
     """
     target = fitted.data.target
     if not target.is_survival:
         return fitted
     y = fitted.data.y
     weight = np.ones(rows.size) if roles.weight is None else roles.weight[rows]
+    # Risks relative to their weighted mean, so that exp does not overflow.
     risk = fitted.decisions(rows, roles.offset)[:, 0] - fitted.intercepts[0]
     center = float(np.average(risk, weights=weight))
     described = fitted.described | {

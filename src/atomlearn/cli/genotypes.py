@@ -35,14 +35,15 @@ def alleles_of(source: Dataset, columns: Sequence[int]) -> tuple[Allele, ...]:
     """Return the counted alleles of the genotype columns ``columns``, () for other data.
 
     Each allele includes the mean allele count, which imputes variants that new data lacks.
+    ``source`` is the data that was read.
     """
     variants = source.variants
     if variants is None:
         return ()
-    of_variants = np.array(
+    variant_columns = np.array(
         [column for column in columns if column < len(variants.names)], dtype=np.int64
     )
-    means = moments_of(source.design(), of_variants)[0] if of_variants.size else np.zeros(0)
+    means = moments_of(source.design(), variant_columns)[0] if variant_columns.size else np.zeros(0)
     return tuple(
         Allele(
             source.names[column],
@@ -52,7 +53,7 @@ def alleles_of(source: Dataset, columns: Sequence[int]) -> tuple[Allele, ...]:
             variants.other[column],
             float(mean),
         )
-        for column, mean in zip(of_variants.tolist(), means.tolist(), strict=True)
+        for column, mean in zip(variant_columns.tolist(), means.tolist(), strict=True)
     )
 
 
@@ -61,6 +62,7 @@ def score_text(model: SavedModel) -> str:
 
     The header is ID, A1 and a name for each output; each variant with a weight has one line. The
     text is empty without genotypes, and for products of two variants, which PLINK cannot score.
+    ``model`` is the saved model.
     """
     counted_alleles = {allele.name: allele.counted for allele in model.alleles}
     if any(len(feature.factors) > 1 for feature in model.features):
@@ -85,7 +87,8 @@ def components_text(fitted: Components | None) -> str:
     """Return the text of components.tsv, "" without components.
 
     The first line has the singular values, and each other line a variant with its mean and standard
-    deviation in the training data and its loadings, with seven digits.
+    deviation in the training data and its loadings, with seven digits. ``fitted`` are the principal
+    components of genotypes, or None.
     """
     if fitted is None:
         return ""
@@ -98,25 +101,29 @@ def components_text(fitted: Components | None) -> str:
     )
     head = "##SIZES\t" + "\t".join(map(repr, fitted.sizes.tolist()))
     rows = [
-        "\t".join([*map(str, identity), *(f"{x:.7g}" for x in values)])
+        "\t".join([*map(str, identity), *(f"{number:.7g}" for number in values)])
         for *identity, values in lines
     ]
     return "\n".join([head, "\t".join([*_VARIANT, *fitted.names]), *rows]) + "\n"
 
 
 def read_components(path: Path) -> Components:
-    """Return the components in a file that ``select --pcs`` wrote."""
+    """Return the components in a file that ``select --pcs`` wrote.
+
+    ``path`` is the path of the file.
+    """
     try:
-        head, header, *lines = path.read_text(encoding="utf-8").splitlines()
-        sizes = np.array(head.split("\t")[1:], dtype=np.float64)
+        sizes_line, header, *lines = path.read_text(encoding="utf-8").splitlines()
+        sizes = np.array(sizes_line.split("\t")[1:], dtype=np.float64)
         fields = [line.split("\t") for line in lines]
-        names, chromosomes, places, counted, other = (
+        names, chromosomes, position_texts, counted, other = (
             [line[position] for line in fields] for position in range(5)
         )
         numbers = np.array([line[5:] for line in fields], dtype=np.float64)
-        positions = np.array(places, dtype=np.int64)
+        positions = np.array(position_texts, dtype=np.int64)
     except (ValueError, IndexError) as error:
         raise CommandError(f"{path} is damaged: {error}; select again with --pcs") from error
+    # The file is checked, since a lost column would shift the loadings.
     width = len(_VARIANT) + sizes.size
     if len(header.split("\t")) != width or numbers.shape[1] != sizes.size + 2:
         raise CommandError(f"{path} is damaged: it lacks columns; select again with --pcs")
@@ -125,7 +132,11 @@ def read_components(path: Path) -> Components:
 
 
 def projected(fitted: Components, new: Harmonizer, notes: list[str]) -> dict[str, Array]:
-    """Return the principal components of new samples by name, with notes on lacking variants."""
+    """Return the principal components of new samples by name.
+
+    ``fitted`` has the loadings, ``new`` the genotypes of the samples. A note on lacking variants is
+    appended to ``notes``. A component is the sum of loadings times standardized counts.
+    """
     variants = fitted.variants
     alleles = [
         Allele(*fields)
@@ -135,28 +146,32 @@ def projected(fitted: Components, new: Harmonizer, notes: list[str]) -> dict[str
             strict=True,
         )
     ]
-    along = np.zeros((new.n_rows, fitted.sizes.size))
+    scores = np.zeros((new.n_rows, fitted.sizes.size))
     squares = np.zeros(new.n_rows)
     n_lost = 0
     block = max(1, LIMITS.piece_bytes // (8 * new.n_rows))
+    # Variants are read in blocks that fit in memory.
     for start in range(0, len(alleles), block):
         samples = slice(start, start + block)
-        X, ways = new.counts(alleles[samples])
-        n_lost += sum(len(ways.get(way, ())) for way in ("absent", "ambiguous", "different"))
+        X, changes = new.counts(alleles[samples])
+        n_lost += sum(
+            len(changes.get(change, ())) for change in ("absent", "ambiguous", "different")
+        )
         scaled = (X - fitted.means[samples]) / fitted.scales[samples]
-        along += scaled @ fitted.loadings[samples]
+        scores += scaled @ fitted.loadings[samples]
         squares += np.sum(scaled**2, axis=1)
     notes.append(
         f"{fitted.sizes.size} principal components are projected from {len(alleles) - n_lost:,} of "
         f"their {len(alleles):,} variants"
     )
-    return dict(zip(fitted.names, fitted.projected(along, squares).T, strict=True))
+    return dict(zip(fitted.names, fitted.projected(scores, squares).T, strict=True))
 
 
 def about(source: Dataset, columns: Sequence[int]) -> tuple[tuple[str, str], ...]:
     """Return the position and alleles of variants as (header, value) pairs, () if it has none.
 
     ``columns`` are the one or two columns of a feature; the values of two are joined by colons.
+    ``source`` is the data that was read.
     """
     variants = source.variants
     if variants is None or any(column >= len(variants.names) for column in columns):
@@ -168,8 +183,8 @@ def about(source: Dataset, columns: Sequence[int]) -> tuple[tuple[str, str], ...
         "other_allele": variants.other,
     }
     return tuple(
-        (head, ":".join(str(values[column]) for column in columns))
-        for head, values in facts.items()
+        (header, ":".join(str(values[column]) for column in columns))
+        for header, values in facts.items()
     )
 
 
@@ -185,58 +200,80 @@ class Harmonizer:
     """
 
     def __init__(self, variants: Variants, names: Sequence[str], design: Design) -> None:
+        """Index the columns of ``design`` by their names and by their positions.
+
+        ``variants`` are the variants of the new data.
+        """
         self._variants = variants
         self._design = design
         self._columns = {name: column for column, name in enumerate(names)}
-        places = map(_place, variants.chromosomes, variants.positions.tolist())
-        self._at = {position: column for column, position in enumerate(places)}
+        positions = map(_position_of, variants.chromosomes, variants.positions.tolist())
+        self._column_of_position = {position: column for column, position in enumerate(positions)}
         self.n_rows = design.shape[0]
 
     def counts(self, alleles: Sequence[Allele]) -> tuple[Array, dict[str, list[str]]]:
-        """Return the counts (n_rows, n_alleles), and the names of variants by what was done."""
+        """Return the counts (n_rows, n_alleles), and the names of variants by their change.
+
+        The keys of the second result are those of ``_CHANGES``; variants that were used as they
+        are, are in none of its lists. ``alleles`` are the alleles that the model counts.
+        """
         X = np.zeros((self.n_rows, len(alleles)))
         variants = self._variants
-        ways = dict[str, list[str]]()
-        read = dict[int, int]()
+        changes = dict[str, list[str]]()
+        column_of_allele = dict[int, int]()
         for number, allele in enumerate(alleles):
+            # By name, else by chromosome and position.
             column = self._columns.get(allele.name)
             if column is None:
-                column = self._at.get(_place(allele.chromosome, allele.position))
+                column = self._column_of_position.get(
+                    _position_of(allele.chromosome, allele.position)
+                )
                 if column is not None:
-                    ways.setdefault("renamed", []).append(allele.name)
-            way = "absent"
+                    changes.setdefault("renamed", []).append(allele.name)
+            change = "absent"
             if column is not None:
-                way = _relation_of_alleles(allele, variants.counted[column], variants.other[column])
-            if way != "same":
-                ways.setdefault(way, []).append(allele.name)
-            if column is None or way in ("ambiguous", "different"):
+                change = _relation_of_alleles(
+                    allele, variants.counted[column], variants.other[column]
+                )
+            if change != "same":
+                changes.setdefault(change, []).append(allele.name)
+            if column is None or change in ("ambiguous", "different"):
                 X[:, number] = allele.mean
             else:
-                read[number] = column
-        values = self._design.gather(np.array([*read.values()], dtype=np.int64)).dense()
-        X[:, [*read]] = values
-        turned = {name for way, names in ways.items() if way.endswith("swapped") for name in names}
-        swapped = [number for number in read if alleles[number].name in turned]
+                column_of_allele[number] = column
+        values = self._design.gather(np.array([*column_of_allele.values()], dtype=np.int64)).dense()
+        X[:, [*column_of_allele]] = values
+        swapped_names = {
+            name
+            for change, names in changes.items()
+            if change.endswith("swapped")
+            for name in names
+        }
+        swapped = [number for number in column_of_allele if alleles[number].name in swapped_names]
+        # The data counts the other allele: 2 minus its count.
         X[:, swapped] = 2.0 - X[:, swapped]
-        return X, ways
+        return X, changes
 
 
-def _place(chromosome: str, position: int) -> tuple[str, int]:
-    """Return the place of a variant; chr1 and 1 are the same chromosome."""
+def _position_of(chromosome: str, position: int) -> tuple[str, int]:
+    """Return the key (chromosome, position) of a variant; chr1 and 1 are the same chromosome."""
     return chromosome.casefold().removeprefix("chr"), position
 
 
-def notes_on(ways: Mapping[str, Sequence[str]]) -> list[str]:
-    """Return notes that count and name the variants that were not used as they are."""
+def notes_on(changes: Mapping[str, Sequence[str]]) -> list[str]:
+    """Return notes that count and name the variants that were not used as they are.
+
+    ``changes`` are the names of variants by the change that was made.
+    """
     return [
-        f"{len(ways[way])} variants {text} ({listing(ways[way])})"
-        for way, text in _CHANGES.items()
-        if way in ways
+        f"{len(changes[change])} variants {text} ({listing(changes[change])})"
+        for change, text in _CHANGES.items()
+        if change in changes
     ]
 
 
 def _relation_of_alleles(allele: Allele, counted: str, other: str) -> str:
-    """Return how the alleles of the data relate to those of the model.
+    """Return how the alleles of the data relate to the ``allele`` of the model.
 
     The result is "same" or a key of ``_CHANGES``; ``counted`` and ``other`` are the alleles of the
     data.
@@ -248,10 +285,10 @@ def _relation_of_alleles(allele: Allele, counted: str, other: str) -> str:
         return "same"
     if data == model[::-1]:
         return "ambiguous" if palindromic else "swapped"
-    turned = tuple(_OPPOSITE.get(letter, letter) for letter in data)
-    if turned == model:
+    opposite = tuple(_OPPOSITE.get(letter, letter) for letter in data)
+    if opposite == model:
         return "flipped"
-    if turned == model[::-1]:
+    if opposite == model[::-1]:
         return "flipped swapped"
     # PLINK writes 0 for an allele that was not observed in any sample.
     letters = [letter for letter in data if letter != "0"]

@@ -46,36 +46,37 @@ def inspect(options: argparse.Namespace) -> int:
     """Run ``atomlearn inspect``: print the columns or write the schema; return 0.
 
     The printed command is tried as far as its target: an error of ``select`` is one of ``inspect``.
+    ``options`` is the parsed command line.
     """
     path = Path(options.data)
     reading = reading_of(options)
-    form = format_of(path)
-    refuse_layers(form, path, reading)
-    choices = list[str]()
+    file_format = format_of(path)
+    refuse_layers(file_format, path, reading)
+    proposed_options = list[str]()
     plans: Sequence[ColumnPlan]
-    if form.cells is None:
+    if file_format.cells is None:
         table = read_as(path, replace(reading, missing="median"))
         plans = table.schema.columns
         n_rows = table.X.shape[0]
-        lines = _matrix(form, path, table)
+        lines = _matrix(file_format, path, table)
     else:
-        frame, ids = framed(form.cells(path, reading.text_form(), reading.sheet), reading)
+        frame, ids = framed(file_format.cells(path, reading.text_form(), reading.sheet), reading)
         reading = spread_out(frame, reading)
         require(frame, reading)
         plans = plans_of(frame, reading)
         n_rows = frame.n_rows
         faults = faults_of(frame, plans, reading)
-        choices = [word for _, option in faults for word in shlex.split(option)]
+        proposed_options = [word for _, option in faults for word in shlex.split(option)]
         # Options that turn further cells into missing values.
-        reading = reading_of(_parsed(_command(options, choices, options.schema, False)))
+        reading = reading_of(_parsed(_command(options, proposed_options, options.schema, False)))
         frame = frame.tidied(reading.text_form())
-        proposed = plans_of(frame, reading)
-        gaps = _gaps(proposed, reading)
-        choices += ["--missing", "median"] if gaps else []
+        proposed_plans = plans_of(frame, reading)
+        gaps = _gaps(proposed_plans, reading)
+        proposed_options += ["--missing", "median"] if gaps else []
         hints = [*gaps, *_hints(frame, plans, faults)]
         lines = [f"{path.name}: {n_rows:,} rows, {len(frame.header):,} columns"]
         lines += [*(f"  {note}" for note in frame.notes), *_lines(plans), "", *hints]
-        plans = proposed
+        plans = proposed_plans
     text = schema_text(path.name, n_rows, plans)
     if options.out is not None:
         write_text(options.out, text)
@@ -84,11 +85,11 @@ def inspect(options: argparse.Namespace) -> int:
         sys.stdout.write(text)
         return 0
     print("\n".join(lines))
-    has_target = form.cells is None and table.y is not None
-    command = _command(options, choices, options.out or options.schema, has_target)
+    has_target = file_format.cells is None and table.y is not None
+    command = _command(options, proposed_options, options.out or options.schema, has_target)
     if "NAME" not in command:
         chosen = _parsed(command)
-        if form.cells is not None:
+        if file_format.cells is not None:
             table = encoded_table(frame, reading_of(chosen), ids)
         print(_task(table, chosen))
     print(f"next: {shlex.join(command)}")
@@ -96,7 +97,7 @@ def inspect(options: argparse.Namespace) -> int:
 
 
 def _parsed(command: Sequence[str]) -> argparse.Namespace:
-    """Return the options of a command of ``atomlearn``."""
+    """Return the options of a command of ``atomlearn``, given as its words."""
     return build_parser().parse_args(command[1:])
 
 
@@ -105,9 +106,10 @@ def _command(
 ) -> list[str]:
     """Return the words of the ``atomlearn select`` that reads the file as it was inspected.
 
-    ``choices`` are options that answer what was asked, ``schema`` is the schema file or None, and
-    ``has_target`` is whether the file has a target that needs no name.
+    ``choices`` are further options that resolve faults of the file, ``schema`` is the schema file
+    or None, and ``has_target`` is whether the file has a target that needs no name.
     """
+    # Each option that was set is repeated; switches have a form with --no-.
     values = {name: value for name, value in vars(options).items() if name not in _OF_INSPECT}
     values["schema"] = schema
     words = ["atomlearn", "select", options.data]
@@ -127,27 +129,33 @@ def _command(
 
 
 def _task(table: DataTable, options: argparse.Namespace) -> str:
-    """Return what ``select`` would fit to the target, and how to fit something else."""
+    """Return a line on the model that ``select`` would fit, and on an alternative.
+
+    ``table`` is the file as it was read. ``options`` is the parsed command line.
+    """
     settings = read_settings(options)
     target = target_from(table, options, settings)
     settings.loss_for(target.task)
-    why = f", as {target.guessed}" if target.guessed else ""
+    reason = f", as {target.guessed}" if target.guessed else ""
     labels = target.labels
     if target.is_survival:
         return f"task: survival, {target.name}{target.event_counts}"
     if labels is None:
         is_discrete = np.unique(target.values).size <= INTAKE.most_values
-        other = "; --task classification takes each value for a class" if is_discrete else ""
-        return f"task: regression{why}{other}"
+        alternative = "; --task classification takes each value for a class" if is_discrete else ""
+        return f"task: regression{reason}{alternative}"
     if len(labels) == 2:
         return f"task: classification, {clipped(labels[1])!r} against {clipped(labels[0])!r}"
     is_numeric = table.y is not None and table.y.dtype.kind in "iuf"
-    other = "; --task regression predicts it as a number" if is_numeric else ""
-    return f"task: classification, {len(labels)} classes{why}{other}"
+    alternative = "; --task regression predicts it as a number" if is_numeric else ""
+    return f"task: classification, {len(labels)} classes{reason}{alternative}"
 
 
 def _matrix(form: Format, path: Path, table: DataTable) -> list[str]:
-    """Return lines on the contents of a file of numbers."""
+    """Return lines on the contents of a file of numbers.
+
+    ``form`` is its format, and ``table`` the file as it was read. ``path`` is the path of the file.
+    """
     n_rows, n_columns = table.X.shape
     names = [table.schema.name(column) for column in range(min(n_columns, 5))]
     target_note = "" if table.y is None else " with a target"
@@ -157,26 +165,30 @@ def _matrix(form: Format, path: Path, table: DataTable) -> list[str]:
     lines.append(f"  named {', '.join(names)}{', ...' if n_columns > 5 else ''}")
     lines += [f"  {note}" for note in table.notes]
     if table.variants is not None:
-        gaps = form.table(path, Request(None, missing=True)).X.missing
-        share = gaps.sum() / (n_rows * gaps.size)
-        n_with_gaps = np.count_nonzero(gaps)
+        is_missing = form.table(path, Request(None, missing=True)).X.missing
+        share = is_missing.sum() / (n_rows * is_missing.size)
+        n_with_gaps = np.count_nonzero(is_missing)
         lines.append(
-            f"  {n_with_gaps:,} of {gaps.size:,} variants lack genotypes, {share:.2%} of all"
+            f"  {n_with_gaps:,} of {is_missing.size:,} variants lack genotypes, {share:.2%} of all"
         )
-    elif gaps := sum(plan.missing > 0 for plan in table.schema.columns):
-        lines.append(f"  {gaps:,} of them with missing values")
+    elif n_with_gaps := sum(plan.missing > 0 for plan in table.schema.columns):
+        lines.append(f"  {n_with_gaps:,} of them with missing values")
     if form.rows is not None:
         lines += _observations(form.rows(path), path)
     return lines
 
 
 def _observations(rows: Observations, path: Path) -> list[str]:
-    """Return a table of the columns of obs: kind, missing values and the sizes of classes."""
+    """Return a table of the columns of obs, in lines: kind, missing values and class sizes.
+
+    ``rows`` are the annotations of the cells in an AnnData file. ``path`` is the path of the file.
+    """
     if not rows.header:
         return ["  no columns describe its rows: give the target by --pheno FILE"]
     frame = Frame(path, {name: rows.cells(name) for name in rows.header}, len(rows.names))
     width = min(max(map(len, rows.header)), 28)
     lines = ["", f"  {'column of obs':<{max(width, 13)}}  {'is':<10} {'missing':>7} {'values':>7}"]
+    # A range for numbers, the counts of the labels for text.
     for plan in described(frame, rows.header[:MOST_LISTED]):
         cells = frame.columns[plan.name][~frame.missing(plan.name)]
         is_text = frame.is_text(plan.name)
@@ -192,7 +204,10 @@ def _observations(rows: Observations, path: Path) -> list[str]:
 
 
 def _lines(plans: Sequence[ColumnPlan]) -> list[str]:
-    """Return a table of the first columns: kind, use, missing values and distinct values."""
+    """Return a table of the first columns, in lines: kind, use, missing and distinct values.
+
+    ``plans`` are the encoding plans of the columns.
+    """
     listed = plans[:MOST_LISTED]
     n_more = len(plans) - MOST_LISTED
     width = min(max((len(plan.name) for plan in listed), default=6), 28)
@@ -209,19 +224,28 @@ def _lines(plans: Sequence[ColumnPlan]) -> list[str]:
 
 
 def _gaps(plans: Sequence[ColumnPlan], reading: Reading) -> list[str]:
-    """Return a line on the missing values that ``select`` would refuse, if there are any."""
-    gaps = [plan for plan in plans if plan.missing and plan.is_used and plan.fill is None]
-    if not gaps or reading.missing != "refuse":
+    """Return a line on the missing values that ``select`` would refuse, if there are any.
+
+    ``plans`` are those of the columns, ``reading`` has the option --missing.
+    """
+    plans_with_gaps = [
+        plan for plan in plans if plan.missing and plan.is_used and plan.fill is None
+    ]
+    if not plans_with_gaps or reading.missing != "refuse":
         return []
-    count = sum(plan.missing for plan in gaps)
-    ways = "--missing median, indicator or drop"
-    return [f"{count:,} values are missing, in {len(gaps):,} columns: {ways}"]
+    count = sum(plan.missing for plan in plans_with_gaps)
+    remedies = "--missing median, indicator or drop"
+    return [f"{count:,} values are missing, in {len(plans_with_gaps):,} columns: {remedies}"]
 
 
 def _hints(
     frame: Frame, plans: Sequence[ColumnPlan], faults: Sequence[tuple[str, str]]
 ) -> list[str]:
-    """Return lines on what the user may decide."""
+    """Return lines on choices of the user: faults of the file, unknown labels, and a series.
+
+    ``faults`` are pairs of a fault and the option that resolves it, or "". ``frame`` are the cells
+    of the table and ``plans`` the encoding plans of the columns.
+    """
     lines = [
         f"{fault}. The next line has {option}" if option else fault for fault, option in faults
     ]
@@ -235,7 +259,10 @@ def _hints(
 
 
 def _series(frame: Frame, plans: Sequence[ColumnPlan]) -> list[str]:
-    """Return a hint if the rows are in the order of a column of dates, else an empty list."""
+    """Return a hint if the rows are in the order of a column of dates, else an empty list.
+
+    ``frame`` are the cells of the table and ``plans`` the encoding plans of the columns.
+    """
     for plan in plans:
         days = days_of(frame.cells(plan.name).tolist()) if plan.kind == "date" else None
         if days is None or plan.missing or plan.distinct < LEAST_DATES:

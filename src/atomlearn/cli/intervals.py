@@ -18,7 +18,10 @@ from atomlearn.findings.intervals import Estimates
 
 
 def check_intervals(source: Dataset, settings: SelectionSettings) -> None:
-    """Raise a CommandError if no intervals can be estimated from these data and options."""
+    """Raise a CommandError if no intervals can be estimated from these data and options.
+
+    ``source`` is the data that was read and ``settings`` are the options of the selection.
+    """
     n_rows, n_columns = source.X.shape
     has_offset = source.roles.offset is not None
     if len(source.target.outputs) > 1 or has_offset or n_rows * n_columns > LARGE:
@@ -26,8 +29,8 @@ def check_intervals(source: Dataset, settings: SelectionSettings) -> None:
             "--intervals are for one output, without an offset or exposure, and for data that fit "
             "into memory; leave them out"
         )
-    special = settings.additive or settings.controls or settings.best_subset
-    if not source.roles.covariates and (special or source.map.has_pairs):
+    is_special = settings.additive or settings.controls or settings.best_subset
+    if not source.roles.covariates and (is_special or source.map.has_pairs):
         raise CommandError(
             "--intervals are of covariates, or of columns that --n-features or --norm selects; "
             "give --covariates NAMES, or leave --intervals out"
@@ -37,10 +40,11 @@ def check_intervals(source: Dataset, settings: SelectionSettings) -> None:
 def interval_estimates(
     source: Dataset, settings: SelectionSettings, fitted: FittedSelection
 ) -> dict[str, Estimates]:
-    """Return estimates with intervals, by the name of what they are of; see ``estimates``.
+    """Return estimates with intervals, by the name of the quantity; see ``findings.estimates``.
 
-    Covariates are estimated from all rows, given all other columns. Features are selected again on
-    half of the rows, and estimated from the others.
+    ``fitted`` is the model of all rows. Covariates are estimated from all rows, given all other
+    columns. Features are selected again on half of the rows, and estimated from the others.
+    ``source`` is the data that was read and ``settings`` are the options of the selection.
     """
     roles = source.roles
     target = source.target

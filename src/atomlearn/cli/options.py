@@ -55,12 +55,16 @@ def _is_positive(value: float) -> bool:
 def _bytes(text: str) -> int:
     """Return the number of bytes of a size such as 500M or 4G, with binary prefixes."""
     digits = text.strip().upper().removesuffix("B")
+    # The suffix K, M, G or T means a power of 1024 from 1 to 4; without one the power is 0.
     power = "KMGT".find(digits[-1:]) + 1
     return int(float(digits[:-1] if power else digits) * 1024**power)
 
 
 def _or_auto(kind: Callable[[str], Any], expected: str) -> Value:
-    """Return a converter that accepts "auto" or a positive number."""
+    """Return a converter that accepts "auto" or a positive number.
+
+    ``kind`` converts the text of a number, and ``expected`` is for the error message.
+    """
     return Value(
         lambda text: text if text == "auto" else kind(text),
         expected,
@@ -94,7 +98,8 @@ def add_options(parser: Any, kind: type, names: Collection[str] = ()) -> None:
     """Add the fields of a dataclass as options.
 
     Without ``names``, these are the fields that its docstring describes; with ``names``, the fields
-    of these names, including fields of nested dataclasses.
+    of these names, including fields of nested dataclasses. ``parser`` is the argument parser or a
+    group of it and ``kind`` the dataclass.
     """
     descriptions = _DESCRIBED.findall(f"{inspect.getdoc(kind)}\n")
     described = {name: (text, word) for name, word, text in descriptions}
@@ -113,20 +118,24 @@ def add_option(
 ) -> None:
     """Add one option of the type ``hint``, with its help ``text``.
 
-    ``word`` is the placeholder of the value in the help, such as "file" or "number".
+    ``name`` and ``default`` are those of the field. ``word`` is the placeholder of the value in the
+    help, such as "file" or "number". ``required`` is whether the option must be given. ``parser``
+    is the argument parser.
     """
     converter = None
     if get_origin(hint) is Annotated:
         hint, converter = get_args(hint)
     kinds = [kind for kind in get_args(hint) or (hint,) if kind is not NoneType]
+    # A tuple takes several names, a bool is a switch, a Literal has choices, others have a
+    # converter.
     settings: dict[str, Any] = {"metavar": _SHOWN.get(word, word.upper())}
     if get_origin(hint) is tuple:
         default = None
         if kinds[0] is str:
             settings = {"action": "append", "metavar": "NAME[,NAME...]"}
     elif bool in kinds:
-        has_no = default is not False
-        settings = {"action": argparse.BooleanOptionalAction if has_no else "store_true"}
+        has_negation = default is not False
+        settings = {"action": argparse.BooleanOptionalAction if has_negation else "store_true"}
     elif Literal in (get_origin(hint), get_origin(kinds[0])):
         settings = {"choices": [choice for choice in get_args(kinds[0]) or kinds if choice]}
     else:
@@ -141,7 +150,10 @@ def add_option(
 
 
 def given_to(kind: type, options: argparse.Namespace) -> dict[str, Any]:
-    """Return the fields of a dataclass that options set, as arguments of its constructor."""
+    """Return the fields of a dataclass that options set, as arguments of its constructor.
+
+    ``kind`` is the dataclass.
+    """
     values: dict[str, Any] = {}
     arguments = vars(options)
     for name, hint in get_type_hints(kind).items():

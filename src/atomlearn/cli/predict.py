@@ -36,7 +36,10 @@ from atomlearn.storage.intake.registry import format_of
 
 
 def predict(options: argparse.Namespace) -> int:
-    """Run ``atomlearn predict``: write the predictions, and explanations if requested; return 0."""
+    """Run ``atomlearn predict``: write the predictions, and explanations if requested; return 0.
+
+    ``options`` is the parsed command line.
+    """
     path = Path(options.model)
     model = read_model(path / "model.json" if path.is_dir() else path)
     inputs = read_inputs(model, Path(options.data), options)
@@ -58,6 +61,7 @@ def predict(options: argparse.Namespace) -> int:
             f"the prediction of row {row} (counted from 0) is not a finite number; its values "
             "are far outside of the range that the model was fitted to: check that row"
         )
+    # Contributions explain features only, so no offset may be given.
     if options.explain is not None:
         if inputs.offset is not None:
             raise CommandError("--explain is of features alone; leave --offset and --exposure out")
@@ -65,9 +69,9 @@ def predict(options: argparse.Namespace) -> int:
             raise CommandError(f"--out and --explain are two files, and both are {options.out}")
         write_text(options.explain, explanations_csv(model, inputs.X, inputs.header, inputs.ids))
         print(f"{len(scores):,} explanations written to {options.explain}", file=sys.stderr)
-    identifiers = inputs.header, inputs.ids
+    id_columns = inputs.header, inputs.ids
     risks = model.risks(scores, times, inputs.strata) if times else None
-    text = predictions_csv(model, scores, *identifiers, options.interval, times, remarks, risks)
+    text = predictions_csv(model, scores, *id_columns, options.interval, times, remarks, risks)
     if options.out is None:
         sys.stdout.write(text)
     else:
@@ -96,13 +100,14 @@ def explanations_csv(
     if model.task == "survival":
         outputs = ["log hazard"]
     outputs = outputs[1:] if len(outputs) == 2 else outputs
+    # base + contributions = score, for each row and output.
     means = parts.mean(axis=0)
     scores = parts.sum(axis=1) + model.intercepts
     base = means.sum(axis=0) + model.intercepts
-    first, identifiers = (
+    id_names, identifiers = (
         (["row"], [[row] for row in range(len(scores))]) if ids is None else (names, ids)
     )
-    header = [*first, "output", "score", "base", *(feature.name for feature in model.features)]
+    header = [*id_names, "output", "score", "base", *(feature.name for feature in model.features)]
     rows = [
         [*name, output, *contribution]
         for row, (name, score) in enumerate(zip(identifiers, scores, strict=True))
@@ -137,13 +142,15 @@ def read_inputs(model: SavedModel, path: Path, options: argparse.Namespace) -> M
     """Return the columns that the model reads, in the order of ``model.inputs``.
 
     The file at ``path`` may be a table, a matrix, genotypes or AnnData; tables are encoded again
-    with the categories and imputation values of the training data.
+    with the categories and imputation values of the training data. ``options`` is the parsed
+    command line.
     """
     reading = reading_of(options)
     reading = replace(reading, form=reading.form.with_meanings(model.settings))
-    form = format_of(path)
-    if form.cells is None:
-        if reading.roles and form.rows is None:
+    file_format = format_of(path)
+    # Files of numbers: AnnData, whose rows have annotations, or a matrix or genotypes.
+    if file_format.cells is None:
+        if reading.roles and file_format.rows is None:
             raise CommandError(
                 f"--offset and --exposure name a column of a table, and {path} is none"
             )
@@ -155,15 +162,16 @@ def read_inputs(model: SavedModel, path: Path, options: argparse.Namespace) -> M
             missing=bool(model.columns),
             layer=reading.layer,
         )
-        table = replace(form.table(path, request), source=str(path))
-        if form.rows is not None:
-            return _cell_inputs(model, path, table, form.rows(path), reading)
-        given = Path(options.model)
-        folder = given if given.is_dir() else given.parent
+        table = replace(file_format.table(path, request), source=str(path))
+        if file_format.rows is not None:
+            return _cell_inputs(model, path, table, file_format.rows(path), reading)
+        model_path = Path(options.model)
+        folder = model_path if model_path.is_dir() else model_path.parent
         return _matrix_inputs(model, path, table, reading, folder)
+    # Tables of cells: columns are found by name, or by position if the model has no names.
     id_column = reading.id or model.settings.get("id")
-    file = form.cells(path, replace(reading, id=id_column).text_form(), reading.sheet)
-    frame, ids = framed(file, reading)
+    cells = file_format.cells(path, replace(reading, id=id_column).text_form(), reading.sheet)
+    frame, ids = framed(cells, reading)
     if ids is None and id_column is not None and (reading.id or id_column in frame.header):
         frame.require([id_column])
         ids = frame.cells(id_column).tolist()
@@ -179,6 +187,7 @@ def _table_inputs(
 
     ``ids`` are the row identifiers or None; columns that the table lacks are joined from --covar by
     these identifiers. Rows without a covariate are left out, filled in or refused, by --missing.
+    ``frame`` are the cells of the table and ``reading`` the options for reading files.
     """
     plans = [plan for plan in model.columns if plan.is_used]
     # An input that is not made by encoding is a numeric column, which is read unchanged.
@@ -218,7 +227,10 @@ def _table_inputs(
 
 
 def _strata(model: SavedModel, frame: Frame) -> list[str] | None:
-    """Return the stratum of each row; None if the model or the table has no strata."""
+    """Return the stratum of each row as text; None if the model or the table has no strata.
+
+    ``frame`` are the cells of the table.
+    """
     name = model.settings.get("stratum")
     if name not in frame.columns or baseline_keys()[0] in model.settings:
         return None
@@ -233,18 +245,20 @@ def _cell_inputs(
     If the model was fitted to pseudobulk profiles (cells summed per sample), the cells of the new
     data are aggregated by the same columns. ``rows`` are the annotations of the cells (``obs``). A
     note warns if the values, such as raw counts, differ from those that the model was fitted to.
+    ``path`` is the path of the file, ``table`` the file as it was read, and ``reading`` are the
+    options for reading files.
     """
     notes = list[str]()
     covariates = tuple(plan.name for plan in model.columns if plan.name in rows.header)
-    pooled = model.settings.get("pseudobulk")
-    reading = replace(reading, covariates=covariates, pseudobulk=pooled)
+    pseudobulk_columns = model.settings.get("pseudobulk")
+    reading = replace(reading, covariates=covariates, pseudobulk=pseudobulk_columns)
     table, frame, _ = annotated(table, rows, reading, notes)
     values = table.schema.origin["values"]
-    fitted = model.settings.get("values")
-    if fitted not in (None, values):
-        notes.append(f"the model was fitted to {fitted}: give such a layer, by --layer NAME")
-    known, cells = _cells(model, path, table, frame)
-    inputs = _table_inputs(known, cells, list(table.ids or ()), reading)
+    fitted_values = model.settings.get("values")
+    if fitted_values not in (None, values):
+        notes.append(f"the model was fitted to {fitted_values}: give such a layer, by --layer NAME")
+    restricted_model, cells = _cells(model, path, table, frame)
+    inputs = _table_inputs(restricted_model, cells, list(table.ids or ()), reading)
     return replace(inputs, notes=[*notes, *inputs.notes])
 
 
@@ -253,24 +267,26 @@ def _matrix_inputs(
 ) -> ModelData:
     """Return the model inputs of a numeric matrix or of genotypes.
 
-    The alleles of genotypes are harmonized with those of the model: swapped alleles are recoded and
-    those of the opposite strand are flipped. Covariates come from the --covar file, and principal
-    components from the loadings next to the model, in ``folder``.
+    ``table`` is the file at ``path``, read with the options ``reading``. The alleles of genotypes
+    are harmonized with those of the model: swapped alleles are recoded and those of the opposite
+    strand are flipped. Covariates come from the --covar file, and principal components from the
+    loadings next to the model, in ``folder``.
     """
     samples = table.samples
     kept = np.arange(table.X.shape[0])
+    # Genotypes with the alleles of the model; otherwise a matrix of numbers.
     if model.alleles and table.variants is not None:
         harmonizer = Harmonizer(table.variants, distinct(table.variants), table.X)
         X, recodings = harmonizer.counts(model.alleles)
         notes = notes_on(recodings)
-        columns = {allele.name: X[:, n] for n, allele in enumerate(model.alleles)}
+        columns = {allele.name: X[:, number] for number, allele in enumerate(model.alleles)}
         other_inputs = {item.name for item in model.inputs} - set(columns)
         plans = [plan for plan in model.columns if not other_inputs.isdisjoint(plan.made())]
         if any(plan.why == OF_VARIANTS for plan in plans):
             columns |= _components(folder / "components.tsv", harmonizer, notes)
         plans = [plan for plan in plans if plan.name not in columns]
-        joined = NamedRows(samples.name, samples.family)
-        covariates, kept = _sample_covariates(plans, joined, reading, notes)
+        named_samples = NamedRows(samples.name, samples.family)
+        covariates, kept = _sample_covariates(plans, named_samples, reading, notes)
         columns = {name: values[kept] for name, values in columns.items()} | covariates
         data = ModelData(_side_by_side(model, columns, kept.size), notes=notes)
     else:
@@ -282,7 +298,10 @@ def _matrix_inputs(
 
 
 def _components(file: Path, new: Harmonizer, notes: list[str]) -> dict[str, Array]:
-    """Return the principal components of new samples by name; without the file of loadings, {}."""
+    """Return the principal components of new samples by name; {} without the file of loadings.
+
+    ``new`` has the genotypes of these samples, and notes are appended to ``notes``.
+    """
     return projected(read_components(file), new, notes) if file.is_file() else {}
 
 
@@ -291,27 +310,29 @@ def _cells(
 ) -> tuple[SavedModel, Frame]:
     """Return the model restricted to available columns, and a table of the columns it reads.
 
-    A column store holds encoded columns and may lack the original columns they were encoded from,
-    so encoding plans without their original column are dropped. ``rows`` holds annotation columns
-    of the rows, or is None.
+    ``table`` is the file at ``path``. A column store holds encoded columns and may lack the
+    original columns they were encoded from, so encoding plans without their original column are
+    dropped. ``rows`` holds annotation columns of the rows, or is None.
     """
     schema = table.schema
     design = as_design(table.X)
-    known = {schema.name(column): column for column in range(schema.n_features)}
+    column_of_name = {schema.name(column): column for column in range(schema.n_features)}
     # A model of gene symbols finds them in data whose columns are named by Ensembl identifiers.
-    symbols = Counter(schema.symbols.values())
+    symbol_counts = Counter(schema.symbols.values())
     name_of_symbol = {
-        symbol: name for name, symbol in schema.symbols.items() if symbols[symbol] == 1
+        symbol: name for name, symbol in schema.symbols.items() if symbol_counts[symbol] == 1
     }
-    known = {
-        symbol: known[name] for symbol, name in name_of_symbol.items() if name in known
-    } | known
+    column_of_name = {
+        symbol: column_of_name[name]
+        for symbol, name in name_of_symbol.items()
+        if name in column_of_name
+    } | column_of_name
     if not model.columns and not (model.is_named and schema.names is not None):
         if schema.n_features != model.n_inputs:
             raise _other_width(model, path, schema.n_features)
-        known = {item.name: item.index for item in model.inputs}
+        column_of_name = {item.name: item.index for item in model.inputs}
     columns = {} if rows is None else dict(rows.columns)
-    plans = tuple(plan for plan in model.columns if plan.name in (known | columns))
+    plans = tuple(plan for plan in model.columns if plan.name in (column_of_name | columns))
     model = replace(model, columns=plans)
     annotations = {*columns}
     # Maps each encoded input to the column that it is made of; other inputs are columns themselves.
@@ -319,13 +340,16 @@ def _cells(
     for name in dict.fromkeys(source_of.get(item.name, item.name) for item in model.inputs):
         if name in annotations:
             continue
-        require_name(name, known, f"{path} has no column")
-        columns[name] = design.gather(np.array([known[name]])).dense()[:, 0]
+        require_name(name, column_of_name, f"{path} has no column")
+        columns[name] = design.gather(np.array([column_of_name[name]])).dense()[:, 0]
     return model, Frame(path, columns, design.shape[0])
 
 
 def _other_width(model: SavedModel, path: Path, width: int) -> CommandError:
-    """Return the error for data with a different number of columns than the model."""
+    """Return the error for data with a different number of columns than the model.
+
+    ``path`` is the path of the data and ``width`` its number of columns.
+    """
     return CommandError(
         f"{path} has {width:,} columns, and the model was fitted to {model.n_inputs:,}; give data "
         "with the same columns"
@@ -333,7 +357,10 @@ def _other_width(model: SavedModel, path: Path, width: int) -> CommandError:
 
 
 def _side_by_side(model: SavedModel, columns: dict[str, Any], n_rows: int) -> Array:
-    """Return the input columns as a matrix, shape (n_rows, n_inputs), in model order."""
+    """Return the input columns as a matrix, shape (n_rows, n_inputs), in model order.
+
+    ``columns`` has the values (n_rows,) of each input by name.
+    """
     names = [item.name for item in model.inputs]
     missing = next((name for name in names if name not in columns), None)
     if missing is not None:  # the model file was edited or is damaged
@@ -351,7 +378,8 @@ def _sample_covariates(
 
     Principal components without their loadings are set to their mean, 0. ``plans`` say how each
     covariate is encoded; notes are appended to ``notes``. Rows without a covariate are kept if its
-    plan has a value to fill in, left out with --missing drop, and refused otherwise.
+    plan has a value to fill in, left out with --missing drop, and refused otherwise. ``reading``
+    are the options for reading files.
     """
     components = [plan.name for plan in plans if plan.why == OF_VARIANTS]
     if components:
@@ -371,26 +399,27 @@ def _sample_covariates(
     frame.require([plan.name for plan in from_file])
     notes.append(f"{count} of {all_rows.size} samples are in {path.name}")
     is_lacking = np.any([frame.missing(plan.name) for plan in from_file], axis=0)
-    lacking = [samples.names[row] for row in np.flatnonzero(is_lacking).tolist()]
-    fills = all(plan.fill is not None for plan in from_file)
-    note = f"{len(lacking)} of {all_rows.size} samples lack a covariate in {path.name}: "
-    note += listing(lacking, MANY)
-    kept = all_rows
+    lacking_samples = [samples.names[row] for row in np.flatnonzero(is_lacking).tolist()]
+    can_fill = all(plan.fill is not None for plan in from_file)
+    words = f"{len(lacking_samples)} of {all_rows.size} samples lack a covariate in {path.name}: "
+    words += listing(lacking_samples, MANY)
+    # Samples that lack a covariate: dropped, refused, or filled in.
+    kept_rows = all_rows
     if reading.missing == "drop":
-        kept = np.flatnonzero(~is_lacking)
-        if lacking:
-            notes.append(f"{note}; they have no prediction")
-        if not kept.size:
-            raise CommandError(f"{note}; nobody is left to predict")
-    elif lacking and not fills:
+        kept_rows = np.flatnonzero(~is_lacking)
+        if lacking_samples:
+            notes.append(f"{words}; they have no prediction")
+        if not kept_rows.size:
+            raise CommandError(f"{words}; nobody is left to predict")
+    elif lacking_samples and not can_fill:
         raise CommandError(
-            f"{note}; type --missing drop to predict the others, or select with --missing median, "
+            f"{words}; type --missing drop to predict the others, or select with --missing median, "
             "which fills in"
         )
-    elif lacking:
-        notes.append(f"{note}; filled in as when the model was fitted")
-    columns = {name: np.zeros(kept.size) for name in components}
-    return columns | encoded_again(frame.rows(kept), from_file), kept
+    elif lacking_samples:
+        notes.append(f"{words}; filled in as when the model was fitted")
+    columns = {name: np.zeros(kept_rows.size) for name in components}
+    return columns | encoded_again(frame.rows(kept_rows), from_file), kept_rows
 
 
 def predictions_csv(
@@ -413,7 +442,7 @@ def predictions_csv(
     Survival models have the column "log_hazard_ratio", against a row with the mean score, and
     ``risks``, shape (n_rows, n_times), of an event by each time of ``times``. ``remarks`` are
     written if there are any. Cells that a spreadsheet would execute as formulas are prefixed with
-    an apostrophe.
+    an apostrophe. ``model`` is the saved model.
     """
     labels = model.predict(scores)
     names = [()] * len(labels) if ids is None else ids
@@ -428,8 +457,8 @@ def predictions_csv(
         titles += ["lower", "upper"][: columns.shape[1]]
     if model.classes is not None:
         # Two classes have a single score: positive values predict the second class.
-        scored = model.classes[1:] if len(model.classes) == 2 else model.classes
-        titles += [f"score[{label}]" for label in scored]
+        scored_classes = model.classes[1:] if len(model.classes) == 2 else model.classes
+        titles += [f"score[{label}]" for label in scored_classes]
         columns = scores
         probabilities = model.probabilities(scores)
         if probabilities is not None:
@@ -438,15 +467,15 @@ def predictions_csv(
     if risks is not None:
         titles += [f"risk by {time:g}" for time in times]
         columns = np.hstack([columns, risks])
-    texts = [[remark] for remark in remarks] if any(remarks) else [[] for _ in labels]
+    remark_cells = [[remark] for remark in remarks] if any(remarks) else [[] for _ in labels]
     titles += ["remark"] if any(remarks) else []
-    rows = zip(names, labels, columns.tolist(), texts, strict=True)
+    rows = zip(names, labels, columns.tolist(), remark_cells, strict=True)
     return csv_text(
         [
             [*map(inert, (*header, *titles))],
             *(
-                [*map(inert, (*name, label)), *found, *map(inert, text)]
-                for name, label, found, text in rows
+                [*map(inert, (*name, label)), *numbers, *map(inert, text)]
+                for name, label, numbers, text in rows
             ),
         ]
     )

@@ -70,15 +70,18 @@ class ProgressPrinter(RunObserver):
         self.line("")
 
     def end(self, progress: Progress) -> None:
-        """Count a finished cross-validation fit, and record its alpha."""
+        """Count a finished cross-validation fit, and record its alpha.
+
+        ``progress`` is the last step of a fit; fits other than those of a search are ignored.
+        """
         if progress.search:
             problem = progress.problem
             self.alpha = problem.regularizer.amount / float(problem.weight.sum())
             self.searches -= 1
             if self.searches > 0 and self.searches % 50 == 0:
-                words = f"  cross-validation: {self.searches} fits to go"
-                if not self.line(words):
-                    self.say(words)
+                line = f"  cross-validation: {self.searches} fits to go"
+                if not self.line(line):
+                    self.say(line)
 
     def __call__(self, progress: Progress) -> None:
         """Print the progress of one pass, unless it belongs to a cross-validation fit."""
@@ -106,7 +109,7 @@ class ProgressPrinter(RunObserver):
     def stage(self, doing: str) -> None:
         """Show the current step in the progress line.
 
-        If stderr is not a terminal, print it as a line instead.
+        If stderr is not a terminal, print it as a line instead. ``doing`` is its description.
         """
         self.doing = doing
         if self.line(doing) or self.quiet:
@@ -114,7 +117,10 @@ class ProgressPrinter(RunObserver):
         print(doing, file=sys.stderr, flush=True)
 
     def line(self, text: str) -> bool:
-        """Overwrite the progress line of a terminal; return whether there is one to write to."""
+        """Overwrite the progress line of a terminal; return whether there is one to write to.
+
+        ``text`` is the new content of the line.
+        """
         if self.quiet or self.verbose or not sys.stderr.isatty():
             return False
         width = shutil.get_terminal_size().columns - 1

@@ -19,7 +19,12 @@ OUTSIDE = {"--out": 1, "--checkpoint": 1, "--quiet": 0, "--verbose": 0, "--json"
 def proof_of_selection(
     source: Dataset, scored: ScoredSelection, options: argparse.Namespace
 ) -> tuple[dict[str, object], str]:
-    """Return the proof of the written model, and a sentence that says what is proved."""
+    """Return the proof of the written model, and a sentence on the proved claims.
+
+    The proof is the content that ``atomlearn verify`` checks; without one it holds the reason.
+    ``source`` is the data that was read and ``scored`` the fitted and scored selection. ``options``
+    is the parsed command line.
+    """
     fitted = scored.fitted
     command = {"select": options_to_repeat(options.given, options.data)}
     data = fitted.data
@@ -27,19 +32,20 @@ def proof_of_selection(
     n_columns = source.map.n_columns
     y = source.target.values
     n_events = int(y["event"].sum()) if source.target.is_survival else 0
-    why = ""
+    # Models that cannot be verified, or only in a long time, get a reason in place of claims.
+    reason = ""
     if scored.interrupted:
-        why = "the selection was interrupted"
+        reason = "the selection was interrupted"
     elif fitted.screened is not None:
-        why = "--fdr or --stability chose the columns; `atomlearn verify --full` repeats that"
+        reason = "--fdr or --stability chose the columns; `atomlearn verify --full` repeats that"
     elif source.roles.on_disk:
-        why = "columns that stay on disk are not read again"
+        reason = "columns that stay on disk are not read again"
     elif n_rows * n_columns > LARGE:
-        why = f"{n_rows:,} x {n_columns:,} columns are too many to be read again"
+        reason = f"{n_rows:,} x {n_columns:,} columns are too many to be read again"
     elif n_rows * n_events > LARGE:
-        why = f"{n_events:,} events of {n_rows:,} rows take too long"
-    if why:
-        return {"why": why, "claims": [], **command}, f"not verified: {why}"
+        reason = f"{n_events:,} events of {n_rows:,} rows take too long"
+    if reason:
+        return {"why": reason, "claims": [], **command}, f"not verified: {reason}"
     proof: dict[str, Any] = proof_of_estimator(
         fitted.model, data.design, data.y, data.roles.weight, data.roles.offset
     )
@@ -55,18 +61,21 @@ def proof_of_selection(
 
 
 def options_to_repeat(arguments: Sequence[str], data: str) -> list[str]:
-    """Return the options of a selection, without its data file and its results."""
+    """Return the options of a selection, without its data file and its results.
+
+    ``arguments`` are the words of the command line, beginning with the command.
+    """
     words = []
-    skipped = 0
-    seen = False
+    n_to_skip = 0
+    has_seen_data = False
     for word in arguments[1:]:
         name = word.partition("=")[0]
-        if skipped:
-            skipped -= 1
+        if n_to_skip:
+            n_to_skip -= 1
         elif name in OUTSIDE:
-            skipped = OUTSIDE[name] if "=" not in word else 0
-        elif word == data and not seen:
-            seen = True
+            n_to_skip = OUTSIDE[name] if "=" not in word else 0
+        elif word == data and not has_seen_data:
+            has_seen_data = True
         else:
             words.append(word)
     return words

@@ -27,13 +27,14 @@ def remarks_on(
     identifiers or None.
     """
     n_rows = X.shape[0]
-    of_rows: list[list[str]] = [[] for _ in range(n_rows)]
+    remarks_of_rows: list[list[str]] = [[] for _ in range(n_rows)]
     notes = []
 
-    def place(row: int) -> str:
+    def row_in_words(row: int) -> str:
         """Return the words for a row: its identifier, or its number counted from 1."""
         return f"row {row + 1}" if ids is None else f"id {' '.join(map(str, ids[row]))}"
 
+    # Values outside of the range of the training rows.
     for index, item in enumerate(model.inputs):
         low = item.low
         high = item.high
@@ -43,23 +44,24 @@ def remarks_on(
         outside = np.flatnonzero((values < low) | (values > high))
         span = f"{low:g} to {high:g}"
         for row in outside.tolist():
-            of_rows[row].append(f"{item.name} {values[row]:g} is outside {span}")
+            remarks_of_rows[row].append(f"{item.name} {values[row]:g} is outside {span}")
         if outside.size:
-            first = f"{values[outside[0]]:g} of {place(int(outside[0]))}"
+            first = f"{values[outside[0]]:g} of {row_in_words(int(outside[0]))}"
             notes.append(
                 f"{item.name}: {outside.size:,} of {n_rows:,} values are outside {span}, the range "
                 f"of the training rows, such as {first}"
             )
-    for name, (gaps, fill) in filled.items():
-        rows = np.flatnonzero(gaps)
+    # Cells that were missing and have been filled.
+    for name, (is_missing, fill) in filled.items():
+        rows = np.flatnonzero(is_missing)
         fill_text = f"{fill:g}" if type(fill) is float else repr(fill)
         for row in rows.tolist():
-            of_rows[row].append(f"{name} is missing, filled with {fill_text}")
+            remarks_of_rows[row].append(f"{name} is missing, filled with {fill_text}")
         if rows.size:
             notes.append(
                 f"{name}: {rows.size:,} of {n_rows:,} values are missing, such as that of "
-                f"{place(int(rows[0]))}; filled with {fill_text}, as in the fit"
+                f"{row_in_words(int(rows[0]))}; filled with {fill_text}, as in the fit"
             )
     n_more = len(notes) - MOST_COLUMNS
     notes = [*notes[:MOST_COLUMNS], *([f"and {n_more} more columns"] if n_more > 0 else [])]
-    return ["; ".join(texts) for texts in of_rows], notes
+    return ["; ".join(texts) for texts in remarks_of_rows], notes

@@ -72,13 +72,15 @@ def split_rows(target: Target, fraction: float, seed: int, roles: DataRoles) -> 
 
     ``fraction`` is the share of rows to hold out, 0 for none. --split-column takes precedence;
     otherwise the split is stratified by class, keeps groups of rows together, or holds out the end
-    of a series.
+    of a series. ``target`` is the target of all rows, ``seed`` the random seed, and ``roles`` are
+    the weights, groups and covariates of all rows.
     """
     if roles.test_rows is not None:
         return np.flatnonzero(~roles.test_rows), np.flatnonzero(roles.test_rows)
     n_samples = target.values.size
     if fraction == 0:
         return np.arange(n_samples), np.arange(0)
+    # A random split, or the end of a series; each class must be in both parts.
     codes = target.codes
     train, test = held_out_rows(n_samples, fraction, seed, codes, **roles.dependence)
     if test.size == 0:
@@ -108,23 +110,28 @@ def fit_and_score(
     ``time_limit`` is the number of seconds for all fits together, or None; ``checkpoint`` is the
     folder that stores the solver states for resuming, or None. The refit reuses the norm and alpha,
     or C and the number of features, that cross-validation chose. If Ctrl-C interrupts the refit,
-    the model of the training rows is returned.
+    the model of the training rows is returned. ``source`` is the data that was read, ``settings``
+    are the options of the selection, ``progress`` is the printer of progress, and ``test_fraction``
+    the share of rows to hold out.
     """
     target = source.target
     roles = source.roles
-    whole = Deadline.after(time_limit or np.inf)
-    with whole.kept():
-        whole_design = design_of(source, settings)
+    overall_deadline = Deadline.after(time_limit or np.inf)
+    with overall_deadline.kept():
+        design_of_all_rows = design_of(source, settings)
     train, test = split_rows(target, test_fraction, settings.seed, roles)
     everything = np.arange(target.values.size)
     folder = None if checkpoint is None else Path(checkpoint)
 
     def fit(rows: Rows, chosen: SelectionSettings, share: float) -> FittedSelection:
-        """Fit to these rows in at most this share of the remaining time."""
-        deadline = Deadline.after(share * whole.left)
+        """Fit to these rows in at most this share of the remaining time.
+
+        ``chosen`` are the settings of this fit.
+        """
+        deadline = Deadline.after(share * overall_deadline.left)
         fold_progress = replace(progress, deadline=deadline, checkpoint=folder, alpha=None)
         learned = source.learned(rows)
-        design = whole_design if learned is source else design_of(learned, settings)
+        design = design_of_all_rows if learned is source else design_of(learned, settings)
         fitted = fit_rows(design, target, rows, chosen, fold_progress, roles)
         return with_baseline(fitted, rows, roles, settings.at)
 
@@ -134,6 +141,7 @@ def fit_and_score(
         return ScoredSelection(final, None, [], final.interrupted)
     progress.stage(f"fitting on {train.size:,} rows; {test.size:,} are held out for the scores")
     notes = held_out_owners(source, test)
+    # ``first`` is the model of the training rows, and ``final`` the model that is written.
     first = fit(train, settings.for_refits(), 0.5)
     final = first
     trial = _trial(source, settings, first, progress.stage)
@@ -160,24 +168,25 @@ def fit_and_score(
 
 
 def _held_out_errors(
-    source: Dataset, first: FittedSelection, test: Rows, decisions: Array
+    source: Dataset, training_model: FittedSelection, test: Rows, decisions: Array
 ) -> tuple[dict[str, Any], list[str]]:
     """Return the held-out errors that calibrate prediction intervals, and notes.
 
-    The intervals are split conformal. ``first`` is the model of the training rows, ``test`` are the
-    held-out row indices, and ``decisions``, shape (n_test,), are its decision values. For a series,
-    a note is added if the errors drift along it.
+    The intervals are split conformal. ``training_model`` is the model of the training rows,
+    ``test`` are the held-out row indices, and ``decisions``, shape (n_test,), are its decision
+    values. For a series, a note is added if the errors drift along it. ``source`` is the data that
+    was read.
     """
     target = source.target
     roles = source.roles
-    risk = decisions - first.described.get("baseline_score", 0.0)
+    risk = decisions - training_model.described.get("baseline_score", 0.0)
     weight = np.ones(test.size) if roles.weight is None else roles.weight[test]
-    loss = as_loss(first.described["loss"])
+    loss = as_loss(training_model.described["loss"])
     errors = held_out_errors(loss, target.values[test], risk, weight)
     if roles.order is None or target.task != "regression":
         return errors, []
-    places = np.argsort(roles.order[test], kind="stable")
-    scores = score_of(loss, loss.mean(risk), target.values[test])[places]
+    positions_in_series = np.argsort(roles.order[test], kind="stable")
+    scores = score_of(loss, loss.mean(risk), target.values[test])[positions_in_series]
     return errors, drifting(drift_along(scores))
 
 
@@ -185,28 +194,32 @@ def held_out_owners(source: Dataset, test: Rows) -> list[str]:
     """Return a note that counts and names the donors, or other owners of rows, that are held out.
 
     ``test`` are the indices of the held-out rows. The list is empty if rows have no owners.
+    ``source`` is the data that was read.
     """
     if source.owners is None:
         return []
     name, cells = source.owners
-    words = np.array(labels_in(cells))
-    held = list(dict.fromkeys(words[test].tolist()))
+    labels = np.array(labels_in(cells))
+    held_out_labels = list(dict.fromkeys(labels[test].tolist()))
     classes = ""
     target = source.target
     if target.classes is not None:
         parts = [
-            f"{len({*words[test][target.values[test] == code].tolist()})} {label}"
+            f"{len({*labels[test][target.values[test] == code].tolist()})} {label}"
             for code, label in enumerate(target.labels or ())
         ]
         classes = f" ({', '.join(parts)})"
     return [
-        f"held out: {len(held):,} of {np.unique(words).size:,} {name}{classes}: "
-        f"{listing(held, MOST_OWNERS)}"
+        f"held out: {len(held_out_labels):,} of {np.unique(labels).size:,} {name}{classes}: "
+        f"{listing(held_out_labels, MOST_OWNERS)}"
     ]
 
 
 def design_of(source: Dataset, settings: SelectionSettings) -> Design:
-    """Return the design of all rows: columns and products, or spline or kernel curves."""
+    """Return the design of all rows: columns and products, or spline or kernel curves.
+
+    ``settings`` say which. ``source`` is the data that was read.
+    """
     design = source.design()
     if not settings.additive:
         return design
@@ -214,19 +227,22 @@ def design_of(source: Dataset, settings: SelectionSettings) -> Design:
 
 
 def fit_halves(source: Dataset, settings: SelectionSettings, final: FittedSelection) -> list[Half]:
-    """Return selections on random halves of the rows, with what was chosen for all rows.
+    """Return selections on random halves of the rows, with the parameters chosen for all rows.
 
     ``final`` is the model of all rows. As in stability selection, alpha (or C) is not chosen again
-    in each half.
+    in each half. ``source`` is the data that was read and ``settings`` are the options of the
+    selection.
     """
     target = source.target
     # A tolerance below 1e-3 takes longer and does not change the selection.
-    loose = replace(settings, **final.chosen).for_refits(1e-3)
+    loose_settings = replace(settings, **final.chosen).for_refits(1e-3)
 
     def fit_half(rows: Rows) -> Half:
         """Return the selection fitted to ``rows``, one half of all rows, with loose settings."""
         design = design_of(source.learned(rows), settings)
-        fitted = fit_rows(design, target, rows, loose, ProgressPrinter(quiet=True), source.roles)
+        fitted = fit_rows(
+            design, target, rows, loose_settings, ProgressPrinter(quiet=True), source.roles
+        )
         return Half(fitted.map, fitted.columns, fitted.coefficients)
 
     y = target.values if target.codes is None else target.codes
@@ -239,98 +255,108 @@ def _held_out_results(
     source: Dataset,
     settings: SelectionSettings,
     parts: Fold,
-    first: FittedSelection,
-    final: FittedSelection,
+    training_model: FittedSelection,
+    final_model: FittedSelection,
     trial: Trial,
     decisions: Array,
 ) -> HeldOut:
     """Return the verdict of the permutation test and the scores of the held-out rows.
 
-    ``parts`` are the training and held-out row indices, ``first`` is the model of the training
-    rows, ``final`` the model that is written, and ``decisions`` are the decision values of
-    ``first`` on the held-out rows. If the verdict comes from cross-validation, the scores are of
-    the same folds. If there are covariates or an offset, each score is compared with that of a
-    model of these only.
+    ``parts`` are the training and held-out row indices, ``training_model`` is the model of the
+    training rows, ``final_model`` the model that is written, and ``decisions`` are the decision
+    values of ``training_model`` on the held-out rows. ``trial`` can repeat the selection. If the
+    verdict comes from cross-validation, the scores are of the same folds. If there are covariates
+    or an offset, each score is compared with that of a model of these only. ``source`` is the data
+    that was read and ``settings`` are the options of the selection.
     """
     train, test = parts
     is_repeated = trial.copies(*parts)
     verdict = trial.verdict(train, test, decisions)
-    scored = trial.parts(verdict, train, test)
+    scored_parts = trial.parts(verdict, train, test)
     if verdict.n_folds:
-        rows, decisions_of_rows = trial.decisions(scored)
+        rows, decisions_of_rows = trial.decisions(scored_parts)
     else:
         rows = [test[~is_repeated]]
         decisions_of_rows = [decisions[~is_repeated]]
     scores = dict[str, Any]()
     if sum(part.size for part in rows):
-        trained = train if len(scored) == 1 else np.arange(source.target.values.size)
-        scores = _scores(source.target, trained, rows, decisions_of_rows, first)
+        training_rows = train if len(scored_parts) == 1 else np.arange(source.target.values.size)
+        scores = _scores(source.target, training_rows, rows, decisions_of_rows, training_model)
+        # With covariates, the baseline of each score is a model of the covariates only.
         if trial.known is not None:
-            simple = [_covariate_decisions(source, settings, *part, first) for part in scored]
-            baselines = _scores(source.target, trained, rows, simple, first)["scores"]
+            covariate_decisions = [
+                _covariate_decisions(source, settings, *part, training_model)
+                for part in scored_parts
+            ]
+            baselines = _scores(
+                source.target, training_rows, rows, covariate_decisions, training_model
+            )["scores"]
             name = "the covariates alone, linearly"
             scores["scores"] = tuple(
                 replace(score, baseline=baseline.value, baseline_name=name)
                 for score, baseline in zip(scores["scores"], baselines, strict=True)
             )
-    if verdict.n_folds and "baseline_times" in first.described:
+    if verdict.n_folds and "baseline_times" in training_model.described:
         # The folds have no model in common: the risks of the first model are checked.
         truth = source.target.values[test[~is_repeated]]
-        survival = partial(_survival, first.described, decisions[~is_repeated, 0])
+        survival = partial(_survival, training_model.described, decisions[~is_repeated, 0])
         if truth["event"].any():
-            display = CalibratedAtDisplay.of(truth, survival, times_of(first.described))
+            display = CalibratedAtDisplay.of(truth, survival, times_of(training_model.described))
             scores["displays"] = [*scores.get("displays", ()), display]
     return HeldOut.of(
         train.size,
         trial.across(train, test),
-        first.terms,
-        final.terms,
-        refitted=final is not first,
+        training_model.terms,
+        final_model.terms,
+        refitted=final_model is not training_model,
         verdict=verdict,
         **scores,
     )
 
 
 def _covariate_decisions(
-    source: Dataset, options: SelectionSettings, train: Rows, test: Rows, first: FittedSelection
+    source: Dataset, options: SelectionSettings, train: Rows, test: Rows, model: FittedSelection
 ) -> Array:
     """Return the decision values of a model with only the covariates and offset.
 
     The model is fitted to the rows ``train`` and evaluated on the rows ``test``; the result has
-    shape (n_test, n_outputs). ``first`` provides the loss, and ``options`` the features.
+    shape (n_test, n_outputs). ``model`` provides the loss, and ``options`` the features. ``source``
+    is the data that was read.
     """
     roles = source.roles
     covariates = np.array(roles.covariates, dtype=np.int64)
     design = design_of(source.learned(train), options)
-    over = part_of(design, columns=covariates if covariates.size else np.arange(1))
-    loss = first.described["loss"]
+    subset = part_of(design, columns=covariates if covariates.size else np.arange(1))
+    loss = model.described["loss"]
     settings = SelectionSettings(norms=(as_norm("l1"),), alpha=1e6, loss=loss, n_features=None)
     covariate_roles = replace(
         roles, covariates=tuple(range(covariates.size)), groups=None, center=False
     )
     fitted = fit_rows(
-        over, source.target, train, settings, ProgressPrinter(quiet=True), covariate_roles
+        subset, source.target, train, settings, ProgressPrinter(quiet=True), covariate_roles
     )
     return fitted.decisions(test, roles.offset)
 
 
 def _scores(
-    target: Target, trained: Rows, rows: list[Rows], decisions: list[Array], fitted: FittedSelection
+    target: Target, train: Rows, rows: list[Rows], decisions: list[Array], fitted: FittedSelection
 ) -> dict[str, Any]:
     """Return the scores of held-out rows, with predictions on the scale of the target.
 
-    ``trained`` are the training row indices, and ``rows`` and ``decisions`` hold the row indices
-    and the decision values of each test fold. ``fitted`` provides the loss and the baseline hazard.
+    ``train`` are the training row indices, and ``rows`` and ``decisions`` hold the row indices and
+    the decision values of each test fold. ``fitted`` provides the loss and the baseline hazard. The
+    result has fields of ``HeldOut`` by their names.
     """
     task = cast(Task, target.task)
     loss = as_loss(fitted.described["loss"])
     probabilities = None
-    every = np.concatenate(rows)
+    all_rows = np.concatenate(rows)
     scores = np.concatenate(decisions)
     if has_probabilities(loss):
         probabilities = np.exp(log_probabilities(loss, scores, fitted.together))
     predicted = loss.mean(scores) if task == "regression" else scores
-    values = target.values[trained], target.values[every]
+    # Predictions, probabilities and survival functions on the scale of the target.
+    values = target.values[train], target.values[all_rows]
     survival = None
     if "baseline_times" in fitted.described and len(rows) == 1:
         survival = partial(_survival, fitted.described, scores[:, 0])
@@ -360,20 +386,22 @@ def _trial(
     """Return the ``Trial`` that tests whether this selection predicts better than chance.
 
     The trial can repeat the selection with permuted rows or other target values. Its baseline model
-    uses the covariates and the offset. ``say`` prints progress.
+    uses the covariates and the offset. ``say`` prints progress. ``source`` is the data that was
+    read, ``settings`` are the options of the selection, and ``fitted`` is the fitted selection.
     """
     roles = source.roles
     target = source.target
     X = source.X
     inputs = as_design(X)
     loss = as_loss(fitted.described["loss"])
-    loose = settings.for_refits(LOOSE_GAP)
+    loose_settings = settings.for_refits(LOOSE_GAP)
     covariates = np.array(roles.covariates, dtype=np.int64)
-    curves = list[Array]()
+    # The columns of the baseline: covariates, the offset, and its mean on the scale of the target.
+    baseline_columns = list[Array]()
     if covariates.size:
-        curves.append(dense_part(inputs, np.sort(covariates)))
+        baseline_columns.append(dense_part(inputs, np.sort(covariates)))
     if roles.offset is not None:
-        curves += [roles.offset[:, None], loss.mean(roles.offset[:, None])]
+        baseline_columns += [roles.offset[:, None], loss.mean(roles.offset[:, None])]
 
     def decide(train: Rows, test: Rows, values: Any, order: Rows | None) -> Array:
         """Return the decision values on ``test`` of the selection repeated on ``train``.
@@ -383,9 +411,9 @@ def _trial(
         """
         permuted_target = target if values is None else replace(target, values=values)
         permuted = source if order is None else source.permuted(order)
-        design = design_of(permuted.learned(train), loose)
+        design = design_of(permuted.learned(train), loose_settings)
         refitted = fit_rows(
-            design, permuted_target, train, loose, ProgressPrinter(quiet=True), roles
+            design, permuted_target, train, loose_settings, ProgressPrinter(quiet=True), roles
         )
         return refitted.decisions(test, roles.offset)
 
@@ -396,7 +424,7 @@ def _trial(
         target.values,
         settings.seed,
         loss.name in LONG_TAILED,
-        np.hstack(curves) if curves else None,
+        np.hstack(baseline_columns) if baseline_columns else None,
         None if roles.on_disk else inputs,
         repeated=roles.repeated,
         work=np.inf if roles.on_disk else (entries + A_FIT) * fits_of(fitted.model),

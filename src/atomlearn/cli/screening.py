@@ -53,7 +53,8 @@ def screen_columns(data: TrainingData, settings: SelectionSettings) -> ScreenedC
     """Return the standardized columns that --fdr (knockoffs) or --stability selects.
 
     Covariates are not candidates. The other columns, and the target of a regression, are replaced
-    by their least-squares residuals on the covariates.
+    by their least-squares residuals on the covariates. ``data`` are the rows of the fit and
+    ``settings`` the options of the selection.
     """
     design = data.design
     target = data.target
@@ -67,6 +68,7 @@ def screen_columns(data: TrainingData, settings: SelectionSettings) -> ScreenedC
     covariates = np.array(data.roles.covariates, dtype=np.int64)
     candidates = np.setdiff1d(np.arange(n_columns), covariates)
     X = dense_part(design, np.arange(n_columns))
+    # The covariates are regressed out of the candidates, and of a numeric target.
     if covariates.size:
         regressors = np.column_stack([np.ones(n_rows), X[:, covariates]])
         X = _residuals(X[:, candidates], regressors)
@@ -77,7 +79,9 @@ def screen_columns(data: TrainingData, settings: SelectionSettings) -> ScreenedC
         selection,
         words=selection.words + ("; given the covariates" if covariates.size else ""),
         selected=candidates[selection.selected],
-        stability={int(candidates[at]): share for at, share in selection.stability.items()},
+        stability={
+            int(candidates[position]): share for position, share in selection.stability.items()
+        },
         covariates=data.roles.covariates,
     )
 
@@ -88,8 +92,8 @@ def _residuals(values: Array, regressors: Array) -> Array:
     Columns whose residuals are at the level of rounding errors are set to zero.
     """
     residuals = values - regressors @ np.linalg.lstsq(regressors, values, rcond=None)[0]
-    nothing = np.linalg.norm(residuals, axis=0) <= 1e-10 * np.linalg.norm(values, axis=0)
-    return np.asarray(np.where(nothing, 0.0, residuals))
+    is_rounding = np.linalg.norm(residuals, axis=0) <= 1e-10 * np.linalg.norm(values, axis=0)
+    return np.asarray(np.where(is_rounding, 0.0, residuals))
 
 
 def _select_by_knockoffs(
@@ -97,7 +101,8 @@ def _select_by_knockoffs(
 ) -> ScreenedColumns:
     """Return the columns that knockoffs select at the false discovery rate --fdr.
 
-    ``X`` holds the standardized candidate columns, and ``y`` the target or its residuals.
+    ``X`` holds the standardized candidate columns, and ``y`` the target or its residuals. ``data``
+    are the rows of the fit and ``settings`` the options of the selection.
     """
     assert settings.fdr is not None
     loss = settings.loss_for(data.target.task)
@@ -111,16 +116,17 @@ def _select_by_knockoffs(
     if any(values is not None for values in dependence.values()):
         notes.append("--fdr counts rows as independent, and these are not: do not trust its share")
     if not columns.size:
-        least = int(np.ceil(1 / settings.fdr))
+        n_least = int(np.ceil(1 / settings.fdr))
         notes.append(
-            f"knockoffs at --fdr {settings.fdr:g} select nothing, or at least {least} features: "
+            f"knockoffs at --fdr {settings.fdr:g} select nothing, or at least {n_least} features: "
             "fewer than that cannot be distinguished from chance in this way"
         )
+    # The power for as many true features as knockoffs can select at least, twice.
     if settings.power:
-        anew = clone(selector).set_params(loss="auto")  # simulated targets are numeric
-        true = min(int(np.ceil(2 / settings.fdr)), X.shape[1])
+        unfitted = clone(selector).set_params(loss="auto")  # simulated targets are numeric
+        n_true = min(int(np.ceil(2 / settings.fdr)), X.shape[1])
         curve = power(
-            anew, X, n_true=true, classes=data.target.classes is not None, rng=settings.seed
+            unfitted, X, n_true=n_true, classes=data.target.classes is not None, rng=settings.seed
         )
         notes.append("; ".join(str(curve).splitlines()))
     words = (
@@ -136,7 +142,8 @@ def _select_stable(
     """Return the columns that stability selection selects.
 
     They are selected in at least a threshold share of fits to random halves of the rows. ``X``
-    holds the standardized candidate columns, and ``y`` the target or its residuals.
+    holds the standardized candidate columns, and ``y`` the target or its residuals. ``data`` are
+    the rows of the fit and ``settings`` the options of the selection.
     """
     target = data.target
     kind = ESTIMATORS[target.task][0]

@@ -40,7 +40,10 @@ from atomlearn.reports.tables import (
 
 
 def select(options: argparse.Namespace) -> int:
-    """Run ``atomlearn select``; return 0, or 130 after Ctrl-C, which still writes all files."""
+    """Run ``atomlearn select``; return 0, or 130 after Ctrl-C, which still writes all files.
+
+    ``options`` is the parsed command line.
+    """
     settings = read_settings(options)
     progress = ProgressPrinter(quiet=options.quiet, verbose=options.verbose)
     times = {"to start": time.perf_counter() - options.began}
@@ -54,11 +57,12 @@ def select(options: argparse.Namespace) -> int:
         with timed(times, "to verify"):
             progress.stage("verifying the model")
             proof, verified = proof_of_selection(source, scored, options)
+        # The hash of the model file is part of the report, so the model is made first.
         with timed(times, "to write"):
             model = replace(saved_model(source, scored.fitted), proof=proof)
             text = model_text(model, str(folder / "model.json"))
-            hashed = json.loads(text)["sha256"]
-            lines = (("Verified", verified), ("sha256 of model.json", hashed))
+            digest = json.loads(text)["sha256"]
+            lines = (("Verified", verified), ("sha256 of model.json", digest))
             content = replace(content, details=(*content.details, *lines))
             written = _write(folder, model, content, source)
     _print_result(content, folder, written, options, verified)
@@ -79,7 +83,12 @@ def timed(times: dict[str, float], step: str) -> Iterator[None]:
 def _print_result(
     content: Content, folder: Path, written: list[str], options: argparse.Namespace, verified: str
 ) -> None:
-    """Print the summary and the file names to stdout, and the notes to stderr."""
+    """Print the summary and the file names to stdout, and the notes to stderr.
+
+    ``content`` is the content of the report, ``folder`` the folder of the results, ``written`` are
+    the names of its files, and ``verified`` is a sentence on the proof. ``options`` is the parsed
+    command line.
+    """
     if options.json:
         print((folder / "summary.json").read_text(encoding="utf-8"), end="")
     else:
@@ -98,10 +107,10 @@ def output_folder(out: str) -> Iterator[Path]:
     """Yield the folder of the results, which is created before the fit if it does not exist.
 
     Only files that an earlier selection wrote are replaced. If the block fails, folders that were
-    created and are empty are removed.
+    created and are empty are removed. ``out`` is the text of --out.
     """
     folder = Path(out)
-    missing = [folder_ for folder_ in (folder, *folder.parents) if not folder_.exists()]
+    missing_folders = [parent for parent in (folder, *folder.parents) if not parent.exists()]
     if folder.exists() and not folder.is_dir():
         raise CommandError(f"--out {out} is a file; give a folder, which is made where needed")
     files_of_run(folder)
@@ -110,8 +119,8 @@ def output_folder(out: str) -> Iterator[Path]:
         yield folder
     except BaseException:
         with suppress(OSError):  # a folder that is not empty stays
-            for folder_ in missing:
-                folder_.rmdir()
+            for parent in missing_folders:
+                parent.rmdir()
         raise
 
 
@@ -121,16 +130,22 @@ def _select(
     options: argparse.Namespace,
     progress: ProgressPrinter,
 ) -> tuple[Content, ScoredSelection]:
-    """Fit, score and test the selection; return the report content and the scored selection."""
+    """Fit, score and test the selection; return the report content and the scored selection.
+
+    Halves, p-values and intervals are computed if they are requested or cheap enough, and not after
+    Ctrl-C. ``source`` is the data that was read, ``settings`` are the options of the selection, and
+    ``progress`` is the printer of progress.
+    """
     if settings.intervals:
         check_intervals(source, settings)
     began = time.perf_counter()
     limits = options.time_limit, options.checkpoint
     scored = fit_and_score(source, settings, progress, options.test_fraction, *limits)
     seconds = time.perf_counter() - began
+    # Optional parts: halves, p-values and intervals.
     halves = []
-    limited = scored.interrupted or options.time_limit or source.roles.on_disk
-    if not limited and not settings.controls:
+    skips_halves = scored.interrupted or options.time_limit or source.roles.on_disk
+    if not skips_halves and not settings.controls:
         progress.stage("selecting from halves of the rows")
         halves = fit_halves(source, settings, scored.fitted)
     tests = None
@@ -143,7 +158,8 @@ def _select(
         progress.stage("estimating with intervals")
         intervals = interval_estimates(source, settings, scored.fitted)
         scored.notes.extend(
-            f"95% intervals of {quantity} hold {it.condition}" for quantity, it in intervals.items()
+            f"95% intervals of {quantity} hold {interval.condition}"
+            for quantity, interval in intervals.items()
         )
     content = assemble_content(source, settings, scored, seconds, halves, tests, intervals.values())
     return content, scored
@@ -152,7 +168,8 @@ def _select(
 def _test_columns(source: Dataset, settings: SelectionSettings) -> FeatureTests:
     """Return conditional p-values of all columns, computed on all rows.
 
-    The dummy columns of one category are tested together and share a p-value.
+    The dummy columns of one category are tested together and share a p-value. ``source`` is the
+    data that was read and ``settings`` are the options of the selection.
     """
     n_rows, n_columns = source.X.shape
     roles = source.roles
@@ -182,7 +199,9 @@ _TABLES: dict[str, Callable[[Content, SavedModel, Dataset], str]] = {
 def _write(folder: Path, model: SavedModel, content: Content, source: Dataset) -> list[str]:
     """Write all files of the selection and return their names.
 
-    They replace the files of an earlier run all at once, or none is written.
+    They replace the files of an earlier run all at once, or none is written. ``folder`` is the
+    folder of the results, ``model`` the saved model, ``content`` the content of the report, and
+    ``source`` the data that was read.
     """
     texts = {name: make(content, model, source) for name, make in _TABLES.items()}
     files = {name: text for name, text in texts.items() if text}

@@ -180,11 +180,11 @@ class SelectionSettings:
         """
         usual = {"regression": "squared", "survival": "cox"}
         name = self.loss or usual.get(task, "logistic")
-        fits = as_loss(name).task
-        if fits != task:
+        own_task = as_loss(name).task
+        if own_task != task:
             others = " or ".join(loss_names(cast(Task, task)))
             raise CommandError(
-                f"--loss {name} does not fit a {task}; use --loss {others}, or --task {fits}"
+                f"--loss {name} does not fit a {task}; use --loss {others}, or --task {own_task}"
             )
         return name
 
@@ -199,6 +199,7 @@ def read_settings(options: argparse.Namespace) -> SelectionSettings:
         as_loss(options.loss)
     chosen: dict[str, Any] = {}
     if options.norm is not None:
+        # Groups are not read yet: a stand-in group checks the parameters of the norm.
         norms = norms_of(options.norm, [[0]])
         for norm in norms:
             (norm if options.alpha else norm.candidates(1, 1)[0]).on(1)
@@ -262,10 +263,15 @@ def norms_of(text: str, groups: Any, overlap: bool = False) -> tuple[Norm, ...]:
             )
         candidates = [{"groups": groups}]
     try:
+        # Each further parameter multiplies the candidates by its number of values.
         for part in options:
-            key, _, values = part.partition("=")
-            numbers = [int(v) if v.isdecimal() else float(v) for v in values.split(",")]
-            candidates = [{**others, key: value} for others in candidates for value in numbers]
+            key, _, texts = part.partition("=")
+            values_of_key = [
+                int(number) if number.isdecimal() else float(number) for number in texts.split(",")
+            ]
+            candidates = [
+                {**others, key: value} for others in candidates for value in values_of_key
+            ]
         return tuple(as_norm(name, **parameters) for parameters in candidates)
     except (TypeError, ValueError) as error:
         raise CommandError(f"--norm {text!r}: {error}. Type one of {USABLE}") from error

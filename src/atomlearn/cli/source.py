@@ -39,12 +39,13 @@ def belonging(
 
     At most one of the two arrays, each of shape (n_rows,), is not None: the groups come from
     --rows-of or an identifier column, the positions from --order. ``test_rows`` is the mask of the
-    rows that --split-column holds out, or None.
+    rows that --split-column holds out, or None. ``table`` is the file as it was read. ``options``
+    is the parsed command line.
     """
     if "order" in table.extras:
         if options.rows_of:
             raise CommandError("--rows-of and --order are two ways to hold rows out; give one")
-        order = _places(table.extras["order"], options.order)
+        order = _positions_in_series(table.extras["order"], options.order)
         name = options.order
         reason = f"the rows are a series by {name}: its end is held out, and each fold lies after "
         return None, order, [reason + "the rows it is predicted from"]
@@ -52,8 +53,8 @@ def belonging(
         return None, None, []
     groups = _groups(table.extras["rows_of"])
     n_groups = int(groups.max()) + 1
-    uses = {plan.use: plan.name for plan in table.schema.columns}
-    name = options.rows_of or uses.get("rows_of") or uses.get("id")
+    names_by_use = {plan.use: plan.name for plan in table.schema.columns}
+    name = options.rows_of or names_by_use.get("rows_of") or names_by_use.get("id")
     if n_groups == groups.size:
         return None, None, []
     if n_groups < 2:
@@ -62,45 +63,55 @@ def belonging(
         f"{groups.size:,} rows of {n_groups:,} different {name}: rows of one are held out, folded "
         "and halved together (--rows-of NAME or none says otherwise)"
     )
-    both = 0 if test_rows is None else np.intersect1d(groups[test_rows], groups[~test_rows]).size
-    if both:
-        note += f"; but --split-column has rows of {both:,} {name} in both parts"
+    # A given split may cut a group in two, which is reported.
+    n_cut = 0 if test_rows is None else np.intersect1d(groups[test_rows], groups[~test_rows]).size
+    if n_cut:
+        note += f"; but --split-column has rows of {n_cut:,} {name} in both parts"
     return groups, None, [note]
 
 
 def _owners(table: DataTable, options: argparse.Namespace) -> tuple[str, NDArray[Any]] | None:
-    """Return the column whose values are held out as a whole, and its cells, or None."""
-    pooled = table.schema.origin.get("pseudobulk", "")
+    """Return the column whose values are held out as a whole, and its cells, or None.
+
+    ``table`` is the file as it was read. ``options`` is the parsed command line.
+    """
+    pseudobulk_columns = table.schema.origin.get("pseudobulk", "")
     if "rows_of" in table.extras and options.rows_of != "none":
         plans = [plan.name for plan in table.schema.columns if plan.use == "rows_of"]
-        return options.rows_of or [*plans, pooled.split(",")[0], "id"][0], table.extras["rows_of"]
-    if pooled and "," not in pooled and table.ids is not None:
-        return pooled, np.array(table.ids, dtype=object)
+        return options.rows_of or [*plans, pseudobulk_columns.split(",")[0], "id"][0], table.extras[
+            "rows_of"
+        ]
+    if pseudobulk_columns and "," not in pseudobulk_columns and table.ids is not None:
+        return pseudobulk_columns, np.array(table.ids, dtype=object)
     return None
 
 
 def _groups(cells: NDArray[Any]) -> Rows:
-    """Return the group index of each row; a row with an empty cell is a group with one row."""
-    gaps = absent(cells)
+    """Return the group index of each row; a row with an empty cell is a group with one row.
+
+    ``cells`` are the cells of a column.
+    """
+    is_missing = absent(cells)
     codes = np.unique(cells.astype(str), return_inverse=True)[1].astype(np.int64)
-    codes[gaps] = cells.size + np.arange(gaps.sum())
+    codes[is_missing] = cells.size + np.arange(is_missing.sum())
     return np.unique(codes, return_inverse=True)[1].astype(np.int64)
 
 
-def _places(cells: NDArray[Any], name: str) -> Rows:
+def _positions_in_series(cells: NDArray[Any], name: str) -> Rows:
     """Return the position of each row in the time series, shape (n_rows,).
 
     Rows with equal dates or numbers share a position. ``name`` is the column that --order names.
+    ``cells`` are the cells of a column.
     """
     keys: Any = cells
     if cells.dtype.kind in "OUS":
         keys = days_of([str(cell) for cell in cells.tolist()])
         if keys is None:
             raise CommandError(f"--order {name} must name a column of numbers or dates")
-    places = np.unique(keys, return_inverse=True)[1].astype(np.int64)
-    if places.max() == 0:
+    positions = np.unique(keys, return_inverse=True)[1].astype(np.int64)
+    if positions.max() == 0:
         raise CommandError(f"--order {name} has one value only; name another column")
-    return places
+    return positions
 
 
 @dataclass(frozen=True)
@@ -149,9 +160,9 @@ class DataRoles:
         return np.unique(group_of)
 
     def rows(self, rows: NDArray[np.int64]) -> DataRoles:
-        """Return the roles restricted to the rows with these indices."""
-        of_rows = ("weight", "offset", "row_groups", "order", "repeated")
-        roles = {name: vars(self)[name] for name in of_rows}
+        """Return the roles restricted to the rows with these indices, without a split."""
+        names_of_row_data = ("weight", "offset", "row_groups", "order", "repeated")
+        roles = {name: vars(self)[name] for name in names_of_row_data}
         subset = {name: values[rows] for name, values in roles.items() if values is not None}
         return replace(self, test_rows=None, **subset)
 
@@ -209,7 +220,7 @@ class Dataset:
         return replace(self, X=gaps_filled(self.X, gaps), gaps=gaps)
 
     def permuted(self, order: Rows) -> Dataset:
-        """Return the data set with the rows of X in this order, and all else as it is."""
+        """Return the data set with the rows of X in this order; target and roles are unchanged."""
         gaps = tuple(gap.of_rows(order) for gap in self.gaps)
         return replace(self, X=self.X[order], gaps=gaps)
 
@@ -224,13 +235,14 @@ def read_source(
     """Return the data set that the options name, with its target, features and roles.
 
     The options name the file, the target and the roles of columns. A CommandError is raised if the
-    file has no target or the options do not fit the format of the file.
+    file has no target or the options do not fit the format of the file. ``settings`` are the
+    options of the selection and ``progress`` is the printer of progress.
     """
     path = Path(options.data)
-    form = format_of(path)
+    file_format = format_of(path)
     table = read_as(path, reading_of(options))
     if table.y is None and not settings.is_survival:
-        if form.cells is not None:
+        if file_format.cells is not None:
             raise CommandError(f"which column of {path} is to be predicted? Give --target NAME")
         raise CommandError(
             f"{path} has no target (for every sample); give --target NAME, --target FILE.npy, or "
@@ -241,19 +253,21 @@ def read_source(
     on_disk = isinstance(table.X, Design)
     sparse = is_sparse(table.X)
     kind = "on disk" if on_disk else "sparse" if sparse else "dense"
-    say = progress.say
-    say(f"read {path.name}: {n_samples:,} rows, {n_features:,} columns, {kind}")
+    show = progress.say
+    show(f"read {path.name}: {n_samples:,} rows, {n_features:,} columns, {kind}")
+    # If the task is inferred from values that allow another one, a note asks the user to check it.
     task = f"{target.task}, as {target.guessed} (--task says otherwise)" if target.guessed else ""
-    say(task)
-    certain = target.guessed.endswith(("labels", "numbers", " 2 different values"))
-    doubts = [task] if task and not certain else []
+    show(task)
+    is_certain = target.guessed.endswith(("labels", "numbers", " 2 different values"))
+    doubts = [task] if task and not is_certain else []
     if target.events is not None and not target.events.is_plain:
         doubts.append(target.events.words)
     settings.loss_for(target.task)
+    # Names and kinds of the features, and the roles of other columns.
     names = [table.schema.name(column) for column in range(n_features)]
     features = features_of(table.X, options.interactions)
     if options.interactions:
-        say(f"interactions: {features.n_columns:,} features")
+        show(f"interactions: {features.n_columns:,} features")
     command = shlex.join(["atomlearn", *options.given])
     roles = _roles(table, options, target, names)
     row_notes = list[str]()
@@ -287,7 +301,8 @@ def _with_rows(
 ) -> DataRoles:
     """Return the roles with row groups, taken from the options and from duplicate rows.
 
-    Notes for the report are appended to ``row_notes``.
+    ``roles`` are those of the columns. Notes for the report are appended to ``row_notes``.
+    ``table`` is the file as it was read.
     """
     groups, order, note = belonging(table, options, roles.test_rows)
     row_notes += note
@@ -301,7 +316,10 @@ def _with_rows(
 
 
 def _time_varying(options: argparse.Namespace, row_notes: Sequence[str]) -> list[str]:
-    """Return a note if rows are time intervals (counting process), else an empty list."""
+    """Return a note if rows are time intervals (counting process), else an empty list.
+
+    ``row_notes`` are the notes on rows so far. ``options`` is the parsed command line.
+    """
     if options.entry is None:
         return []
     note = f"time-varying: a row is at risk after {options.entry} until {options.time}"
@@ -311,7 +329,10 @@ def _time_varying(options: argparse.Namespace, row_notes: Sequence[str]) -> list
 def target_from(
     table: DataTable, options: argparse.Namespace, settings: SelectionSettings
 ) -> Target:
-    """Return the target, prepared for the task that the options or its values imply."""
+    """Return the target, prepared for the task that the options or its values imply.
+
+    ``table`` is the file as it was read and ``settings`` are the options of the selection.
+    """
     if settings.is_survival:
         if not {"time", "event"} <= set(table.extras):
             raise CommandError(
@@ -329,25 +350,29 @@ def target_from(
                 f"{last_time:g}; nothing is known of later risks"
             )
         return target
-    y = table.y
-    assert y is not None
+    values = table.y
+    assert values is not None
     task = options.task
     if (
         task == "auto"
         and settings.loss is not None
         and not options.positive
-        and y.dtype.kind in "iuf"
+        and values.dtype.kind in "iuf"
     ):
         # A target with few distinct integers is taken as class labels by default. A loss for
         # regression, such as the Poisson loss for counts, rules that out.
         task = "regression" if as_loss(settings.loss).task == "regression" else task
-    return prepare_target(y, table.target_name or "y", task, options.positive)
+    return prepare_target(values, table.target_name or "y", task, options.positive)
 
 
 def _roles(
     table: DataTable, options: argparse.Namespace, target: Target, names: list[str]
 ) -> DataRoles:
-    """Return the sample weights, offset, groups and covariates as ``DataRoles``."""
+    """Return the sample weights, offset, groups and covariates as ``DataRoles``.
+
+    ``names`` are the names of the columns of X; ``target`` has the classes of --class-weight.
+    ``table`` is the file as it was read. ``options`` is the parsed command line.
+    """
     extras = table.extras
     weight = None
     if "weights" in extras:
@@ -385,9 +410,9 @@ def given_offset(columns: Mapping[str, NDArray[Any]]) -> Array | None:
     It is the sum of the column ``offset`` and the logarithm of the column ``exposure``, as far as
     ``columns`` has them.
     """
-    least = {"offset": -np.inf, "exposure": np.nextafter(0.0, 1.0)}
-    roles = [role for role in least if role in columns]
-    values = {role: numbers_in(columns[role], f"--{role}", least[role]) for role in roles}
+    smallest_values = {"offset": -np.inf, "exposure": np.nextafter(0.0, 1.0)}
+    roles = [role for role in smallest_values if role in columns]
+    values = {role: numbers_in(columns[role], f"--{role}", smallest_values[role]) for role in roles}
     if "exposure" not in values:
         return values.get("offset")
     return np.log(values["exposure"]) + values.get("offset", 0.0)
@@ -397,13 +422,15 @@ def _class_weights(text: str, target: Target) -> Array:
     """Return the sample weights that --class-weight implies, shape (n_rows,).
 
     ``text`` is "balanced", for weights inversely proportional to class frequencies, or
-    LABEL=WEIGHT,LABEL=WEIGHT with weight 1 for the other classes.
+    LABEL=WEIGHT,LABEL=WEIGHT with weight 1 for the other classes. ``target`` is the target of all
+    rows.
     """
     labels = target.labels
     if labels is None:
         raise CommandError("--class-weight is for a classification; use --weights NAME")
     if text == "balanced":
         return np.asarray(compute_sample_weight("balanced", target.values), dtype=np.float64)
+    # Weights of single labels; other classes keep the weight 1.
     weights: dict[int, float] = {}
     for part in text.split(","):
         label, _, value = part.partition("=")
@@ -423,7 +450,10 @@ _TRAIN = {"train", "training", "validation", "valid"}
 
 
 def _test_rows(extras: Any) -> NDArray[np.bool_] | None:
-    """Return the mask of the rows that --split-column holds out, or None without that column."""
+    """Return the mask of the rows that --split-column holds out, or None without that column.
+
+    ``extras`` are the columns with a role other than feature.
+    """
     if "split" not in extras:
         return None
     words = [str(cell).strip().casefold() for cell in extras["split"].tolist()]

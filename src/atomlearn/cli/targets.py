@@ -102,6 +102,7 @@ def prepare_target(y: NDArray[Any], name: str, task: str, positive: str | None) 
                 "--positive makes a classification; leave it or --task regression out"
             )
         return _one_against_rest(values, name, positive)
+    # The task is inferred from the values if it is not given.
     if task == "auto":
         task, guessed = _inferred_task(values, name)
     if task == "regression":
@@ -144,14 +145,15 @@ def survival_of(
 
 
 def labels_in(cells: NDArray[Any]) -> list[str]:
-    """Return cells as text; whole numbers have no decimal point."""
+    """Return cells as a list of text; whole numbers have no decimal point."""
     return [f"{cell:.15g}" if type(cell) is float else str(cell) for cell in cells.tolist()]
 
 
 def _inferred_task(values: NDArray[Any], name: str) -> tuple[str, str]:
     """Return the task inferred from the values, and the reason in words.
 
-    Text and few distinct integers are class labels, unless the integers look like counts.
+    ``name`` is that of the target. Text and few distinct integers are class labels, unless the
+    integers look like counts.
     """
     if values.dtype.kind not in "iuf":
         return "classification", f"{name!r} holds labels"
@@ -169,8 +171,8 @@ def _inferred_task(values: NDArray[Any], name: str) -> tuple[str, str]:
 def _looks_like_counts(values: NDArray[Any], distinct: NDArray[Any]) -> bool:
     """Return whether the distribution of few distinct integers looks like counts.
 
-    Frequencies of counts start at 0 or 1, rise to the mode and fall after it to a small tail, apart
-    from noise of two standard deviations; codes of classes have no such order. ``distinct`` holds
+    Counts start at 0 or 1. Their frequencies rise to the mode and then fall to a small tail, up to
+    a tolerance of two standard deviations; codes of classes have no such order. ``distinct`` holds
     the sorted distinct values.
     """
     span = distinct[-1] - distinct[0]
@@ -180,38 +182,42 @@ def _looks_like_counts(values: NDArray[Any], distinct: NDArray[Any]) -> bool:
     mode = int(np.argmax(counts))
     if mode > 2 and (distinct[0] == 1 or distinct.size < 8 or mode > span / 2):
         return False  # school grades are unimodal too, with a mode near the middle
-    noise = 2.0 * np.sqrt(counts) + 1.0
-    falls = (counts[mode + 1 :] <= (counts + noise)[mode:-1]).all()
-    rises = (counts[:mode] <= (counts + noise)[1 : mode + 1]).all()
+    tolerance = 2.0 * np.sqrt(counts) + 1.0
+    falls = (counts[mode + 1 :] <= (counts + tolerance)[mode:-1]).all()
+    rises = (counts[:mode] <= (counts + tolerance)[1 : mode + 1]).all()
     return bool(rises and falls) and counts[-1] < 0.25 * counts[mode]
 
 
 def numbers_in(
-    values: NDArray[Any], what: str, least: float = -np.inf, remedy: str = ""
+    values: NDArray[Any], subject: str, least: float = -np.inf, remedy: str = ""
 ) -> NDArray[np.float64]:
     """Return the values as float64; raise a CommandError unless all are finite and >= ``least``.
 
-    ``what`` names the values in error messages, and ``remedy`` is text that is appended to the
+    ``subject`` names the values in error messages, and ``remedy`` is text that is appended to the
     message about values that are not numbers.
     """
     try:
         numbers = values.astype(np.float64)
     except (TypeError, ValueError) as error:
-        raise CommandError(f"{what} must be numbers ({error}){remedy}") from error
+        raise CommandError(f"{subject} must be numbers ({error}){remedy}") from error
     bad = np.flatnonzero(~np.isfinite(numbers))
     if bad.size:
         raise CommandError(
-            f"{what} is missing or infinite in {bad.size} rows, the first one is row {bad[0]} "
+            f"{subject} is missing or infinite in {bad.size} rows, the first one is row {bad[0]} "
             "(counted from 0); leave these rows out"
         )
     if (numbers < least).any():
-        word = "positive numbers" if least > 0 else "numbers of at least 0"
-        raise CommandError(f"{what} must be {word}, found {numbers.min():g}")
+        expected = "positive numbers" if least > 0 else "numbers of at least 0"
+        raise CommandError(f"{subject} must be {expected}, found {numbers.min():g}")
     return numbers
 
 
 def _labels(values: NDArray[Any], name: str) -> tuple[tuple[Label, ...], NDArray[np.int64]]:
-    """Return the sorted distinct labels and the class code of each row, shape (n_rows,)."""
+    """Return the sorted distinct labels and the class code of each row, shape (n_rows,).
+
+    ``name`` is that of the target, for error messages. Whole numbers become int labels. ``values``
+    is the target of all rows.
+    """
     if values.dtype.kind == "f":
         values = numbers_in(values, f"target {name!r}")
         if (values == np.rint(values)).all() and (np.abs(values) < 2**53).all():
@@ -223,7 +229,8 @@ def _labels(values: NDArray[Any], name: str) -> tuple[tuple[Label, ...], NDArray
 def _one_against_rest(values: NDArray[Any], name: str, positive: str) -> Target:
     """Return the binary target whose positive class is these labels (one-vs-rest).
 
-    ``positive`` is one label, or several labels separated by commas.
+    ``positive`` is one label, or several labels separated by commas. ``values`` is the target of
+    all rows and ``name`` its name.
     """
     labels, codes = _labels(values, name)
     code_of = {str(label): code for code, label in enumerate(labels)}

@@ -1,4 +1,4 @@
-"""``atomlearn verify``: a model and its data in; what is proved of it out."""
+"""``atomlearn verify``: a model and its data in; the proved claims out."""
 
 from __future__ import annotations
 
@@ -35,7 +35,10 @@ SAME = 1e-5
 
 
 def verify(options: argparse.Namespace) -> int:
-    """Run ``atomlearn verify``: print what is proved; return 0, or 1 if something is wrong."""
+    """Run ``atomlearn verify``: print the proved claims; return 0, or 1 if one is wrong.
+
+    ``options`` is the parsed command line.
+    """
     content = model_content(options.model)
     try:
         verdict = _reselected(content, options) if options.full else _proved(content, options)
@@ -52,7 +55,10 @@ def verify(options: argparse.Namespace) -> int:
 
 
 def _options_of(content: Mapping[str, Any], options: argparse.Namespace) -> argparse.Namespace:
-    """Return the options of the selection that wrote a model, with the data to verify it on."""
+    """Return the options of the selection that wrote a model, with the data to verify it on.
+
+    ``content`` is the content of the model file, ``options`` those of ``verify``.
+    """
     command = content.get("proof", {}).get("select")
     if command is None:
         raise ValueError(
@@ -66,7 +72,10 @@ def _options_of(content: Mapping[str, Any], options: argparse.Namespace) -> argp
 
 
 def _proved(content: dict[str, Any], options: argparse.Namespace) -> Verified:
-    """Return what is proved of the claims of a file on the data that the options name."""
+    """Return what is proved of the claims of a file on the data that the options name.
+
+    ``content`` is the content of the model file. The data is read in the same way as by ``select``.
+    """
     proof = proof_of(content)
     select_options = _options_of(content, options)
     settings = read_settings(select_options)
@@ -82,38 +91,49 @@ def _proved(content: dict[str, Any], options: argparse.Namespace) -> Verified:
 
 
 def _reselected(content: dict[str, Any], options: argparse.Namespace) -> Verified:
-    """Select again by the options and the seed of a model file, and compare the two models."""
+    """Select again by the options and the seed of a model file, and compare the two models.
+
+    ``content`` is the content of the model file. Raises ValueError if columns or coefficients
+    differ.
+    """
     select_options = _options_of(content, options)
     with tempfile.TemporaryDirectory() as folder:
         select_options.out = folder
         select_options.quiet = True
         with contextlib.redirect_stdout(io.StringIO()):
             select(select_options)
-        other = json.loads((Path(folder) / "model.json").read_text(encoding="utf-8"))
-    first = _coefficients(content)
-    second = _coefficients(other)
-    if first.keys() != second.keys():
-        differences = sorted(first.keys() ^ second.keys())
+        other_content = json.loads((Path(folder) / "model.json").read_text(encoding="utf-8"))
+    saved = _coefficients(content)
+    repeated = _coefficients(other_content)
+    # Both models must have the same features, with nearly equal coefficients.
+    if saved.keys() != repeated.keys():
+        differences = sorted(saved.keys() ^ repeated.keys())
         raise ValueError(
             f"expected the same selection again; received another one at {differences[:3]}"
         )
-    size = max([float(np.abs(values).max()) for values in first.values()], default=0.0)
+    largest = max([float(np.abs(values).max()) for values in saved.values()], default=0.0)
     change = max(
-        [float(np.abs(values - second[name]).max()) for name, values in first.items()], default=0.0
+        [float(np.abs(values - repeated[name]).max()) for name, values in saved.items()],
+        default=0.0,
     )
-    if change > SAME * size:
-        ratio = change / size
+    if change > SAME * largest:
+        ratio = change / largest
         raise ValueError(
             f"expected coefficients within {SAME:g} of the largest one; received {ratio:.2g}"
         )
-    gap = max((proof["relative_gap"] for proof in other["certificates"]), default=0.0)
+    gap = max((proof["relative_gap"] for proof in other_content["certificates"]), default=0.0)
     words = (
-        f"verified: selected again by the same options and seed: the same {len(first):,} columns"
+        f"verified: selected again by the same options and seed: the same {len(saved):,} columns"
     )
-    return Verified(True, gap, f"{words}, coefficients equal within {change / (size or 1.0):.1g}")
+    return Verified(
+        True, gap, f"{words}, coefficients equal within {change / (largest or 1.0):.1g}"
+    )
 
 
 def _coefficients(content: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the coefficients of each feature by its name."""
+    """Return the coefficients of each feature by its name.
+
+    ``content`` is the content of the model file.
+    """
     table = np.array(content["coefficients"], dtype=np.float64)
     return {feature["name"]: table[:, index] for index, feature in enumerate(content["features"])}

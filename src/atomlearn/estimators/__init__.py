@@ -1,1 +1,1 @@
-"""scikit-learn estimators: they validate, call what ``solve`` calls, and report."""
+"""Estimators with scikit-learn's interface: they check data, build problems, solve and report."""

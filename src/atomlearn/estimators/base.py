@@ -1,4 +1,4 @@
-"""AtomicModel: what all linear models share. It builds problems, runs them, reports, predicts."""
+"""AtomicModel: the base of all linear models. It builds problems, runs them, reports, predicts."""
 
 from __future__ import annotations
 
@@ -100,6 +100,7 @@ class AtomicModel(FitParameters):
     classes_: NDArray[Any]
 
     def __sklearn_tags__(self) -> Any:
+        """Return scikit-learn's tags: X may be sparse, y is required and may be a matrix."""
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         tags.target_tags.required = True
@@ -136,13 +137,18 @@ class AtomicModel(FitParameters):
         starts = self._starts(len(problems), data.design.shape[1], data.classes)
         share = checked_shares(self.relax)[0]
         results = self._solve(problems, starts, settings)
+        # ``relax`` mixes the penalized fit with an unpenalized one of its columns.
         if share:
-            results = [relaxed(p, r, share) for p, r in zip(problems, results, strict=True)]
+            results = [relaxed(*pair, share) for pair in zip(problems, results, strict=True)]
         self._take(data, results)
         return self
 
     def _fit_jointly(self, data: Checked, loss: Loss, settings: Settings) -> None:
-        """Fit all outputs by one problem over a matrix of coefficients."""
+        """Fit all outputs by one problem over a matrix of coefficients.
+
+        data : the checked data; loss : the joint loss of all outputs; settings : those of the
+        solver.
+        """
         task = matrices.joint_problem(self, data, loss, *self._regularized_by())
         starts = self._starts(1, task.problem.design.shape[1], data.classes)
         results = self._solve([task.problem], starts, settings)
@@ -151,7 +157,11 @@ class AtomicModel(FitParameters):
         self._report(results)
 
     def _checked(self, X: Any, y: Any, sample_weight: Any, offset: Any = None) -> Checked:
-        """Return the checked data of a fit, with weights of sum 1."""
+        """Return the checked data of a fit, with weights of sum 1.
+
+        X, y, sample_weight, offset : the arguments of ``fit``. Columns are expanded by
+        ``features``, and have units if they are standardized.
+        """
         inputs = checked_design(self, X, reset=True)
         loss = as_loss(self.loss)
         if loss.task != self.task:
@@ -177,7 +187,10 @@ class AtomicModel(FitParameters):
         return targets
 
     def _columns(self, inputs: Design, weight: Array) -> Design:
-        """Return the design of the fit, expanded by ``features``."""
+        """Return the design of the fit: ``inputs`` expanded by ``features``.
+
+        weight : sample weights, from which curves are made.
+        """
         linear = self.features == "linear"
         return inputs if linear else expanded(inputs, self.features, weight)
 
@@ -188,10 +201,13 @@ class AtomicModel(FitParameters):
     def _problems(
         self, data: Checked, norm: str | Norm, amount: float, l1_ratio: float
     ) -> list[Problem]:
-        """Return one problem for each output; they share the design, the norm and the loss."""
+        """Return one problem for each output; they share the design, the norm and the loss.
+
+        data : the checked data. norm, amount, l1_ratio : the penalty; see ``_regularized_by``.
+        """
         design = data.design
-        the_norm = norm_on(norm_for(self, norm, design), design)
-        penalty, tau = penalty_of(the_norm, self._form_of(the_norm), amount, l1_ratio)
+        norm_of_columns = norm_on(norm_for(self, norm, design), design)
+        penalty, tau = penalty_of(norm_of_columns, self._form_of(norm_of_columns), amount, l1_ratio)
         first = of_checked_data(
             data.fitted_design, data.targets[0], data.weight, data.loss, penalty, self.fit_intercept
         )
@@ -211,18 +227,23 @@ class AtomicModel(FitParameters):
     def _candidates(self) -> list[Norm]:
         """Return the norms of the model, or those from which a search chooses.
 
-        The name "groups" alone is left out: its groups are those of the table.
+        The name "groups" without lists is left out: its groups are those of the table.
         """
         return [] if self.norm == "groups" else [as_norm(self.norm)]
 
     def _form_of(self, norm: Norm) -> Form:
-        """Return the form of the regularizer."""
+        """Return the form of the regularizer: ``form``, or the usual one of the norm."""
         return self.form or norm.usual_form
 
     def _starts(
         self, n_outputs: int, n_columns: int, classes: NDArray[Any] | None = None
     ) -> list[WarmStart | None]:
-        """Return a warm start for each output from the last fit, None if its shape differs."""
+        """Return a warm start for each output from the last fit, or None for each.
+
+        They are used with ``warm_start`` if the last fit had the same outputs, columns and classes.
+        ``n_outputs`` is the number of outputs and ``n_columns`` the number of columns of the
+        design.
+        """
         former = self.results_
         if (
             self.warm_start
@@ -234,7 +255,10 @@ class AtomicModel(FitParameters):
         return [None] * n_outputs
 
     def _take(self, data: Checked, results: list[Result]) -> None:
-        """Set the fitted attributes from the result of each output, in the shapes of the task."""
+        """Set the fitted attributes from the result of each output, in the shapes of the task.
+
+        ``data`` is the checked data and ``results`` the solver result of each output.
+        """
         entries = []
         intercepts = []
         for result in results:
@@ -252,7 +276,11 @@ class AtomicModel(FitParameters):
         self._report(results)
 
     def _take_coefficients(self, data: Checked, coef: Any, intercept: Any) -> None:
-        """Set coefficients, intercepts, classes and the columns that are selected."""
+        """Set coefficients, intercepts, classes and the columns that are selected.
+
+        coef, intercept : in the units of X and the shapes of the fitted attributes. ``data`` is the
+        checked data.
+        """
         self.coef_, self.intercept_, self.feature_map_ = coef, intercept, map_of(data.design)
         if data.classes is not None:
             self.classes_ = data.classes
@@ -271,6 +299,7 @@ class AtomicModel(FitParameters):
         check_is_fitted(self)
         design = self._expanded(checked_design(self, X, reset=False))
         columns, weights = nonzero_coefficients(self.coef_)
+        # Either whole rows of coefficients are multiplied, or only the columns that are used.
         if design.listable and (design.traits.is_sparse or 2 * columns.size > design.shape[1]):
             dense_rows = np.zeros((weights.shape[0], design.shape[1]))
             dense_rows[:, columns] = weights
@@ -314,14 +343,18 @@ class AtomicModel(FitParameters):
         """Return P(class | x), shape (n_samples, n_classes); for the logistic loss.
 
         Two classes: 1 / (1 + exp(-decision)). More classes: the one-vs-rest probabilities,
-        normalized to sum 1, or the softmax if the loss is multinomial.
+        normalized to sum 1, or the softmax if the loss is multinomial. ``offset`` is added to the
+        decisions, (n_samples,) or None.
         """
         probabilities: NDArray[Any] = np.exp(self.predict_log_proba(X, offset))
         return probabilities
 
     @available_if(check_probabilities)
     def predict_log_proba(self, X: Any, offset: Any = None) -> NDArray[Any]:
-        """Return log P(class | x), shape (n_samples, n_classes); for the logistic loss."""
+        """Return log P(class | x), shape (n_samples, n_classes); for the logistic loss.
+
+        ``offset`` is added to the decisions, (n_samples,) or None.
+        """
         joint = self.multi_class == "multinomial"
         return log_probabilities(as_loss(self.loss), self._linear(X, offset), joint)
 
@@ -330,7 +363,8 @@ class AtomicModel(FitParameters):
 
         The score is R^2 for the squared loss, the concordance for survival, and D^2 for other
         losses: the share of the deviance of the best constant that the model explains. For several
-        targets it is the mean of their scores.
+        targets it is the mean of their scores. ``sample_weight`` is the weight of each row, or None
+        and ``offset`` added to the decisions, or None.
         """
         loss = as_loss(self.loss)
         if loss.task == "classification":
@@ -343,6 +377,7 @@ class AtomicModel(FitParameters):
                 )
             weight = check_weight(sample_weight, len(labels))
             return float(np.average(true_labels == labels, weights=weight))
+        # Numbers and survival times: the score of the loss, averaged over the targets.
         decisions = self._linear(X, offset).astype(np.float64)
         y, sample_weight = loss.one_target(y, sample_weight)
         weight = check_weight(sample_weight, len(decisions))
@@ -385,7 +420,7 @@ class AtomicModel(FitParameters):
         Returns
         -------
         Summary
-            It says what is proved, and under which condition intervals hold, or why there are none.
+            With the proved gap, and the condition of the intervals or the reason for none.
 
         Examples
         --------
@@ -432,5 +467,5 @@ class AtomicModel(FitParameters):
         return self.feature_map_.surface(*inputs, np.atleast_2d(self.coef_)[output])
 
     def _input(self, feature: int | str) -> int:
-        """Return the index of an input that is given by index or name."""
+        """Return the index of the input ``feature``, which is an index or a name."""
         return list(self.feature_names_in_).index(feature) if isinstance(feature, str) else feature

@@ -53,12 +53,13 @@ class Available:
     """A method that an object has if ``check`` accepts it; else ``check`` raises its error."""
 
     def __init__(self, check: Callable[[Any], Any], method: Callable[..., Any]) -> None:
+        """Store the check and the method; the docstring of the method is kept."""
         self.check = check
         self.method = method
         self.__doc__ = method.__doc__
 
     def __get__(self, owner: Any, kind: type) -> Callable[..., Any]:
-        """Return the method bound to an object, after the check."""
+        """Return the method bound to an object, after the check; the plain function for a class."""
         if owner is None:
             return self.method
         self.check(owner)
@@ -83,9 +84,10 @@ SOLVERS: dict[str, Callable[[float], Solver]] = {
 def checked_design(estimator: Any, X: Any, *, reset: bool) -> Design:
     """Return X as a Design, without copying float32 and float64 data.
 
-    It sets ``n_features_in_`` and ``feature_names_in_``, or compares them if not ``reset``. A
-    Design, a file or a folder is opened by ``as_design``. A table with words, dates or gaps is
-    encoded, which sets ``encoding_``, if ``encode``.
+    reset : whether X is the data of a fit. Then ``n_features_in_`` and ``feature_names_in_`` are
+    set; otherwise they are compared. A Design (a matrix that may be on disk), a file or a folder is
+    opened by ``as_design``. A table with words, dates or gaps is encoded if ``estimator.encode``,
+    which sets ``encoding_``.
     """
     if reset:
         vars(estimator).pop("encoding_", None)
@@ -105,8 +107,8 @@ def checked_design(estimator: Any, X: Any, *, reset: bool) -> Design:
         refuse_not_finite(design)
         return design
     X = as_table(X)
-    learns = reset and estimator.encode and is_table(X)
-    if encoding is not None or was_encoded(X) or (learns and not holds_numbers(X)):
+    may_encode = reset and estimator.encode and is_table(X)
+    if encoding is not None or was_encoded(X) or (may_encode and not holds_numbers(X)):
         return _encoded(estimator, X, reset)
     if is_opened(X):
         design = as_design(X)
@@ -114,7 +116,7 @@ def checked_design(estimator: Any, X: Any, *, reset: bool) -> Design:
         return design
     checked = checked_array(estimator, X, reset=reset, accept_sparse=["csr", "csc"])
     design = as_design(checked, check_finite=False)
-    if learns and not is_finite(design):
+    if may_encode and not is_finite(design):
         return _encoded(estimator, X, reset)
     refuse_not_finite(design, X)
     return design
@@ -126,7 +128,10 @@ def encoded_rows(estimator: Any, X: Any) -> Any:
 
 
 def table_encoding(estimator: Any) -> Any:
-    """Return how the table of the fit was encoded, None if it had only numbers."""
+    """Return how the table of the fit was encoded, None if it had only numbers.
+
+    ``estimator`` is one of this library.
+    """
     return vars(estimator).get("encoding_")
 
 
@@ -136,7 +141,11 @@ def was_encoded(X: object) -> bool:
 
 
 def _encoded(estimator: Any, X: Any, reset: bool) -> Design:
-    """Return a table, or rows that were encoded before, in the encoding of the estimator."""
+    """Return a table, or rows that were encoded before, in the encoding of the estimator.
+
+    reset : whether X is the data of a fit. A fit makes a new encoding and stores it in
+    ``encoding_``; other rows must have the columns of the fit.
+    """
     # Imported here because tables of numbers do not need the readers of words and dates.
     from atomlearn.estimators import tables
 
@@ -169,7 +178,7 @@ def checked_array(estimator: Any, X: Any, **options: Any) -> Any:
     """Return X as a matrix of float32 or float64, by the checks of scikit-learn.
 
     Entries may still be NaN or infinite. ``options`` are arguments of ``validate_data``. Error
-    messages have one line.
+    messages have one line. ``estimator`` is one of this library.
     """
     options = {"dtype": [np.float64, np.float32], "ensure_all_finite": False, **options}
     try:
@@ -190,7 +199,7 @@ def checked_array(estimator: Any, X: Any, **options: Any) -> Any:
 
 
 def _one_line(message: str) -> str:
-    """Return a message of scikit-learn in one line, without its printed array."""
+    """Return an error message of scikit-learn in one line, without its printed array."""
     message = re.sub(r":\narray=.*?\.\n", "; ", message, flags=re.DOTALL)
     message = message.replace("Found array with", "X has").replace(
         "at least one array or dtype is required", "X has no columns; give at least 1"
@@ -199,7 +208,11 @@ def _one_line(message: str) -> str:
 
 
 def _take_shape(estimator: Any, X: Any, names: list[str] | None, reset: bool) -> None:
-    """Set or compare the number and the names of the columns, as scikit-learn does for arrays."""
+    """Set or compare the number and the names of the columns, as scikit-learn does for arrays.
+
+    names : the names of the columns of X, or None. reset : whether X is the data of a fit, whose
+    shape is stored in the estimator.
+    """
     fitted_names = [*vars(estimator).get("feature_names_in_", ())]
     if not reset and names and fitted_names and names != fitted_names:
         raise ValueError(
@@ -237,20 +250,27 @@ def expanded(
 def norm_for(estimator: Any, norm: str | Norm, design: Design) -> Norm:
     """Return the norm over the columns of the design, with groups of column numbers.
 
-    If the groups of a norm are a word, such as "inputs", the design defines them; the norm
-    "groups" takes those that it has. In lists of groups, names of columns are looked up among the
-    names that ``estimator`` has seen.
+    norm : a norm or its name. If its groups are a word, such as "inputs", the design defines these
+    groups; the norm "groups" takes the groups that the design has. In lists of groups, names of
+    columns are looked up among the names of the columns of the fit. ``estimator`` is one of this
+    library.
     """
-    of_groups = isinstance(norm, Groups | KSupport) and isinstance(norm.groups, str)
-    if of_groups or norm == "groups":
+    has_named_groups = isinstance(norm, Groups | KSupport) and isinstance(norm.groups, str)
+    if has_named_groups or norm == "groups":
         norm = _named_groups(estimator, norm, map_of(design))
-    the_norm = as_norm(norm)
+    norm_object = as_norm(norm)
     names = input_names(estimator)
-    return the_norm if names is None else the_norm.with_names(names)
+    return norm_object if names is None else norm_object.with_names(names)
 
 
 def _named_groups(estimator: Any, norm: Any, map: Any) -> Any:
-    """Return the norm over groups that the design, or the table of the fit, has by name."""
+    """Return the norm over groups that the design, or the table of the fit, has by name.
+
+    norm : "groups", or a norm whose groups are a word. map : the feature map of the design. The
+    columns of one category of a table are a group, called "inputs". ``estimator`` is one of this
+    library.
+    """
+    # The groups are those of the feature map, or else those of the table of the fit.
     columns = None if map.unit is not None else table_groups(estimator)
     unit = map.unit or ("inputs" if columns is not None else None)
     if norm == "groups":
@@ -261,12 +281,12 @@ def _named_groups(estimator: Any, norm: Any, map: Any) -> Any:
             "groups 'inputs', features='anova' 'terms', and multiple kernel learning 'kernels'; "
             "use features='splines' or another of those, or lists of columns"
         )
-    of_map = columns is None
-    columns = map.column_groups() if of_map else columns
+    has_map_groups = columns is None
+    columns = map.column_groups() if has_map_groups else columns
     if isinstance(norm, KSupport):
         return KSupport(norm.k, columns)
     weights = norm.weights
-    if of_map and weights is not None:
+    if has_map_groups and weights is not None:
         weights = map.weights_of_groups(weights)
     return Groups(columns, weights)
 
@@ -281,7 +301,10 @@ def norm_on(norm: Norm, design: Design) -> Norm:
 
 
 def unpenalized_columns(estimator: Any, design: Design) -> Columns | None:
-    """Return the columns of the design that belong to the ``unpenalized`` inputs."""
+    """Return the columns of the design that belong to the ``unpenalized`` inputs, None if none.
+
+    ``estimator`` is one of this library.
+    """
     if estimator.unpenalized is None:
         return None
     map = map_of(design)
@@ -290,7 +313,11 @@ def unpenalized_columns(estimator: Any, design: Design) -> Columns | None:
 
 
 def unpenalized_inputs(estimator: Any, n_inputs: int) -> Columns | None:
-    """Return the inputs that ``unpenalized`` names; of an encoded table it names its columns."""
+    """Return the indices of the inputs that ``unpenalized`` names, None if it is None.
+
+    n_inputs : number of inputs. If a table was encoded, they are columns of the encoded table.
+    ``estimator`` is one of this library.
+    """
     unpenalized = estimator.unpenalized
     encoding = table_encoding(estimator)
     if unpenalized is None:
@@ -305,6 +332,7 @@ def table_groups(estimator: Any) -> Columns | None:
     """Return the column of the table that each column of a linear model is made of, or None.
 
     None if the table was not encoded, or each of its columns is one column of numbers.
+    ``estimator`` is one of this library.
     """
     encoding = table_encoding(estimator)
     if encoding is None or estimator.features != "linear":
@@ -314,7 +342,10 @@ def table_groups(estimator: Any) -> Columns | None:
 
 
 def input_names(estimator: Any) -> list[str] | None:
-    """Return the names of the columns of the fit, if they had names; of encoded ones theirs."""
+    """Return the names of the columns of the fit, or of the encoded columns; None without names.
+
+    ``estimator`` is one of this library.
+    """
     if (encoding := table_encoding(estimator)) is not None:
         return list(encoding.names)
     names = vars(estimator).get("feature_names_in_")
@@ -322,7 +353,11 @@ def input_names(estimator: Any) -> list[str] | None:
 
 
 def amount_of(estimator: Any, default: Callable[[], float] | None = None) -> float:
-    """Return alpha (``default()`` if it is None), or radius in the constrained form."""
+    """Return alpha, or the radius in the constrained form, checked.
+
+    default : a function that returns the alpha to take if ``alpha`` is None. ``estimator`` is one
+    of this library.
+    """
     if estimator.form == "constrained":
         return positive("radius", estimator.radius, "bound on the gauge")
     if estimator.alpha is None and default is not None:
@@ -343,8 +378,9 @@ def checked_l1_ratio(value: Any) -> float:
 def penalty_of(norm: Norm, form: Form, amount: float, l1_ratio: float) -> tuple[Regularizer, float]:
     """Return the regularizer, and the weight tau of (tau/2) ||w||^2.
 
-    They are alpha * l1_ratio * R(w) and alpha * (1 - l1_ratio). For l1_ratio = 0 the regularizer is
-    the square of the l2 norm.
+    norm : R; form : how R enters; amount : alpha, or the radius if constrained. The regularizer is
+    alpha * l1_ratio * R(w), and tau is alpha * (1 - l1_ratio). For l1_ratio = 0 the regularizer is
+    alpha times half the squared l2 norm.
     """
     if l1_ratio == 1.0:
         return Regularizer(norm, form, amount), 0.0
@@ -359,7 +395,7 @@ def penalty_of(norm: Norm, form: Form, amount: float, l1_ratio: float) -> tuple[
 
 
 def whole(name: str, value: Any) -> int:
-    """Return a parameter as an int >= 1, or raise with the remedy."""
+    """Return the parameter ``name`` as an int >= 1, or raise ValueError with the remedy."""
     return whole_number("the estimator", name, value)
 
 
@@ -383,7 +419,10 @@ def check_probabilities(estimator: Any) -> bool:
 
 
 def as_solver(solver: str | Solver, tol: float) -> Solver | None:
-    """Return the solver of a name, or the given solver; None for "auto"."""
+    """Return the solver of a name, or the given solver; None for "auto".
+
+    tol : the relative gap, for solvers that are given by name.
+    """
     if isinstance(solver, Solver):
         return solver
     if solver == "auto":
@@ -398,7 +437,7 @@ def as_solver(solver: str | Solver, tol: float) -> Solver | None:
 
 
 def checked_shares(relax: object) -> tuple[float, ...]:
-    """Return the shares of the refit to choose from; raise if one is not in [0, 1]."""
+    """Return the parameter ``relax`` as a tuple of shares; raise if one is not in [0, 1]."""
     if type(relax) is float and 0.0 <= relax <= 1.0:
         return (relax,)
     try:

@@ -55,7 +55,10 @@ def nonzero_coefficients(coef: Any) -> tuple[Columns, Array]:
 
 
 def coefficient_matrix(columns: Columns, weights: Array, shape: tuple[int, int]) -> Any:
-    """Return a csr_array of this shape from the row-major positions of its entries."""
+    """Return a csr_array of this shape from its nonzero entries.
+
+    columns : their row-major positions; weights : their values.
+    """
     # scikit-learn only accepts indices of 32 bits.
     rows, cols = (part.astype(np.int32) for part in np.divmod(columns, shape[1]))
     return sp.csr_array(sp.coo_array((weights, (rows, cols)), shape=shape))
@@ -64,31 +67,37 @@ def coefficient_matrix(columns: Columns, weights: Array, shape: tuple[int, int])
 class Packed(NamedTuple):
     """An array of mostly zeros: positions of its other entries, their values, and its shape."""
 
-    places: Columns
+    positions: Columns
     values: NDArray[Any]
     shape: tuple[int, ...]
 
     def array(self) -> NDArray[Any]:
-        """Return the array, entry for entry."""
+        """Return the whole array, zeros included."""
         restored = np.zeros(self.shape, dtype=self.values.dtype)
-        restored.reshape(-1)[self.places] = self.values
+        restored.reshape(-1)[self.positions] = self.values
         return restored
 
 
 def packed(state: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a state for pickling, in which zeros of numeric arrays are not stored."""
+    """Return a state for pickling, in which zeros of numeric arrays are not stored.
+
+    state : attributes by their names.
+    """
     return {name: _packed(value) for name, value in state.items()}
 
 
 def unpacked(state: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a state with the arrays that ``packed`` was given."""
+    """Return the state that was packed by ``packed``, with its arrays restored."""
     return {
         name: value.array() if type(value) is Packed else value for name, value in state.items()
     }
 
 
 def _packed(value: Any) -> Any:
-    """Return an array by its nonzero entries if that takes less memory, else unchanged."""
+    """Return an array as ``Packed`` if that takes less memory; other values unchanged.
+
+    Zeros with a minus sign count as nonzero, so that the restored array is identical.
+    """
     if type(value) is not np.ndarray or value.dtype.kind not in "fiub":
         return value
     flat = value.reshape(-1)

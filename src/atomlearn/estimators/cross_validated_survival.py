@@ -185,8 +185,11 @@ class AtomicSurvivalCV(SelectsColumns, CrossValidatedModel, LinearSurvival):
     ties: Literal["efron", "breslow"] = "efron"
 
     def _strata(self, y: NDArray[Any]) -> tuple[NDArray[Any], bool]:
-        """Return the events, and whether there are enough to stratify the folds by them."""
+        """Return the events, and whether there are enough to stratify the folds by them.
+
+        y : the records of survival times.
+        """
         events: NDArray[Any] = y["event"].astype(np.int64)
         folds = 5 if self.cv is None else self.cv
-        rarest = min(int(events.sum()), int((1 - events).sum()))
-        return events, not isinstance(folds, int) or rarest >= folds
+        n_rarer = min(int(events.sum()), int((1 - events).sum()))
+        return events, not isinstance(folds, int) or n_rarer >= folds

@@ -44,6 +44,7 @@ def unit_numbers(n_rows: int, groups: Any = None, order: Any = None) -> Rows:
         raise ValueError(
             f"{name} has missing values; give each row a value, or leave such rows out"
         )
+    # Equal values get equal numbers, in the order of the values.
     try:
         kinds, units = np.unique(values, return_inverse=True)
     except TypeError as error:
@@ -65,14 +66,16 @@ def held_out(
 ) -> Fold:
     """Return the rows of the fit and about ``fraction`` of the rows to hold out, both increasing.
 
-    Whole groups are held out, or the end of a series. The last tenth of the rows before this end is
-    in neither part, because these rows are like the first held-out ones. Without ``order`` classes
-    (``codes``) keep their shares as far as the groups allow, and each keeps a row in the fit. The
-    held-out part is empty if each class is one group.
+    n_rows : number of rows. rng : seed or generator. Whole groups are held out, or the end of a
+    series (``order``). The last tenth of the rows before this end is in neither part, because these
+    rows are similar to the first held-out ones. Without ``order`` classes (``codes``) keep their
+    shares as far as the groups allow, and each keeps a row in the fit. The held-out part is empty
+    if each class is one group.
     """
     units = unit_numbers(n_rows, groups, order)
     if order is not None:
-        ends = np.cumsum(np.bincount(units))[:-1]  # rows before each cut between two positions
+        # A series is cut between two positions, where the share of rows is nearest to the fraction.
+        ends = np.cumsum(np.bincount(units))[:-1]  # number of rows before each cut
         first = 1 + int(np.argmin(np.abs(ends - (1.0 - fraction) * n_rows)))
         last_unit = np.sort(units)[int(0.9 * ends[first - 1])]
         return np.flatnonzero(units <= last_unit), np.flatnonzero(units >= first)
@@ -80,15 +83,17 @@ def held_out(
     labels = _rarest(units, codes)
     sizes = np.bincount(units)
     is_held_out = np.zeros(sizes.size, dtype=bool)
+    # In each class, random groups are held out until they have the fraction of its rows.
     for label in np.unique(labels):
         members = generator.permutation(np.flatnonzero(labels == label))
         rows_before = np.cumsum(sizes[members]) - sizes[members]
         n_wanted = round(fraction * int(sizes[members].sum()))
         taken = members[rows_before + sizes[members] / 2 <= n_wanted]
         is_held_out[taken[: members.size - 1]] = True
+    # A class all of whose groups are held out with rarer classes keeps one group in the fit.
     for code in np.unique(codes if codes is not None else np.zeros(0)):
         rows = np.flatnonzero(np.asarray(codes) == code)
-        if is_held_out[units[rows]].all():  # all its groups are held out with rarer classes
+        if is_held_out[units[rows]].all():
             is_held_out[units[rows[0]]] = False
     test = is_held_out[units]
     return np.flatnonzero(~test), np.flatnonzero(test)
@@ -99,33 +104,36 @@ def folds(
 ) -> list[Fold]:
     """Return at most ``n_folds`` pairs of training rows and test rows.
 
-    Rows without groups are split by scikit-learn. Groups stay together, and the shares of the
-    classes in the folds are as equal as the groups allow. In a series each fold is trained on the
-    rows before its test rows. Folds without a training row of one of the classes (``codes``) are
-    left out, because no model can be fitted to them.
+    rng : seed. codes : (n_rows,) class of each row, or None. groups, order : see the module. Rows
+    without groups are split by scikit-learn. Groups stay together, and the shares of the classes in
+    the folds are as equal as the groups allow. In a series each fold is trained on the rows before
+    its test rows. Folds without a training row of one of the classes are left out, because no model
+    can be fitted to them.
     """
     units = unit_numbers(n_rows, groups, order)
     rows = np.arange(n_rows)
     n_units = int(units.max()) + 1
     labels = np.zeros(n_rows, dtype=np.int64) if codes is None else np.asarray(codes)
+    # A series is split in the order of its positions, groups as whole groups, other rows at random.
     if order is not None:
         cuts: Any = [([0], [1])]
         if n_units > 2:
             cuts = TimeSeriesSplit(min(n_folds, n_units - 1)).split(np.arange(n_units))
         folds: list[Any] = [[np.flatnonzero(np.isin(units, part)) for part in cut] for cut in cuts]
     elif groups is not None:
-        of_units = _folds_of_units(units, labels, min(n_folds, n_units), rng)[units]
-        parts = [of_units == fold for fold in range(min(n_folds, n_units))]
+        fold_of_row = _folds_of_units(units, labels, min(n_folds, n_units), rng)[units]
+        parts = [fold_of_row == fold for fold in range(min(n_folds, n_units))]
         folds = [(np.flatnonzero(~part), np.flatnonzero(part)) for part in parts]
     else:
         kind = KFold if codes is None else StratifiedKFold
-        rarest = np.unique(labels, return_counts=True)[1].min()
-        if rarest < n_folds:
+        smallest_class = np.unique(labels, return_counts=True)[1].min()
+        if smallest_class < n_folds:
             cause = "there are" if codes is None else "a class has"
             raise ValueError(
-                f"{cause} {rarest} rows for {n_folds} folds; give more rows or fewer folds"
+                f"{cause} {smallest_class} rows for {n_folds} folds; give more rows or fewer folds"
             )
         folds = list(kind(n_folds, shuffle=True, random_state=rng).split(rows, labels))
+    # A model needs all classes in its training rows.
     n_classes = np.unique(labels).size
     usable = [
         (train, test)
@@ -143,22 +151,25 @@ def folds(
 def _folds_of_units(units: Rows, labels: Any, n_folds: int, rng: int) -> Rows:
     """Return the fold of each unit, which keeps the shares of classes in the folds about equal.
 
-    The units come in random order, the largest first. Each goes to the fold i that adds least to
-    sum_ic (n_ic / n_c)^2, with n_ic rows of class c; of equal ones, to the fold with fewest rows.
+    units : (n_rows,) the unit (group) of each row. labels : (n_rows,) classes. rng : seed. The
+    units are assigned one by one, the largest first, in random order among equal sizes. Each goes
+    to the fold i where it increases sum_ic (n_ic / n_c)^2 least, with n_ic the number of rows of
+    class c in fold i and n_c in all; among equal ones, to the fold with fewest rows. ``n_folds`` is
+    the number of folds.
     """
     _, codes, totals = np.unique(labels, return_inverse=True, return_counts=True)
     counts = np.zeros((int(units.max()) + 1, totals.size))
     np.add.at(counts, (units, codes), 1.0)
     sizes = counts.sum(axis=1)
-    dealt = np.random.default_rng(rng).permutation(sizes.size)
+    shuffled = np.random.default_rng(rng).permutation(sizes.size)
     fold_of_unit = np.zeros(sizes.size, dtype=np.int64)
-    of_folds = np.zeros((n_folds, totals.size))
+    counts_of_folds = np.zeros((n_folds, totals.size))
     shares = counts / totals**2.0
-    for unit in dealt[np.argsort(-sizes[dealt], kind="stable")].tolist():
-        added = of_folds @ shares[unit]
-        equal = np.flatnonzero(added <= added.min() * (1.0 + 1e-9))
-        fold = equal[np.argmin(of_folds[equal].sum(axis=1))]
-        of_folds[fold] += counts[unit]
+    for unit in shuffled[np.argsort(-sizes[shuffled], kind="stable")].tolist():
+        increases = counts_of_folds @ shares[unit]
+        best_folds = np.flatnonzero(increases <= increases.min() * (1.0 + 1e-9))
+        fold = best_folds[np.argmin(counts_of_folds[best_folds].sum(axis=1))]
+        counts_of_folds[fold] += counts[unit]
         fold_of_unit[unit] = fold
     return fold_of_unit
 
@@ -166,9 +177,11 @@ def _folds_of_units(units: Rows, labels: Any, n_folds: int, rng: int) -> Rows:
 def splits(
     cv: Any, X: Any, y: Any, stratified: bool, groups: Any, order: Any, params: dict[str, Any]
 ) -> Iterable[Fold]:
-    """Return the folds of a search; ``params`` are arguments of ``cv.split``.
+    """Return the folds of a search, as (training rows, test rows).
 
-    With groups or an order, and a number of folds (5 for None), they are made by ``folds``.
+    cv : a splitter, an iterable of folds, or their number (None: 5). X, y : the data. stratified :
+    whether y has classes. groups, order : see the module. params : arguments of ``cv.split``. With
+    groups or an order, a number of folds is split by ``folds``.
     """
     if (groups is None and order is None) or not (cv is None or is_number(cv)):
         if order is not None:
@@ -193,30 +206,33 @@ def halves(
 ) -> tuple[Rows, Rows]:
     """Return two random disjoint halves of the rows, increasing; classes keep their shares.
 
-    They consist of whole groups. Those of a series consist of stretches whose length is the square
-    root of the length of the series.
+    rng : seed or generator. codes : (n_rows,) class of each row, or None. With ``groups`` halves
+    consist of whole groups. With ``order`` they consist of stretches of the series, whose length is
+    the square root of the length of the series.
     """
     units = unit_numbers(n_rows, groups, order)
     if order is not None:
         units = units // max(1, round(np.sqrt(units.max() + 1)))
     labels = _rarest(units, codes)
     generator = np.random.default_rng(rng)
-    dealt = generator.permutation(labels.size)
+    shuffled = generator.permutation(labels.size)
     if codes is None and groups is None and order is None:
         size = n_rows // 2
-        return np.sort(dealt[:size]), np.sort(dealt[size : 2 * size])
-    dealt = dealt[np.argsort(labels[dealt], kind="stable")]
-    first_half = np.isin(units, dealt[::2])
+        return np.sort(shuffled[:size]), np.sort(shuffled[size : 2 * size])
+    # Units sorted by class, in random order within a class; every second one is in the first half.
+    shuffled = shuffled[np.argsort(labels[shuffled], kind="stable")]
+    first_half = np.isin(units, shuffled[::2])
     return np.flatnonzero(first_half), np.flatnonzero(~first_half)
 
 
 def permuted_rows(n_rows: int, rng: Seed, groups: Any = None, order: Any = None) -> Rows:
     """Return the row whose target each row receives: ``y[permuted_rows(...)]`` is permuted.
 
-    Each group gets the targets of another group in their order, repeated from the first if there
-    are too few. So a target that is constant within groups remains constant, and groups of equal
-    size exchange their targets. A series is shifted by a random number of positions, and its end
-    moves to the beginning.
+    rng : seed or generator. Each group gets the targets of another group in their order, repeated
+    from the first if there are too few. So a target that is constant within groups remains
+    constant, and groups of equal size exchange their targets. A series (``order``) is shifted by a
+    random number of positions, and its end moves to the beginning. ``n_rows`` is the number of
+    rows.
     """
     units = unit_numbers(n_rows, groups, order)
     generator = np.random.default_rng(rng)
@@ -228,10 +244,11 @@ def permuted_rows(n_rows: int, rng: Seed, groups: Any = None, order: Any = None)
         source_unit = generator.permutation(source_unit)
     else:
         source_unit = np.roll(source_unit, int(generator.integers(sizes.size)))
+    # Row number i of a unit receives the target of row number i (modulo size) of its source unit.
     source = source_unit[units[rows]]
-    within = np.arange(n_rows) - starts[units[rows]]
+    number_in_unit = np.arange(n_rows) - starts[units[rows]]
     source_row = np.empty(n_rows, dtype=np.int64)
-    source_row[rows] = rows[starts[source] + within % sizes[source]]
+    source_row[rows] = rows[starts[source] + number_in_unit % sizes[source]]
     return source_row
 
 
@@ -251,10 +268,14 @@ def fit_parameters(
 
 
 def _rarest(units: Rows, codes: Any) -> Rows:
-    """Return the number of the rarest class in each unit; zeros without classes."""
-    class_counts = np.zeros(int(units.max()) + 1, dtype=np.int64)
+    """Return the rank of the rarest class in each unit (n_units,); zeros without classes.
+
+    units : (n_rows,) the unit of each row. codes : (n_rows,) classes. Rarer classes have larger
+    ranks.
+    """
+    rarest_ranks = np.zeros(int(units.max()) + 1, dtype=np.int64)
     if codes is not None:
         _, codes, counts = np.unique(codes, return_inverse=True, return_counts=True)
         rank = np.argsort(np.argsort(-counts, kind="stable"))  # larger: rarer
-        np.maximum.at(class_counts, units, rank[codes])
-    return class_counts
+        np.maximum.at(rarest_ranks, units, rank[codes])
+    return rarest_ranks

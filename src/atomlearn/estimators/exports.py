@@ -59,10 +59,12 @@ def to_sklearn(estimator: Any) -> Any:
             f"the loss {loss.name!r} has a link, and scikit-learn has no linear model with one "
             "whose coefficients can be set; write its model file instead (reports.write_model)"
         )
+    # Coefficients of all columns as a dense matrix (n_outputs, n_features).
     columns, weights = nonzero_coefficients(estimator.coef_)
     dense = np.zeros((len(weights), np.shape(estimator.coef_)[-1]))
     dense[:, columns] = weights
     intercepts = np.broadcast_to(np.asarray(estimator.intercept_, np.float64), (len(weights),))
+    # The estimator of scikit-learn whose decision function is linear and whose link is the same.
     model: Any
     if not is_classifier(estimator):
         model = LinearRegression()
@@ -82,7 +84,10 @@ def to_sklearn(estimator: Any) -> Any:
 
 
 def _one_against_rest(coef: Array, intercepts: Array, classes: NDArray[Any]) -> Any:
-    """Return scikit-learn's one-against-rest of logistic regressions."""
+    """Return scikit-learn's one-against-rest of logistic regressions, without fitting it.
+
+    coef, intercepts : (n_classes, n_features) and (n_classes,); classes : the sorted labels.
+    """
     model = OneVsRestClassifier(LogisticRegression())
     model.estimators_ = []
     for row, intercept in zip(coef, intercepts, strict=True):

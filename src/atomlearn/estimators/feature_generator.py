@@ -240,6 +240,7 @@ class FeatureGenerator(ScaledModel):
         cv: Any = 5,
         encode: bool = True,
     ) -> None:
+        """Store the parameters, unchecked, as attributes of the same names."""
         arguments = locals()
         del arguments["self"]
         self.__dict__.update(arguments)
@@ -251,6 +252,7 @@ class FeatureGenerator(ScaledModel):
     size_choice_: Choice | None = None
 
     def __sklearn_tags__(self) -> Any:
+        """Return scikit-learn's tags, of a classifier or a regressor by the task of the loss."""
         tags = super().__sklearn_tags__()
         if loss_task(self) in ("regression", "survival"):
             tags.estimator_type = "regressor"
@@ -264,7 +266,7 @@ class FeatureGenerator(ScaledModel):
         """Return an unfitted model with the number of features and C that ``fit`` chose."""
         model: FeatureGenerator = clone(self)
         if self.C_choice_ and self.size_choice_:
-            (size, selection_C) = self.size_choice_.chosen
+            size, selection_C = self.size_choice_.chosen
             model.set_params(n_features=size, C=(selection_C[0], self.C_))
         return model
 
@@ -335,6 +337,8 @@ class FeatureGenerator(ScaledModel):
                 f"'auto', got {self.C!r}; leave the rest out"
             )
         selection_C, strength = (positive("C", C, "weight of the loss") for C in self.C)
+        # If the selection has too few features at its C, it is tried at larger values of
+        # ``RISING``.
         return (selection_C, *(C for C in RISING if selection_C < C)), strength
 
     def selections(
@@ -342,7 +346,10 @@ class FeatureGenerator(ScaledModel):
     ) -> Selections:
         """Return the selections from these rows, from which ``take`` makes the fitted model.
 
-        ``sample_weight`` and ``offset`` are (n_samples,) or None.
+        inputs : the checked columns of X. y : the target. ``sample_weight`` and ``offset`` are
+        (n_samples,) or None. settings : gap, deadline and observers of the fits. It sets
+        ``n_wanted_`` and ``feature_map_``, but selects nothing yet: the result runs the selection
+        when it is needed.
         """
         weight = check_weight(sample_weight, inputs.shape[0])
         data = checked_targets(self, inputs, y, weight, as_loss(self.loss), offset)
@@ -357,10 +364,12 @@ class FeatureGenerator(ScaledModel):
             remedy = "give a smaller number, or n_features='auto'"
             message = f"n_features={self.n_wanted_} of {n_units} candidates selects all; {remedy}"
             warnings.warn(message, UserWarning, stacklevel=4)
+        # If groups overlap, the solver sees a copy of each column for each of its groups (the
+        # lift).
         lifted, lift = enter(problem, lifts=True)
         n_wanted = min(self.n_wanted_, n_units)
         # If all may be selected there is no limit, and the run ends at the optimum.
-        limit = n_wanted if n_wanted < n_units else None
+        column_limit = n_wanted if n_wanted < n_units else None
         observers = (*settings.observers, *((PrintProgress(every=1),) if self.verbose else ()))
         # With the stopping rules of the paper, the run also starts at zero, as in the paper.
         paper_stops = self.outer_tol is not None or self.max_blocks is not None
@@ -370,11 +379,13 @@ class FeatureGenerator(ScaledModel):
         # Where a run ends: gap, iterations, observers, stopping rule, gap of the selected columns.
         ends = (settings.tol, settings.max_iter, observers, settings.stop, self.selected_tol)
 
-        def generate(own: Problem) -> Result:
-            """Return the result of feature generation for this problem."""
+        def generate(problem_at_C: Problem) -> Result:
+            """Return the result of feature generation for the problem at one C."""
             finish = settings.tol if settings.search else FINISHED
-            return generated(own, limit, n_wanted, *ends, solver, finish)
+            return generated(problem_at_C, column_limit, n_wanted, *ends, solver, finish)
 
+        # Relative gaps of later fits of the coefficients: over all features, over the selected
+        # ones.
         gaps = (settings.tol, self.selected_tol)
         return Selections(data, units, problem, lifted, lift, n_wanted, generate, gaps)
 
@@ -383,7 +394,7 @@ class FeatureGenerator(ScaledModel):
 
         ``rising`` are increasing values of C for the selection. The first one that selects the
         requested number of features is used; if none does, the last one. ``strength`` is C of the
-        coefficients.
+        coefficients. ``selections`` are the selections from the rows of the fit.
         """
         problem = selections.problem
         lift = selections.lift
@@ -406,7 +417,10 @@ class FeatureGenerator(ScaledModel):
         self._report_selection(own_result, selection, selections.wanted)
 
     def _record_selection(self, selected: Selected) -> None:
-        """Set ``selected_``, ``rounds_``, ``selected_names_``, ``pairs_`` and ``scaling_``."""
+        """Set ``selected_``, ``rounds_``, ``selected_names_``, ``pairs_`` and ``scaling_``.
+
+        selected : the selected terms, with the pass that found each and the scaling factors.
+        """
         map = self.feature_map_
         self.selected_ = selected.terms
         self.rounds_ = selected.rounds
@@ -417,7 +431,7 @@ class FeatureGenerator(ScaledModel):
         rows = coefficient_rows(of_terms, map.n_terms, map.implicit)
         self.scaling_ = single_row(rows)
 
-    def _report_selection(self, result: Result, n_found: Result, n_wanted: int) -> None:
+    def _report_selection(self, result: Result, selection: Result, n_wanted: int) -> None:
         """Set the convergence attributes; warn if the fit ended early or selected too few features.
 
         Parameters
@@ -430,12 +444,15 @@ class FeatureGenerator(ScaledModel):
         n_wanted : int
             The requested number of features, at most the number of candidates.
         """
-        cut = n_found.status is Status.INTERRUPTED
+        # Early ends of feature generation, or of cross-validation, are reported as the status.
+        is_cut = selection.status is Status.INTERRUPTED
         if self.C_choice_ and self.C_choice_.cut:
             result.status = self.C_choice_.cut
-            cut = True
-        is_complete = n_found.converged or n_found.status is Status.SELECTED
-        self._report([result], complete=(self.n_selected_ >= n_wanted and not cut) or is_complete)
+            is_cut = True
+        is_complete = selection.converged or selection.status is Status.SELECTED
+        self._report(
+            [result], complete=(self.n_selected_ >= n_wanted and not is_cut) or is_complete
+        )
         if not n_wanted:
             warnings.warn(
                 "no number of features predicts held-out rows better than no features, so none is "
@@ -443,7 +460,7 @@ class FeatureGenerator(ScaledModel):
                 UserWarning,
                 stacklevel=4,
             )
-        if self.n_selected_ < n_wanted and n_found.converged and self.n_features != "auto":
+        if self.n_selected_ < n_wanted and selection.converged and self.n_features != "auto":
             warnings.warn(
                 f"the optimum has only {self.n_selected_} of the {n_wanted} requested features; "
                 "raise C or batch to select more",

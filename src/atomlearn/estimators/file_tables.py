@@ -19,7 +19,7 @@ from atomlearn.storage.intake.gaps import Gap, gaps_filled
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FileEncoding(TableEncoding):
-    """The encoded columns of a file, each of them a column of its own, and how gaps are filled.
+    """The encoded columns of a file, each described by its own plan, and how gaps are filled.
 
     Attributes
     ----------
@@ -58,12 +58,17 @@ class FileDesign(DenseDesign):
     encoding: FileEncoding
 
     def __init__(self, X: NDArray[Any], encoding: FileEncoding) -> None:
+        """Store the columns and how their gaps are filled."""
         super().__init__(X)
         self.encoding = encoding
 
     @classmethod
     def of(cls, X: NDArray[Any], names: Sequence[str], gaps: Sequence[Gap]) -> FileDesign:
-        """Return the design of a file whose columns have these names."""
+        """Return the design of a file whose columns have these names.
+
+        X : (n_rows, n_columns) with filled gaps; gaps : the columns with gaps and their imputed
+        values.
+        """
         plans = tuple(ColumnPlan(name) for name in names)
         return cls(X, FileEncoding(plans, X.dtype, len(X), tuple(gaps)))
 
@@ -79,12 +84,12 @@ class FileDesign(DenseDesign):
         return subset
 
     def learned_from(self, rows: Rows | None = None) -> FileDesign:
-        """Return all rows of this one, with gaps filled by values that some rows decide.
+        """Return all rows of this one, with gaps filled by the imputed values of some rows.
 
         rows : numbers of rows of this design; None: all of them.
         """
-        own_rows = np.arange(len(self._X)) if self._rows is None else self._rows
-        return self.filled_by(self.encoding.of_rows(own_rows if rows is None else own_rows[rows]))
+        file_rows = np.arange(len(self._X)) if self._rows is None else self._rows
+        return self.filled_by(self.encoding.of_rows(file_rows if rows is None else file_rows[rows]))
 
     def filled_by(self, encoding: FileEncoding) -> FileDesign:
         """Return the same rows with gaps filled by another encoding of the same columns."""
@@ -105,16 +110,17 @@ class ScaledFile(Affine):
     """
 
     def __init__(self, design: FileDesign, units: Affine) -> None:
+        """Scale the columns of the file with the means and scales of ``units``."""
         super().__init__(design, units.means, units.scales, units.factors)
         self.design: FileDesign = design
         self.encoding = design.encoding
 
     def with_rows(self, rows: Rows) -> ScaledFile:
-        """Return the design of these rows."""
+        """Return the design of these rows, with the same means and scales."""
         return ScaledFile(self.design.with_rows(rows), self)
 
     def learned_from(self, rows: Rows | None = None) -> ScaledFile:
-        """Return all rows, with gaps filled by values that some rows decide; None: all rows."""
+        """Return all rows, with gaps filled by the imputed values of some rows; None: all."""
         return ScaledFile(self.design.learned_from(rows), self)
 
     def filled_by(self, encoding: FileEncoding) -> ScaledFile:
@@ -123,9 +129,9 @@ class ScaledFile(Affine):
 
 
 def scaled_file(design: FileDesign, units: Units) -> Units:
-    """Return the units of the columns of a file, which still know their gaps.
+    """Return the units of the columns of a file, whose design can fill its gaps again.
 
-    ``units`` are those of ``standardized_design``.
+    ``units`` are those of ``standardized_design``, whose design cannot.
     """
     scaled: Any = units.design
     return replace(units, design=ScaledFile(design, scaled))

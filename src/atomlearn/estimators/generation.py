@@ -51,8 +51,9 @@ from atomlearn.papers.feature_generation import FeatureGeneration, GenerationSta
 def norm_of(estimator: Any, design: Design) -> tuple[Any, int]:
     """Return the k-support norm of an estimator, and the number of features (or groups).
 
-    k is the batch size: the number of features (or groups) that one pass adds. The norm is the
-    latent k-support norm if groups overlap, or if ``estimator.groups`` is a latent norm such as
+    design : the expanded columns. k is the batch size: the number of features (or groups) that one
+    pass adds. The norm is the latent k-support norm (a minimum over ways to split the coefficients
+    between groups) if groups overlap, or if ``estimator.groups`` is a latent norm such as
     ``Trees(...)``.
     """
     groups = table_groups(estimator) if estimator.groups is None else estimator.groups
@@ -75,18 +76,19 @@ def _overlap(groups: Any) -> bool:
     if not isinstance(groups, list | tuple):
         return False
     lists = [group for group in groups if np.ndim(group) == 1]
-    members = np.concatenate(lists) if lists and len(lists) == len(groups) else np.zeros(0)
-    distinct = sum(np.unique(group).size for group in lists)
-    return members.dtype.kind in "iu" and np.unique(members).size < distinct
+    all_members = np.concatenate(lists) if lists and len(lists) == len(groups) else np.zeros(0)
+    # Within one list a column counts once; a column of two lists counts twice.
+    n_distinct = sum(np.unique(group).size for group in lists)
+    return all_members.dtype.kind in "iu" and np.unique(all_members).size < n_distinct
 
 
 def problem_of(estimator: Any, data: Checked) -> tuple[Problem, int]:
     """Return the optimization problem of an estimator, and its number of candidate features.
 
-    Candidates are the penalized features, or groups. With several classes the coefficients are a
-    matrix W (n_features, n_classes), and a feature is selected with its whole row of W. The loss is
-    then the multinomial (softmax) version of the loss if there is one, else the sum of the
-    one-vs-rest losses.
+    data : checked columns, targets and weights. Candidates are the penalized features, or groups.
+    With several classes the coefficients are a matrix W (n_features, n_classes), and a feature is
+    selected with its whole row of W. The loss is then the multinomial (softmax) version of the loss
+    if there is one, else the sum of the one-vs-rest losses.
     """
     design = data.design
     loss = data.loss
@@ -98,10 +100,12 @@ def problem_of(estimator: Any, data: Checked) -> tuple[Problem, int]:
     norm = named(norm, names)
     # Survival models have no intercept: it is part of the baseline hazard.
     intercept = estimator.fit_intercept and loss.task != "survival"
+    # Unpenalized features are always in the model, so they are no candidates.
     free = unpenalized_inputs(estimator, design.shape[1])
     if free is not None and estimator.groups is None:
         units = table_groups(estimator)
         n_units -= free.size if units is None else np.unique(units[free]).size
+    # Row-major order: column j * n_outputs + c of the joint design has coefficient (j, c) of W.
     if n_outputs > 1:
         norm = _row_norm(norm, design, n_outputs)
         y = np.column_stack(data.targets).reshape(-1)
@@ -132,7 +136,8 @@ def problem_of(estimator: Any, data: Checked) -> tuple[Problem, int]:
 def _row_norm(norm: Any, design: Design, n_classes: int) -> Any:
     """Return the norm for W (n_features, n_classes) in row-major order, with rows as groups.
 
-    Each group of features becomes the group of all coefficients of these features.
+    norm : a norm for one class. design : the columns of X. Each group of features becomes the group
+    of all coefficients of these features.
     """
     n_features = design.shape[1]
     if too_many(design):
@@ -144,8 +149,8 @@ def _row_norm(norm: Any, design: Design, n_classes: int) -> Any:
     if isinstance(norm, LatentKSupport):
         sets = norm.membership(n_features)
         members = (sets.members[:, None] * n_classes + np.arange(n_classes)).reshape(-1)
-        repeated = replace(sets, members=members, starts=sets.starts * n_classes)
-        return LatentKSupport(norm.k, repeated)
+        sets_of_coefficients = replace(sets, members=members, starts=sets.starts * n_classes)
+        return LatentKSupport(norm.k, sets_of_coefficients)
     by_feature = norm if norm.groups is not None else KSupport(norm.k, np.arange(n_features))
     return over_tasks(by_feature, n_features, n_classes)
 
@@ -205,28 +210,30 @@ class Selected:
         """
 
         def terms_of(columns: Columns) -> Columns:
-            """Return the term of each column of the solver's problem."""
+            """Return the term of the feature map for each column of the solver's problem."""
             if lift is not None:
                 touched = lift.expansion.touched(columns)
                 columns = touched.features[touched.rows]
             return map.term_of(columns // count)
 
         norm: Any = problem.regularizer.norm
+        # Terms in the order in which their first column was selected.
         columns, rounds = state.selection()
-        terms, first = np.unique(terms_of(columns), return_index=True)
-        order = np.argsort(first, kind="stable")
+        terms, first_positions = np.unique(terms_of(columns), return_index=True)
+        order = np.argsort(first_positions, kind="stable")
+        # The largest scaling factor of each term.
         columns, scaling = state.scaling(norm, problem.design.shape[1])
-        scaled, inverse = np.unique(terms_of(columns), return_inverse=True)
+        scaled, term_positions = np.unique(terms_of(columns), return_inverse=True)
         largest = np.zeros(scaled.size)
-        np.maximum.at(largest, inverse.ravel(), scaling)
-        return cls(terms[order], rounds[first[order]], scaled, largest)
+        np.maximum.at(largest, term_positions.ravel(), scaling)
+        return cls(terms[order], rounds[first_positions[order]], scaled, largest)
 
 
 class ScaledModel(SelectsColumns, AtomicModel):
     """Base class of estimators that select standardized features jointly for all classes."""
 
     def _candidates(self) -> list[Norm]:
-        """Return no norm: any column can be scaled before the best ones are sought."""
+        """Return no norm: those of these estimators do not depend on the units of columns."""
         return []
 
     def _take_scaled(
@@ -234,14 +241,17 @@ class ScaledModel(SelectsColumns, AtomicModel):
     ) -> None:
         """Set ``coef_``, ``intercept_`` and ``classes_``, rescaled to the columns of X.
 
-        ``units`` are the offsets and scales with which the columns were standardized for the fit,
-        and ``classes`` the class labels, None for a regression.
+        problem, result : the solved problem and its solution. ``units`` are the offsets and scales
+        with which the columns were standardized for the fit, and ``classes`` the class labels, None
+        for a regression.
         """
+        # Coefficient c of feature j is column j * count + c of the problem, for ``count`` classes.
         count = 1 if classes is None or len(classes) == 2 else len(classes)
         columns, positions = np.unique(result.columns // count, return_inverse=True)
         weights = np.zeros((count, columns.size))
         weights[result.columns % count, positions.ravel()] = result.weights
         intercepts = np.zeros(count) + result.intercept
+        # Several classes have their intercepts inside the loss, so they are computed again here.
         if count > 1 and free_columns(problem.loss) is not None:
             linear = problem.design.gather(result.columns).predict(result.weights)
             own_intercepts = task_intercepts(problem, linear)
@@ -261,7 +271,7 @@ class ScaledModel(SelectsColumns, AtomicModel):
 
 
 def debiased(problem: Problem, result: Result, factor: float, gap: float) -> Result:
-    """Re-fit the selected columns with a ridge penalty in place of the norm that selected them.
+    """Return the fit of the selected columns with only a ridge penalty in place of the norm.
 
     This is the debiasing of [T] (Tan, Tsang, Wang 2014), section 5.3: it minimizes 1/2 ||w||^2 +
     factor * f(X w + b) over the columns of ``result``, where f is the loss of ``problem``, to the
@@ -279,6 +289,7 @@ def debiased(problem: Problem, result: Result, factor: float, gap: float) -> Res
     )
     refit = run(restricted, ColumnGeneration(tol=gap), RelativeGap(gap) | Iterations(50))
     linear = selected_block.gather(refit.columns).predict(refit.weights)
+    # Back to the columns of the whole problem, with the coefficients of unpenalized columns.
     refit = replace(refit, columns=columns[refit.columns], n_features=problem.design.shape[1])
     free_coefficients = free_part(problem, linear)
     if free_coefficients is None:
@@ -328,8 +339,9 @@ class Selections:
     def first(self, rising: Sequence[float]) -> tuple[float, Result]:
         """Return the first C that selects the requested number of features, and its selection.
 
-        If none selects enough, it is the last C; after a run that does not converge, larger C are
-        not tried. The result has the passes and seconds of all runs.
+        rising : increasing values of C. If none selects enough, it is the last C; after a run that
+        does not converge, larger C are not tried. The result has the passes and seconds of all
+        runs.
         """
         runs = list[Result]()
         for C in rising:
@@ -346,13 +358,13 @@ class Selections:
     def fitted(self, C: float, strength: float, selection: Result) -> Result:
         """Return the fit of the features that were selected at ``C``, at another C, ``strength``.
 
-        The fit starts at the known fit of the same features whose own C
-        is nearest to ``strength``.
+        selection : the result of the selection at ``C``. The fit starts at the known fit of the
+        same features whose C is nearest to ``strength``, on a logarithmic scale.
         """
         fits = self.starts.setdefault(C, {C: selection.state.weighted()})
         if strength == C:
             return selection
-        nearest = min(fits, key=lambda one: abs(np.log(one / strength)))
+        nearest = min(fits, key=lambda known_C: abs(np.log(known_C / strength)))
         result = weighed(self._problem_at(strength), selection, fits[nearest], self.ends)
         fits[strength] = result.state.weighted()
         return result
@@ -368,11 +380,11 @@ class Selections:
 def weighed(
     problem: Problem, selection: Result, blocks: WeightedBlocks, ends: tuple[float, float | None]
 ) -> Result:
-    """Fit the coefficients of the selected features, at the C of ``problem``.
+    """Return the fit of the coefficients of the selected features, at the C of ``problem``.
 
-    The fit starts at the weights of ``blocks``, which are the blocks of ``selection``.
-    ``ends`` are two relative duality gaps at which it ends: over all features, and over the
-    selected ones.
+    It starts at the weights of ``blocks``, the blocks of features that ``selection`` found one
+    after another. ``ends`` are two relative duality gaps at which it ends: over all features, and
+    over the selected ones. The result also counts the passes and seconds of the selection.
     """
     solver = FeatureGeneration(blocks=blocks, tol=ends[1])
     result = run(problem, solver, RelativeGap(ends[0]))

@@ -115,6 +115,7 @@ class Trials:
         cv: Any,
         settings: Settings | None = None,
     ) -> None:
+        """Check the target and make the folds; see the class for the parameters."""
         if is_number(cv) and given[1] is not None:  # rows without weight do not count
             rows = np.flatnonzero(np.asarray(given[1]))
             design = RowSubset(design, rows)
@@ -122,32 +123,33 @@ class Trials:
         self.estimator = estimator
         self.design = design
         self.settings = settings
-        #: The fits of the folds with the current number of features.
+        #: The number of features of the last candidate, and its fits of all folds.
         self._size = -1
         self._fits = list[FoldFits]()
         y, self.weight, self.offset, groups, order = given
         y = np.asarray(y)
         self.y = y = y.ravel() if y.size == len(y) else y  # also if y has one column
         self.loss = loss = as_loss(estimator.loss)
-        of_classes = loss.task == "classification"
-        classes = np.unique(y, return_inverse=True)[1] if of_classes else None
+        is_classification = loss.task == "classification"
+        classes = np.unique(y, return_inverse=True)[1] if is_classification else None
         if loss.task == "survival":
             records: Any = loss.check_target(y)
             self.y = y = records
             classes = records["event"].astype(np.int64)
-        self.likely = of_classes and has_probabilities(loss)
+        self.uses_log_loss = is_classification and has_probabilities(loss)
         self.folds = list[Fold]()
         if not is_number(cv):
             params = {} if groups is None else {"groups": groups}
-            self.folds += splits(cv, y, y, of_classes, groups, order, params)
+            self.folds += splits(cv, y, y, is_classification, groups, order, params)
             return
+        # No more folds than rows, or than rows of the rarest class.
         counts = [y.size] if classes is None else np.bincount(classes)
         n_folds = int(min(whole("cv", cv), *counts))
         if n_folds > 1:
             self.folds += folds(y.size, n_folds, 0, classes, groups, order)
 
     def score(self, parameters: dict[str, Any]) -> list[float]:
-        """Return the held-out score of these parameters in each fold."""
+        """Return the held-out score of these parameters of the estimator in each fold."""
         scores = list[float]()
         for fold in self.folds:
             model, rows = self.model(parameters), self.rows(fold)
@@ -167,29 +169,34 @@ class Trials:
     def rows(self, fold: Fold) -> FoldRows:
         """Return the rows of a fold that are fitted to and those that are held out."""
         arrays = self.weight, self.offset
-        (weight, offset), (tested, moved) = (
+        (weight, offset), (test_weight, test_offset) = (
             [None if values is None else np.asarray(values)[part] for values in arrays]
             for part in fold
         )
         train, test = fold
         fitted = RowSubset(self.design, train), self.y[train], weight, offset
-        return FoldRows(fitted, (RowSubset(self.design, test), self.y[test], tested, moved))
+        return FoldRows(
+            fitted, (RowSubset(self.design, test), self.y[test], test_weight, test_offset)
+        )
 
     def held_out(self, model: Any, rows: FoldRows) -> float:
-        """Return the score of a fitted model; raise KeyboardInterrupt if its fit ended early."""
-        seen, y, tested, moved = rows.held_out
+        """Return the held-out score of a fitted model, larger if better.
+
+        rows : the rows of the fold. Raises KeyboardInterrupt if the fit of the model ended early.
+        """
+        test_design, y, test_weight, test_offset = rows.held_out
         if model.results_[0].status is Status.INTERRUPTED or self._is_too_late():
             raise KeyboardInterrupt
         if self.loss.task == "survival":
-            weight = np.ones(y.size) if tested is None else tested
-            risk = np.asarray(model.predict(seen, moved), dtype=np.float64)
+            weight = np.ones(y.size) if test_weight is None else test_weight
+            risk = np.asarray(model.predict(test_design, test_offset), dtype=np.float64)
             return -self.loss.value(y, risk, weight) / float(weight.sum())
-        if not self.likely:
-            return float(model.score(seen, y, tested, moved))
-        probability = model.predict_proba(seen, moved)
+        if not self.uses_log_loss:
+            return float(model.score(test_design, y, test_weight, test_offset))
+        probability = model.predict_proba(test_design, test_offset)
         true_class = np.searchsorted(model.classes_, y)
-        likely = np.maximum(probability[np.arange(y.size), true_class], EPS)
-        return float(np.average(np.log(likely), weights=tested))
+        probability_of_truth = np.maximum(probability[np.arange(y.size), true_class], EPS)
+        return float(np.average(np.log(probability_of_truth), weights=test_weight))
 
     def _is_too_late(self) -> bool:
         """Return whether the deadline has passed."""
@@ -201,15 +208,17 @@ class Trials:
         """Choose a number of features with its selection values of C, and C of the final fit.
 
         If the number of features is "auto", each candidate number has the score of its best C. The
-        smallest number that is as good as the best one (see ``_smallest``) is chosen, and refined
-        by bisection to a smaller number that is no worse. Cross-validation ends early after two
-        successive numbers that are worse than the best by two standard errors. If the number is
-        fixed, it ends after a candidate that is worse than the best one by a standard error of
-        their difference, and C is the smallest value within one standard error of the best score,
-        because the best value is often the best by chance. Values of C are scored next to the best
-        one so far, until the score falls on both sides; the others are not fitted. After Ctrl-C or
-        at the time limit, the choice is among the values scored so far; without any it is the first
-        candidate and the ``usual`` C.
+        smallest number that is as good as the best one (see ``_smallest``) is chosen. A bisection
+        then looks for a smaller number that is no worse. Cross-validation ends early after two
+        successive numbers that are worse than the best by two standard errors.
+
+        If the number is fixed, cross-validation ends after a candidate that is worse than the best
+        one by a standard error of their difference. C is the smallest value within one standard
+        error of the best score, because the best value is often the best by chance.
+
+        Values of C are scored next to the best one so far, until the score falls on both sides; the
+        others are not fitted. After Ctrl-C or at the time limit, the choice is among the values
+        scored so far. Without any it is the first candidate and the ``usual`` C.
 
         Parameters
         ----------
@@ -231,42 +240,51 @@ class Trials:
                 "n_features='auto' needs at least two rows of each class, to hold some out; give a "
                 "number of features"
             )
-        errors = 0.0 if is_auto else 1.0
-        judged = dict[Tried, Scored]()
+        n_errors = 0.0 if is_auto else 1.0
+        scores_of_candidates = dict[Tried, Scored]()
         chosen = tried[0]
         cut = None
         try:
+            # Score the candidates in turn, until they get clearly worse.
             for parameters in tried if self.folds else ():
-                judged[parameters] = self._scores_by_C(parameters, strengths, judged)
-                chosen = self._best_candidate(judged, is_auto)
-                best_rows = [_best_row(scores) for (size, _), scores in judged.items() if size]
+                scores_of_candidates[parameters] = self._scores_by_C(
+                    parameters, strengths, scores_of_candidates
+                )
+                chosen = self._best_candidate(scores_of_candidates, is_auto)
+                best_rows = [
+                    _best_row(scores) for (size, _), scores in scores_of_candidates.items() if size
+                ]
                 if is_auto and best_rows and self._is_clearly_worse(best_rows, 2.0)[-2:].sum() == 2:
                     break
-                if not is_auto and self._falls_clearly(_best_row(judged[chosen]) - best_rows[-1]):
+                if not is_auto and self._falls_clearly(
+                    _best_row(scores_of_candidates[chosen]) - best_rows[-1]
+                ):
                     break
+            # Look for a smaller number, or for the smallest C that is as good.
             if is_auto:
-                for smaller in self._smaller_candidates(chosen, judged, strengths):
+                for smaller in self._smaller_candidates(chosen, scores_of_candidates, strengths):
                     chosen = smaller
-            elif judged:
-                self._extend(chosen, strengths[::-1], judged[chosen], errors)
+            elif scores_of_candidates:
+                self._extend(chosen, strengths[::-1], scores_of_candidates[chosen], n_errors)
         except KeyboardInterrupt:
             cut = Status.TIME_LIMIT if self._is_too_late() else Status.INTERRUPTED
-        if not judged:
+        if not scores_of_candidates:
             return Choice((), np.zeros(0), chosen, cut), Choice((), np.zeros(0), usual, cut)
-        values = tuple(sorted(judged, key=lambda one: one[0]))
-        fitted = tuple(sorted(judged[chosen]))
-        scores = np.array([judged[chosen][C] for C in fitted])
-        C = fitted[int(self._is_clearly_worse(scores, errors).argmin())]
-        best = np.array([_best_row(judged[parameters]) for parameters in values])
-        return Choice(values, best, chosen, cut), Choice(fitted, scores, C, cut)
+        # Both choices with the scores of all values that were fitted.
+        values = tuple(sorted(scores_of_candidates, key=lambda candidate: candidate[0]))
+        fitted = tuple(sorted(scores_of_candidates[chosen]))
+        scores = np.array([scores_of_candidates[chosen][chosen_C] for chosen_C in fitted])
+        chosen_C = fitted[int(self._is_clearly_worse(scores, n_errors).argmin())]
+        best = np.array([_best_row(scores_of_candidates[parameters]) for parameters in values])
+        return Choice(values, best, chosen, cut), Choice(fitted, scores, chosen_C, cut)
 
     def _scores_by_C(
         self, candidate: Tried, strengths: Sequence[float], known_scores: dict[Tried, Scored]
     ) -> Scored:
-        """Return the held-out scores of a candidate by C: the best one and those next to it.
+        """Return the held-out scores of a candidate by C: of the best C and those next to it.
 
-        The first C is the best one of the previous candidate of ``known_scores``, or that of the
-        selection.
+        strengths : all values of C. known_scores : the scores of earlier candidates. The search
+        begins at the best C of the last one of them, or else at the C of the selection.
         """
         first = min(strengths, key=lambda C: abs(np.log(C / candidate[1][0])))
         for scores in known_scores.values():
@@ -277,15 +295,17 @@ class Trials:
         return score_of
 
     def _extend(
-        self, candidate: Tried, strengths: Sequence[float], scores: Scored, errors: float
+        self, candidate: Tried, strengths: Sequence[float], scores: Scored, n_errors: float
     ) -> None:
-        """Score further values of C, in the order of ``strengths``, until one is behind.
+        """Score further values of C, in the order of ``strengths``, until one is clearly worse.
 
-        It is behind if its mean is below the best by more than ``errors`` standard errors.
+        candidate : a number of features with its selection. scores : the scores by C, to which new
+        ones are added. A C is clearly worse if its mean score is below the best one by more than
+        ``n_errors`` standard errors. The values begin after the last one that is scored.
         """
         best = max(scores, key=strengths.index)
         for C in strengths[strengths.index(best) + 1 :]:
-            if self._is_clearly_worse(list(scores.values()), errors)[list(scores).index(best)]:
+            if self._is_clearly_worse(list(scores.values()), n_errors)[list(scores).index(best)]:
                 return
             scores[C] = self._scores(candidate, C)
             best = C
@@ -299,7 +319,10 @@ class Trials:
         return np.array([fits.score(selection_C, C) for fits in self._fits])
 
     def _best_candidate(self, known_scores: dict[Tried, Scored], prefers_small: bool) -> Tried:
-        """Return the best candidate; with ``prefers_small``, the smallest one that is as good."""
+        """Return the best candidate; with ``prefers_small``, the smallest one that is as good.
+
+        known_scores : the held-out scores of each candidate, by C; its best C counts.
+        """
         best = np.array([_best_row(scores) for scores in known_scores.values()])
         best_row = self._smallest(best) if prefers_small else int(np.mean(best, axis=1).argmax())
         return list(known_scores)[best_row]
@@ -309,12 +332,13 @@ class Trials:
     ) -> Iterator[Tried]:
         """Search smaller numbers of features by bisection; yield each one that is no worse.
 
-        The bisection is between the chosen number and the next smaller one that was scored. A
-        number is no worse if its mean score is lower by at most SHARE_OF_GAIN of the gain of the
-        chosen number over no features.
+        chosen : the candidate to begin at. known_scores : the scores of all candidates, to which
+        new ones are added. strengths : the values of C. The bisection is between the chosen number
+        and the next smaller one that was scored. A number is no worse if its mean score is lower by
+        at most SHARE_OF_GAIN of the gain of the chosen number over no features.
         """
         sizes = [size for size, _ in known_scores]
-        upper, rising = chosen
+        upper, selection_Cs = chosen
         lower = max((size for size in sizes if size < upper), default=upper)
         mean = float(np.mean(_best_row(known_scores[chosen])))
         empty_scores = next(
@@ -322,7 +346,7 @@ class Trials:
         )
         gain = 0.0 if empty_scores is None else mean - float(np.mean(_best_row(empty_scores)))
         while upper - lower > max(1, upper // 10):
-            middle = (lower + upper) // 2, rising
+            middle = (lower + upper) // 2, selection_Cs
             known_scores[middle] = self._scores_by_C(middle, strengths, known_scores)
             if np.mean(_best_row(known_scores[middle])) >= mean - SHARE_OF_GAIN * gain:
                 upper = middle[0]
@@ -347,21 +371,25 @@ class Trials:
         as_good = means <= np.maximum(AS_GOOD * errors, SHARE_OF_GAIN * means[0])
         return int(as_good[1:].argmax()) + 1 if gains else 0
 
-    def _falls_clearly(self, losses: Array) -> bool:
-        """Return whether scores (n_folds,) fall by more than one standard error of their mean."""
-        error = np.std(losses, ddof=1) / np.sqrt(losses.size) if losses.size > 1 else 0.0
-        return bool(np.mean(losses) > max(error, EPS))
+    def _falls_clearly(self, falls: Array) -> bool:
+        """Return whether a score falls from one candidate to the next by more than chance.
 
-    def _is_clearly_worse(self, scores: Any, errors: float) -> NDArray[np.bool_]:
-        """Return a mask of the rows whose mean is below the best by more than ``errors`` SE.
+        falls : (n_folds,) the differences; their mean must exceed one standard error of it.
+        """
+        error = np.std(falls, ddof=1) / np.sqrt(falls.size) if falls.size > 1 else 0.0
+        return bool(np.mean(falls) > max(error, EPS))
 
-        ``scores`` is (n_values, n_folds). SE is the standard error of the mean of the best row.
+    def _is_clearly_worse(self, scores: Any, n_errors: float) -> NDArray[np.bool_]:
+        """Return a mask of the rows whose mean is below the best by over ``n_errors`` errors.
+
+        ``scores`` is (n_values, n_folds). The error is the standard error of the mean of the best
+        row.
         """
         means = np.mean(scores, axis=1)
         best = means.argmax()
         n_folds = len(self.folds)
         error = np.std(scores[best], ddof=1) / np.sqrt(n_folds) if n_folds > 1 else 0.0
-        return np.asarray(means < means[best] - errors * error)
+        return np.asarray(means < means[best] - n_errors * error)
 
 
 class FoldFits:
@@ -371,6 +399,10 @@ class FoldFits:
     """
 
     def __init__(self, trials: Trials, fold: Fold, size: int) -> None:
+        """Prepare the selection from the training rows of a fold.
+
+        trials : the cross-validation. size : the number of features to select.
+        """
         assert trials.settings is not None
         self._trials = trials
         self._rows = trials.rows(fold)
@@ -382,28 +414,34 @@ class FoldFits:
             self._selections = self._model.selections(training, *targets, trials.settings)
         self._scores = dict[tuple[float, float], float]()
 
-    def score(self, rising: Sequence[float], strength: float) -> float:
+    def score(self, rising_Cs: Sequence[float], strength: float) -> float:
         """Return the held-out score of the coefficients with C ``strength``.
 
-        ``rising`` are increasing values of C for the selection.
+        ``rising_Cs`` are increasing values of C for the selection.
         """
         with warnings.catch_warnings(action="ignore"):
-            selected_at, _ = self._selections.first(rising)
+            selected_at, _ = self._selections.first(rising_Cs)
             key = selected_at, strength
             if key not in self._scores:
-                self._model.take(self._selections, rising, strength)
+                self._model.take(self._selections, rising_Cs, strength)
                 self._scores[key] = self._trials.held_out(self._model, self._rows)
         return self._scores[key]
 
 
 def _best_row(scores: Scored) -> Array:
-    """Return the scores (n_folds,) of the C with the largest mean."""
+    """Return the scores (n_folds,) of the C with the largest mean score.
+
+    scores : by C, the score of each fold.
+    """
     best: Array = max(scores.values(), key=np.mean)
     return best
 
 
 def sizes_of(design: Design) -> list[int]:
-    """Return the candidate numbers of features, in increasing order from 0."""
+    """Return the candidate numbers of features, in increasing order from 0.
+
+    They are at most half the number of rows of ``design``, and its number of columns.
+    """
     n_rows, n_columns = design.shape
     largest = min(max(1, min(n_columns, n_rows // 2)), SIZES[-1])
     return sorted({size for size in (0, *SIZES, n_columns) if size <= largest})

@@ -20,8 +20,8 @@ from atomlearn.maps.kernels import KernelOn, Kernels
 def default_kernels(X: Array, weight: Array) -> list[KernelOn]:
     """Return a linear kernel, and Gaussian kernels on all columns and on each single column.
 
-    Widths are in standard deviations, the root mean square distances from the mean, under
-    ``weight``, which adds up to 1.
+    X : (n, p). Widths are in standard deviations, the root mean square distances from the mean,
+    under ``weight`` (n,), which adds up to 1.
     """
     kernels = [KernelOn("linear")]
     variances = weight @ (X - weight @ X) ** 2
@@ -52,7 +52,10 @@ class _KernelModel(AtomicModel):
     standardize: bool = field(default=False, init=False)
 
     def _columns(self, inputs: Design, weight: Array) -> Kernels:
-        """Return the design of the kernels, and set ``maps_``."""
+        """Return the design of the kernels, and set ``maps_``.
+
+        ``inputs`` are the columns of X and ``weight`` the sample weights.
+        """
         whole("rank", self.rank)
         X = _array(inputs)
         kernels = default_kernels(X, weight) if self.kernels is None else self.kernels
@@ -65,7 +68,10 @@ class _KernelModel(AtomicModel):
         return Kernels.from_map(_array(design), self.maps_)
 
     def _take_coefficients(self, data: Checked, coef: Any, intercept: Any) -> None:
-        """Set the coefficients, and the RKHS norm and relative weight of each kernel."""
+        """Set the coefficients, and the RKHS norm and relative weight of each kernel.
+
+        coef, intercept : in the shapes of the fitted attributes. ``data`` is the checked data.
+        """
         super()._take_coefficients(data, coef, intercept)
         design: Any = data.design
         all_columns = np.arange(design.shape[1])

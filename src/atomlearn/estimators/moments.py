@@ -43,7 +43,7 @@ class Moments:
 
     @classmethod
     def none(cls, n_columns: int) -> Self:
-        """Return the moments of no rows, or raise if there are too many columns."""
+        """Return the moments of no rows of ``n_columns`` columns; raise if these are too many."""
         size = n_columns + 1
         if size * size > LIMITS.most_dense:
             raise ValueError(
@@ -57,28 +57,35 @@ class Moments:
     def joined(self, design: Design, y: Array, weight: Array) -> Self:
         """Return the moments with more rows added, in dense blocks of rows.
 
+        design, y, weight : columns, targets and sample weights of the new rows.
+
         References
         ----------
         T. Chan, G. Golub, R. LeVeque. Algorithms for computing the sample variance. The American
         Statistician 37 (1983) 242-247.
         """
         total = self
-        every = np.arange(design.shape[1])
+        all_columns = np.arange(design.shape[1])
         for piece in LIMITS.pieces(y.size, self.means.size):
             rows = np.arange(piece.start, piece.stop)
-            block = part_of(design, rows=rows).gather(every).dense()
+            block = part_of(design, rows=rows).gather(all_columns).dense()
             total = total._with_rows(
                 np.column_stack([block, y[rows]]).astype(np.float64), weight[rows]
             )
         return total
 
     def _with_rows(self, Z: Array, weight: Array) -> Self:
-        """Return the moments with the rows Z (m, n_columns + 1) and their weights added."""
+        """Return the moments with the rows Z (m, n_columns + 1) added.
+
+        weight : (m,) their sample weights.
+        """
         added = float(weight.sum())
         if not added:
             return self
         means = weight @ Z / added
         centered = np.sqrt(weight)[:, None] * (Z - means)
+        # Joined scatter = both scatters + (w1 w2 / (w1 + w2)) d d', with d the difference of the
+        # means.
         total = self.weight + added
         difference = means - self.means
         scatter = self.scatter + centered.T @ centered
@@ -90,8 +97,9 @@ class Moments:
     def problem(self, penalty: Regularizer, fit_intercept: bool) -> tuple[Problem, float, float]:
         """Return the least-squares problem from the moments, a constant, and its rounding error.
 
-        The loss of the problem plus the constant is the loss over the rows.
-        The constant is a difference of sums, and loses some digits of the largest one.
+        penalty : the regularizer. The loss of the problem plus the constant is the loss over the
+        rows. The constant is a difference of sums, and loses some digits of the largest one.
+        ``fit_intercept`` is whether there is an intercept.
         """
         sums = self.scatter
         if not fit_intercept:
@@ -105,7 +113,11 @@ class Moments:
     def completed(
         self, result: Result, constant: float, rounding: float, fit_intercept: bool
     ) -> Result:
-        """Return the result with the constant and the intercept; the gap includes the rounding."""
+        """Return the result with the constant and the intercept; the gap includes the rounding.
+
+        result : the solution of ``problem``, which returned the constant and its rounding error.
+        ``fit_intercept`` is whether there is an intercept.
+        """
         objective = result.objective + constant
         gap = result.gap + rounding
         status = result.status

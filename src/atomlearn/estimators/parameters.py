@@ -44,9 +44,11 @@ class PackedState(BaseEstimator):
     """An estimator that pickles arrays such as ``coef_`` without their zeros."""
 
     def __getstate__(self) -> dict[str, Any]:
+        """Return the state for pickling, in which zeros of numeric arrays are not stored."""
         return packed(super().__getstate__())
 
     def __setstate__(self, state: dict[str, Any]) -> None:
+        """Restore the state of ``__getstate__``, with all arrays in full."""
         super().__setstate__(unpacked(state))
 
 
@@ -76,28 +78,33 @@ class ProvedModel(OwnParameters, PackedState):
         return Settings(tol, steps, solver, self.stop, observers, deadline)
 
     def _solve(
-        self, problems: Sequence[Problem], warm: Sequence[WarmStart | None], settings: Settings
+        self, problems: Sequence[Problem], starts: Sequence[WarmStart | None], settings: Settings
     ) -> list[Result]:
         """Return a result for each problem; the problems take their steps in turns.
 
-        After Ctrl-C a problem without a result gets its starting point.
+        starts : a warm start for each problem, or None. After Ctrl-C a problem without a result
+        gets its starting point, with the status INTERRUPTED. ``settings`` are the options of the
+        solver.
         """
         if self.verbose:
             settings = replace(settings, observers=(*settings.observers, PrintProgress(every=1)))
         tasks = []
-        for problem, start in zip(problems, warm, strict=True):
+        for problem, start in zip(problems, starts, strict=True):
             level = np.array([problem.regularizer.amount])
             tasks.append(settings.task(problem, level, warm=start))
         drive(problems[0].design, tasks, self.n_jobs)
         if not any(task.results for task in tasks):
             raise KeyboardInterrupt("interrupted before the first point")
+        # A problem without a result was interrupted before its first point.
         results = []
-        for task, problem, start in zip(tasks, problems, warm, strict=True):
+        for task, problem, start in zip(tasks, problems, starts, strict=True):
             if task.results:
                 result = task.results[0]
             else:
-                at_start = replace(settings, max_iter=0, observers=(), deadline=Deadline.after(0.0))
-                result = at_start.run(problem, start)
+                settings_at_start = replace(
+                    settings, max_iter=0, observers=(), deadline=Deadline.after(0.0)
+                )
+                result = settings_at_start.run(problem, start)
                 result.status = Status.INTERRUPTED
             result.state = None
             results.append(result)
@@ -106,8 +113,8 @@ class ProvedModel(OwnParameters, PackedState):
     def _report(self, results: Sequence[Result], complete: bool | None = None) -> None:
         """Set the attributes of the fit, and warn unless it is complete.
 
-        The objective and the gap are sums over outputs. ``complete=None`` is True if every gap is
-        proved.
+        results : one per output. The objective and the gap are sums over outputs. ``complete=None``
+        is True if every gap is proved.
         """
         self.results_ = results
         self.parts_: Any = [result.parts for result in results]
@@ -117,7 +124,7 @@ class ProvedModel(OwnParameters, PackedState):
         self.n_passes_ = math.fsum([result.passes for result in results])
         self.n_iter_ = max(map(len, self.history_))
         # An interrupt comes first, then the reason of the first output without a proof.
-        reasons = [r.status for r in results if r.status is not Status.CONVERGED]
+        reasons = [result.status for result in results if result.status is not Status.CONVERGED]
         reasons.sort(key=lambda status: (status is not Status.INTERRUPTED, status.is_converged))
         self.status_ = [*reasons, Status.CONVERGED][0]
         if len(results) == 1:
@@ -134,7 +141,10 @@ class ProvedModel(OwnParameters, PackedState):
 
 
 def entries_of(result: Result) -> tuple[Columns, Array]:
-    """Return the columns with a coefficient and their weights, also for norms of matrices."""
+    """Return the columns with a coefficient and their weights, also for norms of matrices.
+
+    ``result`` is the solution of one output.
+    """
     if result.matrix_parts is None:
         return result.columns, result.weights
     entries = result.coef.ravel()
@@ -176,8 +186,9 @@ def keeps_blas_single(fit: Fit) -> Fit:
     """
 
     @functools.wraps(fit)
-    def fitted(*given: Any, **named: Any) -> Any:
+    def fitted(*args: Any, **kwargs: Any) -> Any:
+        """Call ``fit`` while BLAS is limited to one thread."""
         with single_threaded_blas():
-            return fit(*given, **named)
+            return fit(*args, **kwargs)
 
     return cast(Fit, fitted)

@@ -78,14 +78,16 @@ class OutOfFold:
     def of(
         cls, problems: Sequence[Problem], folds: Sequence[Fold],
         paths: Sequence[Sequence[PathResult]], level: float, share: float,
-        of_folds: Sequence[Sequence[Problem]] = (),
+        problems_of_folds: Sequence[Sequence[Problem]] = (),
     ) -> OutOfFold | None:  # fmt: skip
         """Return the fits at a level, or None if there are no prediction sets for them.
 
-        This is the case if the search was cut short, if the fit is a matrix, for classes without
-        probabilities, and for survival times with strata or late entries. ``paths`` has the paths
-        of the outputs for each fold; ``share`` is the share of a refit without penalty.
-        ``of_folds`` has the problems of each fold, if it has a design of its own.
+        There are none if the search was cut short, if the fit is a matrix, for classes without
+        probabilities, and for survival times with strata or late entries. ``problems`` has one
+        problem per output. ``paths`` has the paths of the outputs for each fold; ``level`` is the
+        weight of the norm on them. ``share`` is the share of a refit without penalty.
+        ``problems_of_folds`` has the problems of each fold, if folds have different designs.
+        ``folds`` are (training rows, held-out rows) of each fold.
         """
         loss = bare_loss(problems[0].loss)
         results = []
@@ -95,9 +97,11 @@ class OutOfFold:
             return None
         if loss.task == "classification" and not has_probabilities(loss):
             return None
-        of_folds = of_folds or [problems] * len(folds)
-        for (train, _), outputs, of_fold in zip(folds, paths, of_folds, strict=True):
-            for problem, path in zip(of_fold, outputs, strict=True):
+        problems_of_folds = problems_of_folds or [problems] * len(folds)
+        for (train, _), outputs, problems_of_fold in zip(
+            folds, paths, problems_of_folds, strict=True
+        ):
+            for problem, path in zip(problems_of_fold, outputs, strict=True):
                 result = path.at(level / path.l1_ratio)
                 if result is None or result.matrix_parts is not None:
                     return None
@@ -108,19 +112,23 @@ class OutOfFold:
         intercepts = np.array([result.intercept for result in results]).reshape(shape)
         tests = [test[problems[0].weight[test] > 0] for _, test in folds]
         rows = np.concatenate(tests)
-        fold_of = np.repeat(np.arange(len(folds)), [t.size for t in tests])
+        fold_of = np.repeat(np.arange(len(folds)), [test.size for test in tests])
         parts = loss, columns, weights.reshape(*shape, -1), intercepts
         fits = cls(*parts, rows, fold_of, *np.ones((2, rows.size)))
         linear = fits.decisions(problems[0].design)
-        for number, of_fold in enumerate(of_folds):
-            if of_fold[0].design is not problems[0].design:
-                linear[:, number] = fits.decisions(of_fold[0].design)[:, number]
+        for number, problems_of_fold in enumerate(problems_of_folds):
+            if problems_of_fold[0].design is not problems[0].design:
+                linear[:, number] = fits.decisions(problems_of_fold[0].design)[:, number]
         if is_timed:  # the risks of each fold have a different constant, so subtract their mean
             fits = replace(fits, intercepts=-linear.mean(axis=0))
             linear += fits.intercepts
         problems_and_predictions = zip(problems, linear[rows, fold_of].T, strict=True)
         decisions = np.stack(
-            [decisions_at(p, z, rows) for p, z in problems_and_predictions], axis=1
+            [
+                decisions_at(problem, predicted, rows)
+                for problem, predicted in problems_and_predictions
+            ],
+            axis=1,
         )
         if is_timed:
             early, mass, clock = _survival_errors(
@@ -131,7 +139,11 @@ class OutOfFold:
         return replace(fits, scores=fits.score(decisions, y, drawn(linear)[rows]))
 
     def counted(self, n_rows: int, groups: Any, order: Any = None) -> Self:
-        """Return the same with equal mass for each group of rows, and for one new group."""
+        """Return the same with equal mass for each group of rows, and for one new group.
+
+        n_rows : number of rows of the data; groups : their group labels, or None. With ``order``,
+        the positions of a series, it also tests whether errors grow along the series (``drift``).
+        """
         units = unit_numbers(n_rows, groups)[self.rows]
         _, units, sizes = np.unique(units, return_inverse=True, return_counts=True)
         drift = 1.0
@@ -148,35 +160,56 @@ class OutOfFold:
         return replace(self, weights=weights, intercepts=intercepts)
 
     def among(self, chosen: Mask) -> Self:
-        """Return the same with mass only for the chosen rows, among which a new row is."""
-        sums = self.mass[chosen].sum()
+        """Return the same with mass only for the rows of a part of the data.
+
+        chosen : a mask (r,) of the held-out rows of the part. A new row is assumed to be of this
+        part.
+        """
+        mass_of_chosen = self.mass[chosen].sum()
         # All rows together have the mass units / (units + 1).
-        every = self.mass.sum() / max(1.0 - self.mass.sum(), TINY)
-        units = every * sums / max(self.mass.sum(), TINY)
-        mass = np.where(chosen, self.mass, 0.0) / max(sums, TINY) * units / (units + 1.0)
+        n_units = self.mass.sum() / max(1.0 - self.mass.sum(), TINY)
+        n_chosen = n_units * mass_of_chosen / max(self.mass.sum(), TINY)
+        mass = (
+            np.where(chosen, self.mass, 0.0)
+            / max(mass_of_chosen, TINY)
+            * n_chosen
+            / (n_chosen + 1.0)
+        )
         return replace(self, mass=mass)
 
     def decisions(self, design: Design, offset: Array | None = None) -> Array:
-        """Return X w + b (+ offset) of each fit, (n, n_folds, n_outputs)."""
+        """Return X w + b (+ offset) of each fit, (n, n_folds, n_outputs).
+
+        offset : (n, n_outputs) or None. ``design`` are the columns of the rows.
+        """
         linear = design.product(self.weights.reshape(self.intercepts.size, -1).T, self.columns)
         values = linear.reshape(-1, *self.intercepts.shape) + self.intercepts
         return np.asarray(values if offset is None else values + offset[:, None])
 
-    def score(self, decisions: Array, y: Array, u: Array) -> Array:
-        """Return the errors of decisions (n, n_outputs) at targets; u (n,) is random in [0, 1)."""
+    def score(self, decisions: Array, y: Array, uniforms: Array) -> Array:
+        """Return the errors of decisions (n, n_outputs) at targets y (n, n_outputs).
+
+        uniforms : (n,) numbers in [0, 1) that randomize the errors of labels, see ``ranked``.
+        """
         if self.loss.task == "classification":
             codes = np.argmax(y, axis=1) if y.shape[1] > 1 else (y[:, 0] > 0).astype(np.int64)
-            return np.take_along_axis(self.ranked(decisions, u), codes[:, None], axis=1)[:, 0]
+            return np.take_along_axis(self.ranked(decisions, uniforms), codes[:, None], axis=1)[
+                :, 0
+            ]
         return score_of(self.loss, self.loss.mean(decisions), y)
 
-    def ranked(self, decisions: Array, u: Array) -> Array:
-        """Return P(more probable labels) + u P(label) for each label, (n, n_classes)."""
+    def ranked(self, decisions: Array, uniforms: Array) -> Array:
+        """Return P(more probable labels) + u P(label) for each label, (n, n_classes).
+
+        decisions : (n, n_outputs). uniforms : (n,) the numbers u in [0, 1). For the true label the
+        result is uniformly distributed if the probabilities are right.
+        """
         probability = np.exp(log_probabilities(self.loss, decisions, False))
         order = np.argsort(-probability, axis=1, kind="stable")
         ordered = np.take_along_axis(probability, order, axis=1)
         ranked: Array = np.empty_like(probability)
         np.put_along_axis(
-            ranked, order, np.cumsum(ordered, axis=1) - (1 - u[:, None]) * ordered, axis=1
+            ranked, order, np.cumsum(ordered, axis=1) - (1 - uniforms[:, None]) * ordered, axis=1
         )
         return ranked
 
@@ -185,13 +218,16 @@ class OutOfFold:
     ) -> tuple[Array, ...]:
         """Return the ends of intervals that cover a share of new targets, each (n, n_outputs).
 
-        For survival times there is only a lower end. ``share`` is a number, or one for each row.
+        design : the columns of the new rows; offset : (n, n_outputs) or None. ``share`` is a
+        number, or one for each row. For survival times there is only a lower end.
         """
         means = self.loss.mean(self.decisions(design, offset))
         means = means if self.clock is None else -means
         scales = scale_of(self.loss, means)
         low, high = np.empty((2, len(means), means.shape[2]))
         needed = np.broadcast_to(share, len(means))[:, None]
+        # Each held-out row gives one candidate: the prediction by the fit without it, plus its
+        # error.
         for rows in LIMITS.pieces(len(means), self.folds.size):
             for output in range(means.shape[2]):
                 middle = means[rows, self.folds, output]
@@ -203,30 +239,35 @@ class OutOfFold:
         return (np.maximum(low, 0.0) if has_link(self.loss) else low), high
 
     def sets(self, design: Design, share: float | Array, offset: Array | None) -> Mask:
-        """Return the mask (n, n_classes) of the labels in sets that cover a share of new labels."""
+        """Return the mask (n, n_classes) of the labels in sets that cover a share of new labels.
+
+        ``design`` are the columns of the rows and ``offset`` is (n, n_outputs) or None.
+        """
         decisions = self.decisions(design, offset)
-        u = drawn(self.decisions(design))
-        below = np.zeros(())
+        uniforms = drawn(self.decisions(design))
+        # The mass of held-out rows with a smaller error than the label would have.
+        mass_below = np.zeros(())
         for fold in range(decisions.shape[1]):
             rows = np.flatnonzero(self.folds == fold)
             order = rows[np.argsort(self.scores[rows])]
             sums = np.concatenate([[0.0], np.cumsum(self.mass[order])])
-            ranked = self.ranked(decisions[:, fold], u)
-            below = below + sums[np.searchsorted(self.scores[order], ranked)]
-        return np.asarray(below < np.broadcast_to(share, len(below))[:, None])
+            ranked = self.ranked(decisions[:, fold], uniforms)
+            mass_below = mass_below + sums[np.searchsorted(self.scores[order], ranked)]
+        return np.asarray(mass_below < np.broadcast_to(share, len(mass_below))[:, None])
 
 
 def drift_along(errors: Array) -> float:
     """Return the probability that errors grow as much along a series by chance.
 
-    The rank correlation of errors and positions is compared with that of all cyclic shifts of the
-    series, in which neighbors remain neighbors.
+    errors : (n_rows,) in the order of the series. The rank correlation of errors and positions is
+    compared with that of all cyclic shifts of the series, in which neighbors remain neighbors.
     """
     n_rows = errors.size
     if n_rows < 20 or not np.ptp(errors):
         return 1.0
     ranks = rankdata(errors) - 0.5 * (n_rows + 1)
     position = np.arange(n_rows) - 0.5 * (n_rows - 1)
+    # All cyclic shifts together, by the Fourier transform.
     sums = np.fft.irfft(np.fft.rfft(ranks).conj() * np.fft.rfft(position), n_rows)
     return float(np.mean(sums >= ranks @ position - 1e-9 * n_rows**2))
 
@@ -240,10 +281,12 @@ def is_plain(y: Any) -> bool:
 def _survival_errors(loss: Loss, y: Any, risk: Array, weight: Array) -> tuple[Array, Array, Array]:
     """Return errors of early events, the number of rows for each, and (times, hazards), (2, m).
 
-    Times are measured by the cumulative baseline hazard H, so that log H(T) is about -risk with
-    errors of equal size. The negative error is returned. An event represents 1 / G(T) rows, where
-    G(T) is the probability not to be censored before T, by a Cox model of censoring whose only
-    column is the risk. Censored rows share the remaining number of rows, with the latest error.
+    y : records of survival times; risk : (n,) linear predictors; weight : (n,). Times are measured
+    by the cumulative baseline hazard H, so that log H(T) is about -risk with errors of equal size.
+    The negative error is returned. An event represents 1 / G(T) rows, where G(T) is the probability
+    not to be censored before T, by a Cox model of censoring whose only column is the risk. Censored
+    rows share the remaining number of rows, with the latest error. ``loss`` is the loss of the
+    model.
     """
     event = y["event"]
     hazard = Baseline.of(y, risk, weight)
@@ -261,21 +304,27 @@ def _survival_errors(loss: Loss, y: Any, risk: Array, weight: Array) -> tuple[Ar
 
 
 def scale_of(loss: Loss, mean: Array) -> Array:
-    """Return the unit of errors: the root of the mean for amounts and counts, else 1."""
+    """Return the unit of errors: the root of the mean for amounts and counts, else 1.
+
+    ``loss`` is the loss of the model.
+    """
     root = np.sqrt(np.maximum(mean, TINY))
     return np.asarray(root if has_link(loss) else np.ones_like(mean))
 
 
 def score_of(loss: Loss, mean: Array, y: Array) -> Array:
-    """Return the distance of targets to their means, in units of ``scale_of``."""
+    """Return the distance of targets y to their predicted means, in units of ``scale_of``.
+
+    loss : the loss of the model; mean : the predicted means, of the shape of y.
+    """
     return np.asarray(np.abs(y - mean) / scale_of(loss, mean))
 
 
 def thinned(errors: Array, counts: Array | None = None) -> list[float]:
     """Return errors in increasing order, at most MOST_KEPT of them, rounded up.
 
-    ``counts`` has the number of rows that each error represents, 1 for None. The k-th of m errors
-    is the smallest that k / (m + 1) of the rows, and one more row, do not exceed.
+    ``counts`` has the number of rows that each error represents, 1 for None. The k-th of m results
+    is the smallest error that a share k / (m + 1) of the rows and of one new row does not exceed.
     """
     order = np.argsort(errors)
     n_kept = min(errors.size, MOST_KEPT)
@@ -289,8 +338,9 @@ def thinned(errors: Array, counts: Array | None = None) -> list[float]:
 def held_out_errors(loss: Loss, y: Any, decisions: Array, weight: Array) -> dict[str, list[float]]:
     """Return the errors at held-out rows for a model file; {} if there are no intervals.
 
-    For survival times without strata and late entries they are the errors of
-    ``_survival_errors`` and its clock; the constant of ``decisions`` does not matter then.
+    y, decisions, weight : target, linear predictor and weight of these rows. For survival times
+    without strata and late entries they are the errors of ``_survival_errors`` and its clock; the
+    constant of ``decisions`` does not matter then. ``loss`` is the loss of the model.
     """
     if loss.task == "regression":
         return {"held_out_errors": thinned(score_of(loss, loss.mean(decisions), y))}
@@ -314,8 +364,12 @@ def drawn(decisions: Array) -> Array:
 
 
 def _quantiles(values: Array, mass: Array, share: Array) -> NDArray[Any]:
-    """Return the quantile of each row at its share (n, 1) of the mass, or infinity."""
+    """Return the quantile of each row of ``values`` (n, r) at its share (n, 1) of the mass.
+
+    mass : (r,) the mass of each column. The quantile is infinite if all mass is below the share.
+    """
     order = np.argsort(values, axis=1)
+    # The first value, in increasing order, at which the mass reaches the share.
     is_enough = np.cumsum(mass[order], axis=1) >= share - 1e-12
     chosen = np.take_along_axis(order, is_enough.argmax(axis=1)[:, None], axis=1)
     quantiles = np.take_along_axis(values, chosen, axis=1)[:, 0]

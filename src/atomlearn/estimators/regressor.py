@@ -196,8 +196,9 @@ class AtomicRegressor(OneLevel, LinearRegressor):
         >>> bool(abs(parts.coef_ - whole.coef_).max() < 0.1)
         True
         """
-        earlier, former = self._moments or (None, ())
-        if former is not self.results_:
+        # Sums of earlier rows count only if the last fit was made from them.
+        earlier, former_results = self._moments or (None, ())
+        if former_results is not self.results_:
             warnings.warn(
                 "this model was fitted by fit, which keeps no sums over its rows, so partial_fit "
                 "fits to the new rows only; call partial_fit with all rows",
@@ -210,8 +211,9 @@ class AtomicRegressor(OneLevel, LinearRegressor):
         design = checked_design(self, X, reset=earlier is None)
         target = as_loss("squared").check_target(checked_target(self, y, design.shape[0]))
         weight = check_weight(sample_weight, design.shape[0])
-        so_far = Moments.none(design.shape[1]) if earlier is None else earlier
-        moments = so_far.joined(design, target, weight)
+        earlier_or_none = Moments.none(design.shape[1]) if earlier is None else earlier
+        moments = earlier_or_none.joined(design, target, weight)
+        # The problem of all rows so far, from their sums, warm-started at the last solution.
         norm, amount, l1_ratio = self._regularized_by()
         norm = norm_on(norm_for(self, norm, design), design)
         penalty, tau = penalty_of(norm, self._form_of(norm), amount, l1_ratio)

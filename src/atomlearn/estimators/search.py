@@ -106,8 +106,8 @@ class CrossValidatedModel(AtomicModel):
     def get_metadata_routing(self) -> MetadataRouter:
         """Return the routing of metadata to the splitter and the scorer."""
         router = MetadataRouter(owner=self).add_self_request(self)
-        of_fit = MethodMapping().add(caller="fit", callee="split")
-        router.add(splitter=self.cv, method_mapping=of_fit)
+        fit_to_split = MethodMapping().add(caller="fit", callee="split")
+        router.add(splitter=self.cv, method_mapping=fit_to_split)
         if (scorer := self._scorer()) is not None:
             mapping = MethodMapping().add(caller="fit", callee="score")
             mapping.add(caller="score", callee="score")
@@ -115,7 +115,7 @@ class CrossValidatedModel(AtomicModel):
         return router
 
     def _scorer(self) -> Any:
-        """Return the scorer of scikit-learn, or None for the score of the loss."""
+        """Return the scorer of scikit-learn, or None if the loss itself gives the score."""
         if self.scoring is None:
             return None
         loss = as_loss(self.loss)
@@ -125,7 +125,11 @@ class CrossValidatedModel(AtomicModel):
     def score(
         self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None, **params: Any
     ) -> float:
-        """Return the value of ``scoring`` on (X, y); accuracy or R^2 if it is None."""
+        """Return the value of ``scoring`` on (X, y); accuracy or R^2 if it is None.
+
+        ``sample_weight`` is the weight of each row, or None, and ``offset`` added to the
+        predictions, or None.
+        """
         _raise_for_params(params, self, "score")
         if (scorer := self._scorer()) is None:
             value: float = super().score(X, y, sample_weight, offset)
@@ -141,13 +145,17 @@ class CrossValidatedModel(AtomicModel):
     def _route(
         self, sample_weight: Any, groups: Any, params: dict[str, Any]
     ) -> tuple[dict[str, Any], Any]:
-        """Return the keyword arguments of the splitter and those of the scorer."""
+        """Return the keyword arguments of the splitter and those of the scorer.
+
+        sample_weight, groups : arguments of ``fit``; params : further arguments, which
+        scikit-learn's metadata routing distributes.
+        """
         _raise_for_params(params, self, "fit")
         weights = {} if sample_weight is None else {"sample_weight": sample_weight}
-        of_rows = {} if groups is None else {"groups": groups}
+        group_arguments = {} if groups is None else {"groups": groups}
         if not _routing_enabled():
-            return of_rows, weights
-        routed = process_routing(self, "fit", **weights, **of_rows, **params)
+            return group_arguments, weights
+        routed = process_routing(self, "fit", **weights, **group_arguments, **params)
         return routed.splitter.split, routed.scorer.score if self._scorer() is not None else {}
 
     def _regularized_by(self) -> tuple[str | Norm, float, float]:
@@ -155,34 +163,37 @@ class CrossValidatedModel(AtomicModel):
         return self.norm_, self.alpha_, self.l1_ratio_
 
     def _score_by(self, data: Checked, params: dict[str, Any]) -> Score:
-        """Return the function that scores decisions at some rows, by ``scoring``.
+        """Return the function (decisions, rows) -> score of these rows, by ``scoring``.
 
-        A name such as "concordance" is the score of the loss; others are scorers of scikit-learn.
+        data : the checked data of the fit; params : arguments of the scorer for all rows. A name
+        such as "concordance" is the score of the loss; others are scorers of scikit-learn.
         """
         loss = data.loss
         y = data.y
         scorer = self._scorer()
         if scorer is None:
-            return lambda z, test: loss.score(y[test], np.ravel(z), data.weight[test])
+            return lambda decisions, test: loss.score(
+                y[test], np.ravel(decisions), data.weight[test]
+            )
         # Scorers receive a model whose inputs are the decisions, so that X is not copied.
-        of_decisions: Any = copy(self)
-        of_decisions.features = "linear"
-        of_decisions.n_features_in_ = len(data.targets)
-        of_decisions.coef_ = np.eye(len(data.targets))
-        of_decisions.intercept_ = 0.0 if y.ndim == 1 else np.zeros(y.shape[1])
+        identity_model: Any = copy(self)
+        identity_model.features = "linear"
+        identity_model.n_features_in_ = len(data.targets)
+        identity_model.coef_ = np.eye(len(data.targets))
+        identity_model.intercept_ = 0.0 if y.ndim == 1 else np.zeros(y.shape[1])
         if data.classes is not None:
-            of_decisions.classes_ = data.classes
-        vars(of_decisions).pop("feature_names_in_", None)
+            identity_model.classes_ = data.classes
+        vars(identity_model).pop("feature_names_in_", None)
 
         def score(decisions: Array, test: Rows) -> float:
             """Return the score by scikit-learn's scorer of decisions for rows ``test``."""
-            of_fold = _check_method_params(y, params, indices=test)
-            return float(scorer(of_decisions, decisions, y[test], **of_fold))
+            params_of_fold = _check_method_params(y, params, indices=test)
+            return float(scorer(identity_model, decisions, y[test], **params_of_fold))
 
         return score
 
     def _form_of(self, norm: Norm) -> Form:
-        """Return ``form``, or the usual form of the first candidate."""
+        """Return the parameter ``form``, or the usual form of the first candidate norm."""
         return self.form or self._candidates()[0].usual_form
 
     def _candidates(self) -> list[Norm]:
@@ -212,20 +223,21 @@ class CrossValidatedModel(AtomicModel):
         ``offset`` (n_samples,) is added to the predictions, also to held-out ones. Rows with the
         same value of ``groups`` (n_samples,), such as one patient, are in the same fold. With
         ``order`` (n_samples,), dates or positions of a series, rows are predicted from earlier rows
-        only. ``params`` are routed metadata.
+        only. ``params`` are routed metadata. ``sample_weight`` is the weight of each row, or None.
         """
         settings = self._settings()
         for_splitter, for_scorer = self._route(sample_weight, groups, params)
         data = self._checked(X, y, sample_weight, offset)
         folds = self._folds(X, data.y, groups, order, for_splitter)
         score = None if self.scoring is None else self._score_by(data, for_scorer)
+        # Several outputs with a joint loss have their own search.
         joint = joint_loss(self.multi_class, data)
         if joint is not None:
             matrices.search_jointly(self, data, joint, folds, score, settings)
             return self
         final, results = self._search(data, folds, score, settings)
         if self.relax_:
-            results = [relaxed(p, r, self.relax_) for p, r in zip(final, results, strict=True)]
+            results = [relaxed(*pair, self.relax_) for pair in zip(final, results, strict=True)]
         searched = self.n_passes_
         self._take(data, results)
         self.status_ = self._searched if self.status_.is_converged else self.status_
@@ -315,45 +327,53 @@ class CrossValidatedModel(AtomicModel):
         )
         if out_of_fold.loss.task == "classification":
             return predicted, out_of_fold.sets(design, interval, shift)
+        # The errors of held-out rows give one or two ends, in the shape of the predictions.
         ends = out_of_fold.interval(design, interval, shift)
         return predicted, *(end.reshape(predicted.shape) for end in ends)
 
     def _search(
         self, data: Checked, folds: Sequence[Fold], score: Score | None, settings: Settings
     ) -> tuple[list[Problem], list[Result]]:
-        """Choose norm and alpha by held-out scores; return the final problems and their results."""
+        """Choose norm and alpha by held-out scores; return the final problems and their results.
+
+        data : the checked data; folds : (training rows, held-out rows) of each. score : the
+        function that scores decisions, None for the loss. settings : those of all fits.
+        """
+        # A norm without k becomes a family of norms, one for each k; other norms stay as they are.
         candidates = self._candidates()
         norms = [norm_for(self, norm, data.design) for norm in candidates]
         families = [norm.candidates(*data.design.shape) for norm in norms]
-        is_open = [family[0] is not norm for family, norm in zip(families, norms, strict=True)]
+        has_free_k = [family[0] is not norm for family, norm in zip(families, norms, strict=True)]
         if len(norms) == 1:
             [norms] = families
-        elif any(is_open):
+        elif any(has_free_k):
             raise ValueError(
-                f"norms: {candidates[is_open.index(True)]!r} has no k, so it must be the only "
+                f"norms: {candidates[has_free_k.index(True)]!r} has no k, so it must be the only "
                 "candidate; pass only this norm, or give each candidate its k"
             )
         norms = [
             norm_on(norm, data.design) if norm.matrix_shape is not None else norm for norm in norms
         ]
+        # Passes over the columns are counted, and the data of each fold has imputed values of its
+        # own.
         counted_data, counted = data.counted()
         problems = self._problems(counted_data, norms[0], 1.0, 1.0)
         for norm in norms[1:]:
             norm.on(data.design.shape[1])
         score = score or held_out_loss(problems)
-        of_folds = [
+        problems_of_folds = [
             self._problems(data_of_fold, norms[0], 1.0, 1.0)
             for data_of_fold in filled_for(data, folds)
         ]
-        search = problems, norms, folds, score, settings, is_open[0], of_folds
+        search = problems, norms, folds, score, settings, has_free_k[0], problems_of_folds
         chosen, starts = self._choose(*search)
         if self._out_of_fold is not None and data.units is not None:
             self._out_of_fold = self._out_of_fold.in_data_units(data.units)
         final = self._problems(data, norms[chosen], self.alpha_, self.l1_ratio_)
         if not self.refit:  # keep the fit of the one training part
-            final = [training_part(p, folds[0][0]) for p in final]
+            final = [training_part(problem_of_output, folds[0][0]) for problem_of_output in final]
         results = self._solve(final, starts, settings)
-        if is_open[0]:
+        if has_free_k[0]:
             self.norm_ = filled(candidates[0], norms[chosen])
         else:
             self.norm_ = clone(candidates[chosen], safe=False)
@@ -367,12 +387,16 @@ class CrossValidatedModel(AtomicModel):
         folds: Sequence[Fold],
         score: Score,
         settings: Settings,
-        is_open: bool,
-        of_folds: Sequence[Sequence[Problem]],
+        has_free_k: bool,
+        problems_of_folds: Sequence[Sequence[Problem]],
     ) -> tuple[int, list[WarmStart | None]]:
-        """Choose l1_ratio, alpha and the share of a refit; ``of_folds`` are problems of each fold.
+        """Choose norm, l1_ratio, alpha and the share of an unpenalized refit.
 
-        Return the number of the norm, and the warm starts of the final fits.
+        problems : one per output, over all rows; problems_of_folds : the same for each fold. norms
+        : the candidates; has_free_k : whether they are one norm with different k. score : the
+        function that scores decisions. Returns the index of the norm, and warm starts of the final
+        fits. ``folds`` are (training rows, held-out rows) of each fold and ``settings`` the options
+        of the fits.
         """
         # One row of the grid for each l1_ratio and norm. A level is alpha * l1_ratio: the weight of
         # the norm.
@@ -392,12 +416,12 @@ class CrossValidatedModel(AtomicModel):
 
         def scored(norms: Sequence[Norm], levels: Array, l1_ratios: Array) -> CrossValidation:
             """Cross-validate these norms, levels and l1 ratios on the folds."""
-            arguments = folds, score, trial_settings, self.n_jobs, shares, self.until, pools
-            keywords = {"l1_ratios": l1_ratios.tolist(), "of_folds": of_folds}
-            return cross_validate(problems, norms, levels, *arguments, **keywords)
+            positional = folds, score, trial_settings, self.n_jobs, shares, self.until, pools
+            keywords = {"l1_ratios": l1_ratios.tolist(), "of_folds": problems_of_folds}
+            return cross_validate(problems, norms, levels, *positional, **keywords)
 
         # Shares of a refit are compared over the whole grid.
-        if is_open and len(shares) == 1:
+        if has_free_k and len(shares) == 1:
             scores = search_lattice(scored, norms, levels, ratios)
         else:
             scores = scored([*norms] * len(ratios), levels, row_ratios.ravel())
@@ -405,17 +429,18 @@ class CrossValidatedModel(AtomicModel):
         self._record_search(scores, alphas.reshape(len(ratios), len(norms), -1))
         self.alpha_ = float(alphas[chosen, position])
         self.l1_ratio_ = float(row_ratios[chosen, 0])
+        # The chosen fits without each fold are kept: intervals of predictions are made from them.
         self._out_of_fold = None
         if scores.status.is_converged:
             level = float(scores.levels[chosen, position])
-            of_fold = scores.paths[chosen], level, self.relax_
-            self._out_of_fold = OutOfFold.of(problems, folds, *of_fold, of_folds)
+            chosen_fit = scores.paths[chosen], level, self.relax_
+            self._out_of_fold = OutOfFold.of(problems, folds, *chosen_fit, problems_of_folds)
         return chosen % len(norms), scores.warm_starts(chosen, position)
 
     def _record_search(self, scores: CrossValidation, alphas: Array) -> None:
         """Set the candidates and their scores; warn if the search was cut short.
 
-        ``alphas`` has shape (n_l1_ratios, n_norms, n_alphas).
+        scores : of all candidates. ``alphas`` has shape (n_l1_ratios, n_norms, n_alphas).
         """
         # Leave out an axis of length 1.
         self.alphas_ = alphas[tuple(0 if size == 1 else slice(None) for size in alphas.shape[:2])]
@@ -443,11 +468,18 @@ class CrossValidatedModel(AtomicModel):
         return ratios
 
     def _strata(self, y: NDArray[Any]) -> tuple[NDArray[Any], bool]:
-        """Return the target of the splitter, and whether folds are stratified by it."""
+        """Return the target of the splitter, and whether folds are stratified by it.
+
+        Subclasses replace it: survival times are stratified by their events.
+        """
         return y, is_classifier(self)
 
     def _folds(self, X: Any, y: Any, groups: Any, order: Any, params: dict[str, Any]) -> list[Fold]:
-        """Return (training rows, held-out rows) of each fold, checked."""
+        """Return (training rows, held-out rows) of each fold, checked.
+
+        groups, order : dependence of the rows, see ``fit``. params : further arguments of the
+        splitter. Raises ValueError for several folds with ``refit=False``.
+        """
         rows = np.zeros((len(y), 1)) if is_opened(X) else X
         all_folds = splits(self.cv, rows, *self._strata(y), groups, order, params)
         folds = [(check_rows(train, len(y)), check_rows(test, len(y))) for train, test in all_folds]
@@ -460,9 +492,13 @@ class CrossValidatedModel(AtomicModel):
 
 
 def filled(norm: Any, chosen: Any) -> Norm:
-    """Return a norm whose missing k, also of a norm inside it, is that of the chosen norm."""
+    """Return a norm whose missing k, also of a norm inside it, is that of the chosen norm.
+
+    norm : the candidate with k=None; chosen : the norm of the family that cross-validation chose.
+    """
     values: Any = chosen.get_params()
     parameters = norm.get_params().items()
+    # The names of all parameters k without a value, such as "k" or "norm__k" of a norm inside it.
     ks = [name for name, value in parameters if value is None and name.split("__")[-1] == "k"]
     complete: Norm = clone(norm).set_params(**{name: values[name] for name in ks})
     return complete

@@ -54,7 +54,7 @@ class SelectsColumns(SelectorMixin):
         return self.feature_map_ if self.feature_map_.implicit else Inputs(n_inputs)
 
     def _terms_selected(self) -> Columns:
-        """Return the selected terms of the map."""
+        """Return the numbers of the selected terms of the map: columns, products or curves."""
         return np.unique(self.feature_map_.term_of(self.selected_))
 
     def _columns_selected(self) -> Columns:
@@ -91,7 +91,10 @@ class SelectsColumns(SelectorMixin):
         return super().inverse_transform(X)
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
-        """Return the names of the columns that ``transform`` returns, an array of str objects."""
+        """Return the names of the columns that ``transform`` returns, an array of str objects.
+
+        input_features : the names of the columns of X, for estimators that have not stored them.
+        """
         check_is_fitted(self)
         inputs = _check_feature_names_in(self, input_features)
         all_names = list(inputs) if table_encoding(self) is None else input_names(self)

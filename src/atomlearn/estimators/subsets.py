@@ -48,6 +48,7 @@ class Absent:
     """A parameter of the base classes that these models do not have, so that it is not set."""
 
     def __get__(self, instance: object, owner: type) -> Never:
+        """Raise AttributeError with the parameter that replaces this one."""
         raise AttributeError("best subsets have max_nodes instead of max_iter")
 
 
@@ -107,6 +108,7 @@ class SubsetModel(ScaledModel):
         problem, n_units, units = self._problem(data)
         l2 = usual_ridge(problem) if self.l2 in (None, "cv") else checked_ridge(self.l2)
         ridges = [l2 * factor for factor in FACTORS] if self.l2 == "cv" else [l2]
+        # All pairs of a size and a ridge; cross-validation chooses among several.
         choices = list(itertools.product(self._sizes(n_units), ridges))
         self.cv_scores_: dict[tuple[int, float], Any] | None = None
         k, l2 = choices[0]
@@ -117,6 +119,7 @@ class SubsetModel(ScaledModel):
             means = {choice: np.mean(scores) for choice, scores in self.cv_scores_.items()}
             k, l2 = max(means, key=means.__getitem__, default=(k, ridges[len(ridges) // 2]))
         problem = with_amount(problem, l2)
+        # Observers of the search, and with ``verbose`` a line for each record.
         watch: tuple[Any, ...] = tuple(self.observers or ())
         if self.verbose:
             watch = (*watch, lambda record: print(f"{record.seconds:8.1f} s  {line_of(record)}"))
@@ -137,7 +140,9 @@ class SubsetModel(ScaledModel):
     ) -> dict[tuple[int, float], Any]:
         """Return the scores of sizes and ridges on held-out rows, within half of the time limit.
 
-        In the folds subsets are improved by exchanges, without a proof.
+        choices : pairs (n_features, l2). design, rows : columns, and the other arguments of
+        ``fit``. deadline : that of the whole fit. The scores (n_folds,) are by pair; after Ctrl-C
+        some pairs are missing. In the folds subsets are improved by exchanges, without a proof.
         """
         model = clone(self).skip_proof()
         settings = Settings(deadline=deadline).within(0.5)
@@ -147,19 +152,19 @@ class SubsetModel(ScaledModel):
                 f"{type(self).__name__} chooses by cross-validation, which needs at least two "
                 "rows of each class; give more rows, or one n_features and one l2"
             )
-        scored = dict[tuple[int, float], Any]()
+        scores = dict[tuple[int, float], Any]()
         for k, l2 in choices:
             try:
-                scored[k, l2] = np.array(trials.score({"n_features": k, "l2": l2}))
+                scores[k, l2] = np.array(trials.score({"n_features": k, "l2": l2}))
             except KeyboardInterrupt:
                 warnings.warn(
-                    f"{type(self).__name__}: cross-validation ended after {len(scored)} of "
+                    f"{type(self).__name__}: cross-validation ended after {len(scores)} of "
                     f"{len(choices)} pairs of n_features and l2; a longer time_limit tries more",
                     ConvergenceWarning,
                     stacklevel=4,
                 )
                 break
-        return scored
+        return scores
 
     def skip_proof(self) -> Self:
         """Use the first subset found, improved by exchanges: see ``AtomicModel``."""
@@ -167,14 +172,20 @@ class SubsetModel(ScaledModel):
         return self
 
     def unit_names(self, names: Sequence[str]) -> dict[int, str]:
-        """Return the name of each unit of ``result_``: a column, or the columns of a group."""
+        """Return the name of each unit of ``result_``: a column, or the columns of a group.
+
+        names : the names of all columns.
+        """
         unit_columns: dict[int, list[str]] = {}
-        for column, (ahead, name) in enumerate(zip(self._units.tolist(), names, strict=True)):
-            unit_columns.setdefault(column + ahead, []).append(name)
+        for column, (difference, name) in enumerate(zip(self._units.tolist(), names, strict=True)):
+            unit_columns.setdefault(column + difference, []).append(name)
         return {unit: " and ".join(members) for unit, members in unit_columns.items()}
 
     def _sizes(self, n_units: int) -> list[int]:
-        """Return the sizes to try, checked."""
+        """Return the sizes to try, checked: the values of ``n_features`` up to ``n_units``.
+
+        n_units : the number of columns (or groups) to choose from.
+        """
         sizes = [whole("n_features", size) for size in np.ravel(self.n_features).tolist()]
         possible = [size for size in sizes if size <= n_units]
         if not possible:
@@ -187,7 +198,10 @@ class SubsetModel(ScaledModel):
         return possible
 
     def _problem(self, data: Checked) -> tuple[Problem, int, Any]:
-        """Return the problem, its number of features (or groups), and the units of the columns."""
+        """Return the problem, its number of features (or groups), and the units of the columns.
+
+        data : the checked data. It sets ``feature_map_`` and the units that ``unit_names`` reads.
+        """
         self.feature_map_ = map_of(data.design)
         units = units_of(self, data.design, data.weight)
         problem, n_units = problem_of(self, replace(data, design=units.design))
@@ -206,7 +220,10 @@ class SubsetModel(ScaledModel):
         return problem, n_units, units
 
     def _record(self, data: Checked, problem: Problem, result: SubsetResult, units: Any) -> None:
-        """Set the attributes of the fit, in the units of the data."""
+        """Set the attributes of the fit, in the units of the data.
+
+        problem, result : the best-subset problem and its solution; units : those of the columns.
+        """
         self._take_scaled(problem, result.fitted, units, data.classes)
         self.selected_ = np.unique(result.columns // len(data.targets))
         self.selected_names_ = self.feature_map_.names(self.selected_, input_names(self))
@@ -229,7 +246,7 @@ class SubsetModel(ScaledModel):
 
 
 def line_of(record: SubsetRecord) -> str:
-    """Return the line that is printed during a search."""
+    """Return the line that is printed for a record during a search."""
     gap = 1.0 - record.lower_bound / record.objective if record.objective else 0.0
     return (
         f"{record.nodes:,} branches, objective {record.objective:.6g}, at least "

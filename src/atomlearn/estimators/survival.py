@@ -46,7 +46,9 @@ class Baseline:
     def of(cls, y: Any, risk: Array, weight: Array) -> Baseline:
         """Return sum over the times of events of (weight of events) / (sum of s exp(risk)).
 
-        ``y`` is of one stratum. Infinite risks, of fits without a bound, make the result NaN.
+        y : records of one stratum; risk : (n,) linear predictors; weight : (n,) the weights s. The
+        second sum is over the rows at risk. Infinite risks, of fits without a bound, make the
+        result NaN.
         """
         sets = RiskSets.of_stratum(y, weight, np.arange(y.size), efron=False)
         if sets is None:
@@ -56,7 +58,7 @@ class Baseline:
             return cls(sets.times, np.cumsum(steps))
 
     def until(self, times: Array, side: Literal["left", "right"] = "right") -> Array:
-        """Return the cumulative hazard at these times, or just before them ("left")."""
+        """Return the cumulative hazard at these times; just before them if ``side`` is "left"."""
         return np.append(0.0, self.cumulative)[np.searchsorted(self.times, times, side)]
 
 
@@ -76,7 +78,10 @@ class LinearSurvival(AtomicModel):
         return Cox(self.ties)
 
     def _take(self, data: Checked, results: list[Result]) -> None:
-        """Set the attributes of the fit, and the baseline hazard of each stratum."""
+        """Set the attributes of the fit, and the baseline hazard of each stratum.
+
+        results : the result of the one problem. ``data`` is the checked data.
+        """
         super()._take(data, results)
         self.intercept_ = 0.0
         target: Any = data.y
@@ -145,11 +150,14 @@ class LinearSurvival(AtomicModel):
     ) -> NDArray[Any]:
         """Return the survival or cumulative hazard function of each sample.
 
-        As ``StepFunction`` objects (n_samples,), or as an array (n_samples, n_times).
+        survival : which of the two. return_array : whether to return values (n_samples, n_times) at
+        ``unique_times_``, instead of ``StepFunction`` objects (n_samples,). Other arguments are
+        those of ``predict_cumulative_hazard_function``.
         """
         ratio = np.exp(self.predict(X, offset).astype(np.float64))
         if stratum is None and len(self.baselines_) > 1:
             raise ValueError("y had several strata; give stratum=, the code of each sample")
+        # A single stratum needs no codes.
         codes = np.full(ratio.size, next(iter(self.baselines_))) if stratum is None else stratum
         functions = np.empty(ratio.size, dtype=object)
         for i, (code, factor) in enumerate(zip(codes, ratio, strict=True)):

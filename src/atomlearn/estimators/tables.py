@@ -72,7 +72,10 @@ class TableEncoding:
         return {plan.name: plan.missing / self.n_rows for plan in self.columns if plan.missing}
 
     def columns_of(self, columns: Any, owner: str) -> Columns:
-        """Return the encoded columns that are made of some columns of the table."""
+        """Return the encoded columns that are made of some columns of the table.
+
+        columns : indices, names or a mask. owner : the name of the parameter, for error messages.
+        """
         names = [plan.name for plan in self.columns]
         numbers = check_free(named_columns(columns, names, owner), len(names))
         return np.flatnonzero(np.isin(self.sources, numbers))
@@ -88,27 +91,33 @@ class TableEncoding:
         return plan.values[0] if plan.values else plan.why
 
     def filled(self, raw: NDArray[Any]) -> NDArray[Any]:
-        """Return encoded columns with the imputed values in place of NaN."""
-        gaps = np.isnan(raw)
-        if not gaps.any():
+        """Return encoded columns with the imputed values in place of NaN.
+
+        raw : (n_rows, n_encoded_columns).
+        """
+        is_missing = np.isnan(raw)
+        if not is_missing.any():
             return raw
         values = raw.copy(order="K")
-        for plan, places in self._plans_and_columns():
-            for position, name in zip(places, plan.made(), strict=True):
-                values[gaps[:, position], position] = _encoded_fill(plan, name)
+        for plan, positions in self._plans_and_columns():
+            for position, name in zip(positions, plan.made(), strict=True):
+                values[is_missing[:, position], position] = _encoded_fill(plan, name)
         return values
 
     def learned(self, raw: NDArray[Any]) -> TableEncoding:
-        """Return the same encoding, whose imputed values are those of these encoded rows."""
+        """Return the same encoding, whose imputed values are those of these encoded rows.
+
+        raw : (n_rows, n_encoded_columns), with NaN in gaps.
+        """
         plans = list(self.columns)
-        for number, (plan, places) in enumerate(self._plans_and_columns()):
-            if not places.size:
+        for number, (plan, positions) in enumerate(self._plans_and_columns()):
+            if not positions.size:
                 continue
-            plan_columns = raw[:, places]
+            plan_columns = raw[:, positions]
             observed = plan_columns[~np.isnan(plan_columns).any(axis=1)]
             if len(observed):
-                gaps = len(raw) - len(observed)
-                plans[number] = replace(plan, fill=_fill(plan, observed), missing=gaps)
+                n_missing = len(raw) - len(observed)
+                plans[number] = replace(plan, fill=_fill(plan, observed), missing=n_missing)
         return replace(self, columns=tuple(plans), n_rows=len(raw))
 
     def _plans_and_columns(self) -> list[tuple[ColumnPlan, Columns]]:
@@ -118,7 +127,11 @@ class TableEncoding:
 
 
 def _fill(plan: ColumnPlan, known: NDArray[Any]) -> float | str:
-    """Return the median of an encoded column of numbers, or the most frequent label."""
+    """Return the imputed value of a column: the median, or the most frequent label.
+
+    known : (n_known, k) the encoded rows without gaps; a category has k indicator columns. ``plan``
+    is how the column was encoded.
+    """
     if plan.use == "category":
         counts = known.sum(axis=0)
         labels = [plan.reference_level, *plan.shown()]
@@ -127,7 +140,10 @@ def _fill(plan: ColumnPlan, known: NDArray[Any]) -> float | str:
 
 
 def _encoded_fill(plan: ColumnPlan, name: str) -> float:
-    """Return the imputed value of an encoded column."""
+    """Return the imputed value of an encoded column, which is called ``name``.
+
+    ``plan`` is how the column was encoded.
+    """
     if plan.use == "category":
         return float(name == f"{plan.name}={plan.fill}")
     return float(plan.fill or 0.0) - (plan.numbers[0] if plan.use == "elapsed" else 0.0)
@@ -147,6 +163,7 @@ class TableDesign(DenseDesign):
     encoding: TableEncoding
 
     def __init__(self, raw: NDArray[Any], encoding: TableEncoding) -> None:
+        """Store the encoded columns, and make the design of them with filled gaps."""
         super().__init__(encoding.filled(raw))
         self.raw = raw
         self.encoding = encoding
@@ -170,14 +187,16 @@ class TableDesign(DenseDesign):
         return filled if self._rows is None else filled.with_rows(self._rows)
 
     def learned_from(self, rows: Rows | None = None) -> TableDesign:
-        """Return all rows of this one, with gaps filled by values that some rows decide.
+        """Return all rows of this one, with gaps filled by the imputed values of some rows.
 
         rows : numbers of rows of this design; None: all of them.
         """
         if self.raw is self._X:
             return self
-        of_design = self.raw if self._rows is None else self.raw[self._rows]
-        return self.filled_by(self.encoding.learned(of_design if rows is None else of_design[rows]))
+        rows_of_design = self.raw if self._rows is None else self.raw[self._rows]
+        return self.filled_by(
+            self.encoding.learned(rows_of_design if rows is None else rows_of_design[rows])
+        )
 
 
 def learned_design(X: Any) -> TableDesign:
@@ -187,12 +206,14 @@ def learned_design(X: Any) -> TableDesign:
     check_shape((frame.n_rows, len(frame.header)), X)
     types = number_types(table)
     columns = zip(frame.header, table.iter_columns(), strict=True)
+    # Each column gets a plan: a number, days since a date, or an indicator per label.
     plans = [_plan(frame, name, column) for name, column in columns]
     _refuse(frame, plans)
     doubtful = [plan.name for plan in plans if DOUBT in plan.why]
     if doubtful:
         message = f"dates of {listing(doubtful)} are read as {DOUBT}; pass columns of dates"
         warnings.warn(message, UserWarning, stacklevel=5)
+    # Encoded columns have the narrowest type of numbers that holds all of them.
     encoded = encode_columns(frame, plans)
     if not encoded.names:
         raise ValueError("no column of the table has two values; give columns that vary")
@@ -212,7 +233,8 @@ def table_as_numbers(X: Any) -> TableDesign | None:
 def encoded_as_before(encoding: TableEncoding, X: Any) -> TableDesign:
     """Return new rows of a table, or of an array with its columns, in a known encoding.
 
-    A label that did not occur in the fit counts as a missing value, with a warning that names it.
+    A label that did not occur in the fit counts as a missing value, with a warning that names it. A
+    warning also names columns with gaps that had none in the fit.
     """
     if not is_table(X):
         rows = np.asarray(X)
@@ -220,9 +242,9 @@ def encoded_as_before(encoding: TableEncoding, X: Any) -> TableDesign:
     frame = frame_of(X, as_days=True)
     plans = [plan for plan in encoding.columns if plan.is_used]
     _refuse_infinite(frame, plans)
-    new = [plan.name for plan in plans if not plan.missing and frame.missing(plan.name).any()]
-    if new:
-        message = f"{listing(new)}: values are missing that were not in the fit; they are imputed"
+    gaps = [plan.name for plan in plans if not plan.missing and frame.missing(plan.name).any()]
+    if gaps:
+        message = f"{listing(gaps)}: values are missing that were not in the fit; they are imputed"
         warnings.warn(message, UserWarning, stacklevel=5)
     labels = {plan.name: _known_labels(frame, plan) for plan in plans if plan.use == "category"}
     frame = replace(frame, columns=frame.columns | labels)
@@ -231,9 +253,11 @@ def encoded_as_before(encoding: TableEncoding, X: Any) -> TableDesign:
 
 
 def _plan(frame: Frame, name: str, column: Any) -> ColumnPlan:
-    """Return the plan of a column, given as cells and as a column of narwhals.
+    """Return the plan of a column of the table: its use, labels and number of gaps.
 
-    Categories have a column for each label but the first; dates become days since the first one.
+    frame : the table as cells; name : the name of the column; column : the same column in narwhals,
+    which has its type. Categories have a column for each label but the first; dates become days
+    since the first one.
     """
     import narwhals.stable.v2 as nw
 
@@ -242,6 +266,7 @@ def _plan(frame: Frame, name: str, column: Any) -> ColumnPlan:
         if column.dtype in (nw.Date, nw.Datetime):
             return replace(plan, kind="date", use="elapsed")
         return replace(plan, why="days") if column.dtype == nw.Duration else plan
+    # Labels: the declared categories, or those that occur in the cells.
     levels = _declared_levels(column)
     if levels:
         plan = ColumnPlan(name, "category", "category", levels, distinct=len(levels))
@@ -270,7 +295,10 @@ def _declared_levels(column: Any) -> tuple[str, ...]:
 
 
 def _known_labels(frame: Frame, plan: ColumnPlan) -> NDArray[Any]:
-    """Return the cells of a category, unknown labels as missing values with a warning."""
+    """Return the cells of a category, with unknown labels as missing values and a warning.
+
+    plan : the plan of the column in the fit. ``frame`` are the cells of the table.
+    """
     if not frame.is_text(plan.name) and plan.values == ("False", "True"):
         return frame.columns[plan.name]
     cells = frame.cells(plan.name)
@@ -289,7 +317,10 @@ def _known_labels(frame: Frame, plan: ColumnPlan) -> NDArray[Any]:
 
 
 def _refuse(frame: Frame, plans: Sequence[ColumnPlan]) -> None:
-    """Raise one error with all columns that cannot become numbers."""
+    """Raise one error with all columns that cannot become numbers, if there are any.
+
+    ``frame`` are the cells of the table and ``plans`` the encoding plans of its columns.
+    """
     _refuse_infinite(frame, plans)
     faults = {}
     for plan in plans:
@@ -309,7 +340,10 @@ def _refuse(frame: Frame, plans: Sequence[ColumnPlan]) -> None:
 
 
 def _refuse_infinite(frame: Frame, plans: Sequence[ColumnPlan]) -> None:
-    """Refuse infinite numbers, which are not imputed."""
+    """Raise ValueError for the first infinite number of a column; these are not imputed.
+
+    ``frame`` are the cells of the table and ``plans`` the encoding plans of its columns.
+    """
     for number, plan in enumerate(plans):
         if not frame.is_text(plan.name):
             rows = np.flatnonzero(np.isinf(frame.columns[plan.name]))

@@ -85,7 +85,11 @@ class Checked:
 
 
 def filled_for(data: Checked, folds: Sequence[Fold]) -> Iterator[Checked]:
-    """Yield the data for each fold, if its training rows decide the imputed values of a table."""
+    """Yield the data for each fold, if its training rows decide the imputed values of a table.
+
+    Nothing is yielded for data without gaps. ``folds`` are (training rows, held-out rows) of each
+    fold.
+    """
     for train, _ in folds if data.table is not None else ():
         inputs = data.table.learned_from(train)
         design = map_of(data.design).apply(inputs)
@@ -98,7 +102,11 @@ def filled_for(data: Checked, folds: Sequence[Fold]) -> Iterator[Checked]:
 def checked_targets(
     estimator: Any, inputs: Design, y: Any, weight: Array, loss: Loss, offset: Any
 ) -> Checked:
-    """Return the data with its checked targets and offset, in the form that the loss needs."""
+    """Return the data with its checked targets and offset, in the form that the loss needs.
+
+    inputs : the columns of X; y, offset : arguments of ``fit``; weight : (n_samples,) weights.
+    ``estimator`` is one of this library.
+    """
     targets = _targets(estimator, inputs, y, weight, loss)
     if offset is not None:
         targets.offset = offset_of(offset, (inputs.shape[0], len(targets.targets)))
@@ -106,7 +114,11 @@ def checked_targets(
 
 
 def _targets(estimator: Any, inputs: Design, y: Any, weight: Array, loss: Loss) -> Checked:
-    """Return the checked targets: y itself, or for classes an array of -1 and 1 for each output."""
+    """Return the data with checked targets: y itself, or an array of -1 and 1 per class.
+
+    estimator, inputs, y, weight, loss : as for ``checked_targets``. Two classes need one array, of
+    the second class.
+    """
     n_samples = inputs.shape[0]
     if loss.task != "classification":
         target = target_of(estimator, y, n_samples, loss)
@@ -117,6 +129,7 @@ def _targets(estimator: Any, inputs: Design, y: Any, weight: Array, loss: Loss) 
         return Checked(
             inputs, target, list(target.T) if target.ndim > 1 else [target], weight, loss
         )
+    # Classes: at least two must have rows of positive weight.
     labels, classes, codes = checked_labels(estimator, y, n_samples)
     present = np.bincount(codes, weight > 0) > 0
     if present.sum() < 2:
@@ -134,7 +147,10 @@ def _targets(estimator: Any, inputs: Design, y: Any, weight: Array, loss: Loss) 
 
 
 def joint_loss(multi_class: Any, data: Checked) -> Loss | None:
-    """Return the joint loss of several outputs; None if each output has its own problem."""
+    """Return the joint loss of several outputs; None if each output has its own problem.
+
+    multi_class : the parameter, "ovr" or "multinomial". ``data`` is the checked data.
+    """
     if data.classes is None:
         return data.loss if data.y.ndim > 1 else None
     if multi_class not in ("ovr", "multinomial"):
@@ -166,7 +182,11 @@ def offset_of(offset: Any, shape: tuple[int, int]) -> Array:
 def checked_labels(
     estimator: Any, y: Any, n_samples: int
 ) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
-    """Return the label of each sample, the sorted classes, and the position of each label."""
+    """Return the label of each sample, the sorted classes, and the position of each label.
+
+    Raises ValueError for continuous numbers, with the remedy for this estimator. ``n_samples`` is
+    the number of rows of X.
+    """
     target = checked_target(estimator, y, n_samples)
     if target.dtype == object and {type(label) for label in target} <= {bool, np.bool_}:
         target = target.astype(bool)
@@ -185,7 +205,7 @@ def checked_labels(
 
 
 def class_codes(labels: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Return the sorted classes, and the position of each label among them."""
+    """Return the sorted classes, and the position of each label (n,) among them."""
     try:
         return np.unique(labels, return_inverse=True)
     except TypeError as error:
@@ -206,7 +226,10 @@ def are_whole(numbers: Array) -> bool:
 
 
 def class_weights(class_weight: Any, classes: NDArray[Any], codes: Any, weight: Array) -> Array:
-    """Return a factor for each class; "balanced" gives all classes the same total weight."""
+    """Return a factor for each class; "balanced" gives all classes the same total weight.
+
+    class_weight : the parameter; codes : (n,) position of each label; weight : (n,) sample weights.
+    """
     if isinstance(class_weight, str) and class_weight == "balanced":
         totals = np.bincount(codes, weights=weight)
         return np.asarray(weight.sum() / classes.size / np.maximum(totals, TINY))
@@ -217,7 +240,11 @@ def class_weights(class_weight: Any, classes: NDArray[Any], codes: Any, weight: 
 
 
 def target_of(estimator: Any, y: Any, n_samples: int, loss: Loss) -> NDArray[Any]:
-    """Return the checked target; several targets have shape (n_samples, n_tasks)."""
+    """Return the checked target (n_samples,), or (n_samples, n_tasks) for several targets.
+
+    Survival times become a structured array of scikit-survival's form. ``estimator`` is one of this
+    library and ``loss`` that of the fit.
+    """
     if loss.task == "survival":
         return of_samples(loss.check_target(y), n_samples)
     # Some array-like objects have no np.shape.
@@ -229,7 +256,10 @@ def target_of(estimator: Any, y: Any, n_samples: int, loss: Loss) -> NDArray[Any
 
 
 def checked_target(estimator: Any, y: Any, n_samples: int) -> NDArray[Any]:
-    """Return y as a one-dimensional array with one entry for each sample."""
+    """Return y as a one-dimensional array with one entry for each of ``n_samples`` samples.
+
+    ``estimator`` is one of this library.
+    """
     if y is None:
         raise ValueError(
             f"{type(estimator).__name__} requires y to be passed, but the target y is None"
@@ -276,7 +306,7 @@ def targets_of_rows(X: Any, y: Any) -> NDArray[Any]:
 
 
 def of_samples(target: NDArray[Any], n_samples: int) -> NDArray[Any]:
-    """Return the targets; raise if their number is not that of the samples."""
+    """Return ``target`` unchanged; raise ValueError if it does not have ``n_samples`` entries."""
     if len(target) != n_samples:
         raise ValueError(
             f"Found input variables with inconsistent numbers of samples: X has {n_samples} rows "

@@ -38,22 +38,32 @@ class Units:
     around: Callable[[Any], Design]
 
     def to_data(self, columns: Columns, weights: Array, intercepts: Any) -> tuple[Array, Any]:
-        """Return weights (..., m) of these columns, and intercepts, in units of the data."""
+        """Return weights (..., m) of these columns, and intercepts, in units of the data.
+
+        columns : (m,). A column is (x - mean) / scale, so a weight is divided by the scale, and the
+        intercept decreases by the weights times the means.
+        """
         means, scales = self.of(columns)
         weights = weights / scales
         return weights, intercepts - weights @ means
 
 
 def too_many(design: Design) -> bool:
-    """Return True if there are too many products to scale them one by one."""
+    """Return True if there are too many products to scale them one by one.
+
+    ``design`` are the features.
+    """
     return map_of(design).implicit and design.shape[1] > MOST_LISTED
 
 
 def unscaled_units(design: Design, words: str = "as they are") -> Units:
-    """Return the units of features that are not scaled."""
+    """Return the units of features that are not scaled, described by ``words``.
+
+    ``design`` are the features.
+    """
 
     def unchanged(columns: Columns) -> tuple[Array, Array]:
-        """Return offsets 0 and scales 1."""
+        """Return means 0 and scales 1 for these columns: they are not scaled."""
         return np.zeros(columns.size), np.ones(columns.size)
 
     return Units(design, unchanged, words, lambda other: other)
@@ -62,9 +72,9 @@ def unscaled_units(design: Design, words: str = "as they are") -> Units:
 def standardized_design(design: Design, center: bool, weight: Array | None = None) -> Units:
     """Return the features divided by their standard deviations, and centered if ``center``.
 
-    With an intercept, centering changes the solution only by rounding, so sparse data is only
-    scaled. If there are too many products to list, they are products of scaled inputs, not
-    centered.
+    weight : sample weights. With an intercept, centering changes the solution only by rounding, so
+    sparse data is only scaled. If there are too many products to list, they are products of scaled
+    inputs, not centered. ``design`` are the features.
     """
     if map_of(design).unit is not None:
         return unscaled_units(design, "of variance 1 each, as their map makes them")
@@ -73,17 +83,21 @@ def standardized_design(design: Design, center: bool, weight: Array | None = Non
     standard = Standardized(design, center=center, weight=weight)
 
     def divided(columns: Columns) -> tuple[Array, Array]:
-        """Return offsets 0 and the scales of these columns."""
+        """Return the means and the scales of these columns."""
         return standard.means[columns], standard.scales[columns]
 
     def around(other: Design) -> Design:
+        """Return other rows of the same columns, with the means and scales of these rows."""
         return Affine(other, standard.means, standard.scales, standard.factors)
 
     return Units(standard, divided, "divided by their standard deviation", around)
 
 
 def units_of(estimator: Any, design: Design, weight: Array) -> Units:
-    """Return the features in the units of the fit of an estimator."""
+    """Return the features in the units of the fit of an estimator, weighted by ``weight``.
+
+    ``design`` are the features.
+    """
     if not estimator.standardize:
         return unscaled_units(design)
     center = estimator.fit_intercept and not design.traits.is_sparse
@@ -91,11 +105,14 @@ def units_of(estimator: Any, design: Design, weight: Array) -> Units:
 
 
 def _product_units(design: Any) -> Units:
-    """Return the units of a design of products (``designs.Polynomial``, ``Cubic``)."""
+    """Return the units of a design of products (``designs.Polynomial``, ``Cubic``).
+
+    The inputs are scaled, so that a product is divided by the product of its scales.
+    """
     scales, name = scales_of_inputs(design.base)
 
     def multiplied(columns: Columns) -> tuple[Array, Array]:
-        """Return offsets 0, and the products of the scales of the inputs, of each column."""
+        """Return means 0, and as scales the products of the scales of the inputs of each column."""
         factors = design.map.inputs_of(columns)
         return np.zeros(columns.size), np.append(scales, 1.0)[factors].prod(axis=1)
 

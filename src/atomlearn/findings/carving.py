@@ -2,18 +2,18 @@
 
 b ~ N(theta, V) are the estimates from all rows, a = b + d those of the rows that selected, with
 d ~ N(0, V_d) independent of b; the selection is  s_k (a_k - c_k) > 0  for all k. For one
-coefficient j, the part that is independent of b_j is kept as it was, and so are the a_k of all
-others. Then only the selection of j is left: b_j = t has the density
+coefficient j, we condition on the part of b that is independent of b_j and on the a_k of all
+others. Then only the selection of j restricts b_j, and b_j = t has the density
 
     phi((t - theta_j) / v) phi(d_others(t)) P(s_j (t + d_j - c_j) > 0 given d_others(t))
 
-of one parameter. Where nothing depends on the others this is all the information; it is never less
-than that of the rows that did not select.
+with the only parameter theta_j. If the estimates are independent, it uses all the information. It
+never uses less than the information of the rows that did not select.
 
-A normal variable that is only seen on a part of the line: b ~ N(theta, error^2) is kept where b + x
-is in sets of intervals that are *known* to be kept; for sets that are *open* it is not known.
-F(theta) = P(b <= the estimate | kept) falls in theta. An interval takes of each open set what
-makes it longer, so that it covers whatever is true there.
+``truncated`` treats a normal variable b ~ N(theta, error^2) that is observed only if it is in a set
+of intervals. Some intervals are *known* to be in the set; of others it is *unknown*. The function
+F(theta) = P(b <= the estimate | b in the set) decreases in theta. Unknown intervals count as part
+of the set wherever that makes the confidence interval longer, so that it is valid in either case.
 """
 
 from __future__ import annotations
@@ -40,27 +40,30 @@ def carved(
 
     b : (m,) estimates from all rows, with covariance V (m, m); b + d : those of the selecting rows,
     with d of covariance V_d; signs : (m,) s_k, 0 for coefficients without a constraint; c : (m,)
-    the bounds; j : the coefficient.
+    the bounds; j : the index of the coefficient; confidence : the coverage of the interval. The
+    result is (estimate, lower end, upper end, p-value), see ``Found``.
 
     References
     ----------
     W. Fithian, D. Sun, J. Taylor. Optimal inference after model selection. arXiv:1410.2597 (2014).
     """
     error = float(np.sqrt(V[j, j]))
-    x = np.linspace(-REACH, REACH, STEPS) * error
+    shifts = np.linspace(-REACH, REACH, STEPS) * error
     others = np.flatnonzero(signs)
     others = others[others != j]
     inverse = la.pinvh(V_d[np.ix_(others, others)])
-    # If b_j increases by x, each other coefficient decreases by x times its entry in ``along``, so
-    # that their sums are unchanged.
-    along = V[others, j] / V[j, j]
-    log_weight = x * (d[others] @ inverse @ along) - 0.5 * x**2 * (along @ inverse @ along)
+    # The a_k of the others are fixed. If b_j increases by a shift, each other b_k increases by the
+    # shift times its entry in ``drop``, and d_k decreases by as much.
+    drop = V[others, j] / V[j, j]
+    # log phi(d_others), up to a constant.
+    log_weight = shifts * (d[others] @ inverse @ drop) - 0.5 * shifts**2 * (drop @ inverse @ drop)
+    # log P(s_j (t + d_j - c_j) > 0 given d_others), from the conditional normal law of d_j.
     if signs[j]:
         slopes = inverse @ V_d[others, j]
-        slack = b[j] - c[j] + slopes @ d[others] + x * (1.0 - slopes @ along)
+        margin = b[j] - c[j] + slopes @ d[others] + shifts * (1.0 - slopes @ drop)
         variance = float(V_d[j, j] - V_d[j, others] @ slopes)
-        log_weight += log_ndtr(signs[j] * slack / np.sqrt(max(variance, TINY)))
-    return _inference_from_density(b[j], error, x / error, log_weight, confidence)
+        log_weight += log_ndtr(signs[j] * margin / np.sqrt(max(variance, TINY)))
+    return _inference_from_density(b[j], error, shifts / error, log_weight, confidence)
 
 
 def _inference_from_density(
@@ -69,12 +72,17 @@ def _inference_from_density(
     """Return estimate, interval and p-value of a normal mean from a reweighted normal density.
 
     b : observed value with standard error ``error``; steps : grid of values, in standard errors
-    from b; log_weight : log of the factor of the density at each grid value.
+    from b; log_weight : log of the factor by which the selection changes the density, at each grid
+    value; confidence : the coverage of the interval.
     """
+    # The share of each grid cell that is below the estimate.
     weights = np.where(steps < 0, 1.0, np.where(steps > 0, 0.0, 0.5))
 
     def below(shifts: Array) -> Array:
-        """Return P(b_j <= the estimate) for each shift of its mean, in standard errors."""
+        """Return P(b_j <= the estimate) for each mean, (len(shifts),).
+
+        shifts : means of the density, in standard errors from b. It is reweighted by the selection.
+        """
         logs = log_weight - 0.5 * (steps - shifts[..., None]) ** 2
         parts = np.exp(logs - logs.max(axis=-1, keepdims=True))
         return np.asarray(parts @ weights / parts.sum(axis=-1))
@@ -89,13 +97,16 @@ def inverted(below: Callable[[Array], Array], shares: Array, reach: float) -> Ar
     """Return the means at which a decreasing distribution function equals each share.
 
     below : function from means (m, n_shares) to probabilities of that shape, one column per share;
-    shares : (n_shares,); the result is infinite if its absolute value exceeds ``reach``.
+    shares : (n_shares,) probabilities. A result is infinite if its absolute value exceeds
+    ``reach``.
     """
+    # Bisection into eight parts, 13 times, on a scale that is logarithmic far from 0.
     low, high = np.full((2, shares.size), np.arcsinh(reach)) * [[-1.0], [1.0]]
     outside = np.zeros(shares.size)
     for _ in range(13):
         parts = np.linspace(low, high, 9)
         n_above = np.sum(below(np.sinh(parts)) > shares, axis=0)
+        # The equation has no solution between -reach and reach.
         outside += np.where(n_above == 0, -np.inf, np.where(n_above == len(parts), np.inf, 0.0))
         first = np.clip(n_above, 1, len(parts) - 1), np.arange(shares.size)
         low = parts[first[0] - 1, first[1]]
@@ -111,18 +122,24 @@ def truncated(b: float, error: float, known: Array, unknown: Array, confidence: 
     """Return truncated normal inference for the mean of b ~ N(mean, error^2).
 
     known : (m, 2) intervals of deviations from b known to be in the truncation set; unknown : those
-    for which this is undecided, treated conservatively.
+    for which this is undecided, treated conservatively; confidence : the coverage of the interval.
+    The result is (estimate, lower end, upper end, p-value), see ``Found``.
 
     References
     ----------
     J. Lee, D. Sun, Y. Sun, J. Taylor. Exact post-selection inference, with application to the
     lasso. Annals of Statistics 44 (2016) 907-927.
     """
+    # Known intervals below and above the estimate, then unknown ones; in standard errors.
     pieces = [np.clip(ends / error, *side) for ends in (known, unknown)
               for side in ((-np.inf, 0.0), (0.0, np.inf))]  # fmt: skip
 
     def odds(shifts: Array) -> Array:
-        """Return log F / (1 - F) at three means: with open sets left out, against, for b."""
+        """Return the log odds of F, see the module, at three means, one per element of ``shares``.
+
+        The first ignores the unknown intervals. The second counts those above the estimate, so that
+        it gives the largest mean; the third counts those below.
+        """
         below, above, more_below, more_above = (_log_masses(ends, shifts) for ends in pieces)
         below[..., 2] = np.logaddexp(below[..., 2], more_below[..., 2])
         above[..., 1] = np.logaddexp(above[..., 1], more_above[..., 1])
@@ -136,7 +153,10 @@ def truncated(b: float, error: float, known: Array, unknown: Array, confidence: 
 
 
 def _log_masses(ends: Array, shifts: Array) -> Array:
-    """Return log P(x in any of the intervals) of x ~ N(shift, 1), for each shift."""
+    """Return log P(x in any of the intervals) of x ~ N(shift, 1), for each shift.
+
+    ends : (m, 2) disjoint intervals; shifts : an array of any shape, which is that of the result.
+    """
     ends = ends[ends[:, 0] < ends[:, 1]].T
     low, high = ends.reshape(*ends.shape, *np.ones(shifts.ndim, dtype=int)) - shifts
     if not low.size:
@@ -146,6 +166,7 @@ def _log_masses(ends: Array, shifts: Array) -> Array:
     b = np.where(low > 0, high, np.where(high < 0, -low, 0.0))
     root = np.sqrt(2.0)
     with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
+        # log P = log of (scaled tail at a minus that at b) - a^2 / 2, which does not underflow.
         drop = np.where(np.isinf(b), np.inf, 0.5 * (b - a) * (b + a))
         tail = erfcx(a / root) - erfcx(b / root) * np.exp(-drop)
         # For a narrow interval, the difference of probabilities is only rounding error; density

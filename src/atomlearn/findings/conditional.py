@@ -98,7 +98,10 @@ class FeatureTests:
         return CONDITION.format(self.law, self.fitted)
 
     def selected(self, fdr: float = 0.1) -> list[int]:
-        """Return the sorted column indices of the units whose adjusted p-value is at most fdr."""
+        """Return the sorted column indices of the units whose adjusted p-value is at most ``fdr``.
+
+        fdr : the largest tolerated false discovery rate of the selection.
+        """
         return sorted(
             j
             for unit, rate in zip(self.units, self.adjusted, strict=True)
@@ -129,6 +132,7 @@ class FeatureTests:
         return tuple(lines)
 
     def __str__(self) -> str:
+        """Return all sentences, one per line."""
         return "\n".join(self.sentences())
 
 
@@ -140,7 +144,7 @@ class TestedUnits:
     ----------
     X : (n, p) float64
         Standardized columns, or the means of clusters of columns if ``groups`` is "auto".
-    own : (n, p) float64
+    residuals : (n, p) float64
         Residual of each column of X given the other columns, up to a factor per column.
     places : tuple[Columns, ...]
         Column indices in X of each unit.
@@ -151,28 +155,43 @@ class TestedUnits:
     """
 
     X: Array
-    own: Array
+    residuals: Array
     places: tuple[Columns, ...]
     members: tuple[Columns, ...]
     law: str
 
     @classmethod
     def of(cls, X: Any, columns: Any, groups: Any, covariance: Any) -> TestedUnits:
-        """Return the columns or groups to be tested, with a sampler of their knockoffs."""
+        """Return the units to test, with residuals of all columns given the others.
+
+        X : the data, (n, p). columns : the requested columns, None for all. groups : labels or
+        lists of columns that are tested together, None for single columns, or "auto" for clusters
+        of strongly correlated columns. covariance : a covariance matrix of X or the name of its
+        estimator.
+        """
         design = as_design(X)
         names = feature_names(X)
         n_columns = design.shape[1]
-        every = np.arange(n_columns)
-        standard, _, scales, groups_found = grouped(dense_part(design, every), groups, names)
-        labels = every if groups_found is None else groups_found
+        all_columns = np.arange(n_columns)
+        # The columns are standardized; with groups="auto" each cluster becomes one column, its
+        # mean.
+        standard, _, scales, groups_found = grouped(dense_part(design, all_columns), groups, names)
+        labels = all_columns if groups_found is None else groups_found
         members = members_of(labels)
-        joint = standard.shape[1] == n_columns
-        places = members if joint else list(np.arange(len(members))[:, None])
-        requested = every if columns is None else columns_named(columns, names, n_columns)
+        # If no clusters were merged, a unit has the same indices in the standardized table and in
+        # X. Otherwise cluster number u is column u of the standardized table.
+        one_place_per_column = standard.shape[1] == n_columns
+        positions = members if one_place_per_column else list(np.arange(len(members))[:, None])
+        # A unit is tested if any of its columns is requested.
+        requested = all_columns if columns is None else columns_named(columns, names, n_columns)
         chosen = np.unique(labels[requested])
         knockoffs = knockoffs_of(standard, rescaled(covariance, scales))
-        pick = [tuple(part[index] for index in chosen.tolist()) for part in (places, members)]
-        return cls(standard, knockoffs.own, pick[0], pick[1], knockoffs.words)
+        unit_positions = [
+            tuple(part[index] for index in chosen.tolist()) for part in (positions, members)
+        ]
+        return cls(
+            standard, knockoffs.residuals, unit_positions[0], unit_positions[1], knockoffs.words
+        )
 
 
 def p_values(
@@ -236,6 +255,7 @@ def p_values(
     >>> tests.selected(fdr=0.1)
     [3, 8]
     """
+    # A data frame becomes numbers. The columns of one category are tested together.
     names = feature_names(X)
     encoded = table_as_numbers(X)
     if encoded is not None:
@@ -249,48 +269,68 @@ def p_values(
     inferred_loss = loss_for(target, loss)
     # The fits read whole columns of X, so column-major order makes each column contiguous.
     table = np.asfortranarray(units.X)
-    level = coefficients(table, target, L1(), inferred_loss, n_alphas, cv, rng)[1] * len(target)
+    # Cross-validation chooses alpha for the mean of the losses; the fits below take that for their
+    # sum.
+    l1_weight = coefficients(table, target, L1(), inferred_loss, n_alphas, cv, rng)[1] * len(target)
+    # With several classes there is one 0/1 target per class, written as -1 and 1.
     targets = [target]
     if inferred_loss.task == "classification":
         codes = class_codes(target)[1]
         targets = list(2.0 * numbers_of(inferred_loss.task, codes).T - 1.0)
+    # For each unit: the chi-squared statistic of its residuals against those of the targets.
     squares, rank = np.zeros((2, len(units.places)))
-    residuals = [_residuals(table, column, inferred_loss, level) for column in targets]
+    residuals = [_residuals(table, column, inferred_loss, l1_weight) for column in targets]
     for index, unit in enumerate(units.places):
         residuals_of_unit = np.column_stack([without(unit) for without in residuals])
-        squares[index], rank[index] = _moment_statistic(units.own[:, unit], residuals_of_unit)
+        squares[index], rank[index] = _moment_statistic(units.residuals[:, unit], residuals_of_unit)
+    # A unit whose residuals are all zero has no degree of freedom; its p-value is 1.
     tested = rank > 0
-    values = np.ones(rank.size)
-    values[tested] = chi2.sf(squares[tested], rank[tested])
+    probabilities = np.ones(rank.size)
+    probabilities[tested] = chi2.sf(squares[tested], rank[tested])
     condition = "the lasso of the target was chosen on the same rows"
     column_names = () if names is None else tuple(map(str, names))
-    return FeatureTests(units.members, values, np.sqrt(squares), units.law, condition, column_names)
+    return FeatureTests(
+        units.members, probabilities, np.sqrt(squares), units.law, condition, column_names
+    )
 
 
-def _moment_statistic(own: Array, residuals: Array) -> tuple[float, int]:
-    """Return the chi-squared statistic of the moments own'residuals, and its degrees of freedom.
+def _moment_statistic(unit_residuals: Array, residuals: Array) -> tuple[float, int]:
+    """Return the chi-squared statistic of the moments unit_residuals' residuals, and its rank.
 
-    The moments are whitened by their covariance under permutations of the rows. Along each
-    eigenvector of the robust covariance the variance is the larger one of the permutation variance
-    and the robust variance. If few rows dominate (the noise of some pair exceeds ``MOST_NOISE``),
-    the robust variance is far too small and is not used. The statistic is multiplied by the
-    smallest factor that the saddlepoint p-value of a pair of columns asks for.
+    The statistic is sum_l m_l^2 / max(v_l, 1). Here m are the k * q moments, whitened by their
+    covariance under permutations of the rows and rotated to the eigenvectors of the robust
+    covariance; v_l are the eigenvalues of that covariance. So along each eigenvector the variance
+    is the larger one of the permutation variance and the robust variance. If few rows dominate (the
+    noise of some pair exceeds ``MOST_NOISE``), the robust variance is far too small and is not
+    used. At the end the statistic is multiplied by the smallest of the factors from the saddlepoint
+    p-values of the pairs of one column and one target. The rank is the number of degrees of
+    freedom.
 
     Parameters
     ----------
-    own : (n, k)
+    unit_residuals : (n, k)
         Residuals of the k columns of a unit given all other columns.
     residuals : (n, q)
         Residuals of the q targets.
     """
     residuals = residuals - residuals.mean(axis=0)
-    sums = (own[:, :, None] * residuals[:, None, :]).reshape(len(residuals), -1)
-    covariance = np.kron(own.T @ own, residuals.T @ residuals) / len(residuals)
+    # Row i holds the k * q products of its residuals; their sums over the rows are the moments.
+    sums = (unit_residuals[:, :, None] * residuals[:, None, :]).reshape(len(residuals), -1)
+    # The covariance of the moments under random permutations of the rows, and its square root.
+    covariance = np.kron(unit_residuals.T @ unit_residuals, residuals.T @ residuals) / len(
+        residuals
+    )
     values, vectors = la.eigh(covariance)
     is_positive = values > RANK * max(values[-1], TINY)
     whiten = vectors[:, is_positive] / np.sqrt(values[is_positive])
+    # The robust covariance in the whitened coordinates: eigenvalues and eigenvectors.
     robust, vectors_of_sums = la.eigh(whiten.T @ (sums.T @ sums) @ whiten)
-    pairs = [SumOfProducts(e, r) for e in own.T for r in residuals.T if e.any() and r.any()]
+    pairs = [
+        SumOfProducts(unit_column, target_column)
+        for unit_column in unit_residuals.T
+        for target_column in residuals.T
+        if unit_column.any() and target_column.any()
+    ]
     is_reliable = all(pair.noise <= MOST_NOISE for pair in pairs)
     moments = vectors_of_sums.T @ whiten.T @ sums.sum(axis=0)
     square = float(np.sum(moments**2 / np.maximum(robust if is_reliable else 1.0, 1.0)))
@@ -298,34 +338,38 @@ def _moment_statistic(own: Array, residuals: Array) -> tuple[float, int]:
     return square * min(factors, default=1.0), moments.size
 
 
-def _residuals(X: Array, y: Any, loss: Loss, level: float) -> Callable[[Columns], Array]:
+def _residuals(X: Array, y: Any, loss: Loss, l1_weight: float) -> Callable[[Columns], Array]:
     """Return a function from columns to residuals (n,) of a lasso of y on all other columns.
 
-    Residuals are negative gradients of the loss; level : the weight alpha of the l1 norm. Each fit
-    is warm-started from the lasso on all columns.
+    Residuals are negative gradients of the loss. Each fit is warm-started from the lasso on all
+    columns. l1_weight : the factor of the l1 norm next to the sum of the losses.
     """
-    penalty = Regularizer(L1(), "penalized", level)
+    penalty = Regularizer(L1(), "penalized", l1_weight)
     has_intercept = loss.task != "survival"  # a hazard has no intercept
     problem = Problem.build(as_design(X), y, loss, penalty, fit_intercept=has_intercept)
 
-    def left(problem: Problem, start: WarmStart | None = None) -> tuple[Array, WarmStart]:
+    def fit_residuals(problem: Problem, start: WarmStart | None = None) -> tuple[Array, WarmStart]:
         """Return the residuals of the fit to this problem, and its warm start."""
         result = Settings(tol=GAP).run(problem, start)
         return -loss_gradient(problem, result.predict(problem.design)), result.warm_start()
 
-    full_fit, start = left(problem)
+    full_fit, start = fit_residuals(problem)
 
-    def without(unit: Columns) -> Array:
-        """Return the residuals of the fit without the columns ``unit``."""
+    def residuals_without(unit: Columns) -> Array:
+        """Return the residuals of the fit without the columns ``unit``.
+
+        A column leaves the fit by a prohibitive l1 weight, so that X is not copied.
+        """
         is_kept = ~np.isin(start.columns, unit)
+        # A lasso that uses none of these columns does not change without them.
         if is_kept.all():
             return full_fit
         prices = np.ones(X.shape[1])
         prices[unit] = BARRED
         warm = replace(start, columns=start.columns[is_kept], weights=start.weights[is_kept])
-        return left(with_norm(problem, L1(weights=prices)), warm)[0]
+        return fit_residuals(with_norm(problem, L1(weights=prices)), warm)[0]
 
-    return without
+    return residuals_without
 
 
 def conditional_importance(
@@ -389,30 +433,37 @@ def conditional_importance(
     design = as_design(X)
     table = dense_part(design, np.arange(design.shape[1]))
     codes = class_codes(target)[1] if is_classifier(estimator) else None
+    # The model is fitted to some rows, and its loss measured on the others.
     train, test = held_out(len(target), test_fraction, rng, codes)
     model = clone(estimator).fit(table[train], target[train])
     losses = _losses_of(model, target[test])
+    # Ten permutations per test allow a p-value small enough for one discovery at rate 0.1.
     if n_draws is None:
         n_draws = min(max(10 * len(units.places), 199), 4999)
     n_draws = whole_number("conditional_importance", "n_draws", n_draws)
     values, sizes = np.ones((2, len(units.places)))
-    for index, (places, members) in enumerate(zip(units.places, units.members, strict=True)):
-        contributions = units.own[:, places]
+    for index, (positions, members) in enumerate(zip(units.places, units.members, strict=True)):
+        unit_residuals = units.residuals[:, positions]
         unit_table = table[:, members]
-        # ``own`` is known up to a factor per column: least squares of the raw columns on it gives
-        # their residual given all other columns, in their own units.
-        explained = (
-            contributions
-            @ np.linalg.lstsq(contributions, unit_table - unit_table.mean(axis=0), rcond=None)[0]
+        # These residuals are known up to a factor per column. Least squares of the raw columns on
+        # them gives the residuals in the units of the raw columns.
+        contributions = (
+            unit_residuals
+            @ np.linalg.lstsq(unit_residuals, unit_table - unit_table.mean(axis=0), rcond=None)[0]
         )
-        draws = _permuted(losses, table[test], members, explained[test], n_draws, random)
-        values[index], sizes[index] = draws
+        values[index], sizes[index] = _permuted(
+            losses, table[test], members, contributions[test], n_draws, random
+        )
     condition = "the model was fitted to other rows"
     return FeatureTests(units.members, values, sizes, units.law, condition)
 
 
 def _losses_of(model: Any, y: NDArray[Any]) -> Callable[[Array], float]:
-    """Return a function from held-out X to the mean loss of the model against the target y."""
+    """Return a function from held-out rows X to the mean loss of the model against the target y.
+
+    The loss is the squared error of a regressor, the log loss of a classifier with
+    ``predict_proba``, and the error rate of any other classifier.
+    """
     if not is_classifier(model):
         return lambda X: float(np.mean((y - model.predict(X)) ** 2))
     if not hasattr(model, "predict_proba"):
@@ -428,24 +479,27 @@ def _permuted(
     loss: Callable[[Array], float],
     X: Array,
     columns: Columns,
-    part: Array,
+    contributions: Array,
     n_draws: int,
     rng: np.random.Generator,
 ) -> tuple[float, float]:
     """Return the p-value of a permutation test, and the mean increase of the loss.
 
-    part : (n, k) residuals of the k columns in ``columns`` given the others; their rows are
-    permuted jointly in each draw. The test is the sequential one of Besag and Clifford.
+    loss : function from X to the mean loss. columns : indices of the k columns under test in X.
+    contributions : (n, k) their residuals given all other columns. Each draw permutes the rows of
+    ``contributions`` jointly. The test is the sequential one of Besag and Clifford: it stops at
+    ``n_draws`` permutations, or earlier after ``ENOUGH`` of them with a loss no larger than before.
+    ``rng`` is the generator of the permutations.
     """
     loss_before = loss(X)
     losses = list[float]()
-    changed = X.copy()
-    as_well = 0
-    while len(losses) < n_draws and as_well < ENOUGH:
-        changed[:, columns] = X[:, columns] - part + rng.permutation(part)
-        losses.append(loss(changed))
-        as_well += losses[-1] <= loss_before
+    permuted = X.copy()
+    n_small = 0
+    while len(losses) < n_draws and n_small < ENOUGH:
+        permuted[:, columns] = X[:, columns] - contributions + rng.permutation(contributions)
+        losses.append(loss(permuted))
+        n_small += losses[-1] <= loss_before
     # After early stopping the share h / l is a valid p-value (Besag and Clifford); otherwise the
     # data count as one more draw.
-    share = as_well / len(losses) if as_well == ENOUGH else (1 + as_well) / (1 + len(losses))
+    share = n_small / len(losses) if n_small == ENOUGH else (1 + n_small) / (1 + len(losses))
     return share, float(np.mean(losses)) - loss_before

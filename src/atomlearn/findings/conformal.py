@@ -35,11 +35,10 @@ def full_conformal(
 
         #{i : \|r_i(t)\| >= \|r_new(t)\|} + 1  >  (1 - confidence) (n + 1).
 
-    The fit is piecewise linear in t and is followed from the prediction on, up to the largest and
-    the smallest y and once their range beyond. Each piece is proved; between two pieces, residuals
-    move by no more than t does, and t is left out only if that proves it. An interval is the
-    smallest one that holds the set and the prediction. An end is infinite if the set reaches the
-    last t.
+    The fit is piecewise linear in t. It is followed from the prediction in both directions, until t
+    is beyond all y by their range. Each piece is proved. Between two pieces, residuals change by no
+    more than t does; a t is left out of the set only if that proves it. An interval is the smallest
+    one that contains the set and the prediction. An end is infinite if the set reaches the last t.
 
     Parameters
     ----------
@@ -51,8 +50,8 @@ def full_conformal(
         A handful of rows: each is about as much work as a path of the lasso over all rows.
     confidence : float, default=0.9
         Share of new targets that the intervals cover, on average over data and new rows, for any
-        distribution of exchangeable rows. Targets beyond all of y and as far again, at most a
-        share 2 / (n + 1), are not counted. The share may be lower at some x.
+        distribution of exchangeable rows. Targets beyond all y by more than their range do not
+        count; they are at most a share 2 / (n + 1). The share may be lower at some x.
 
     Returns
     -------
@@ -83,21 +82,25 @@ def full_conformal(
     data = Given.of(estimator, X, y, None, None)
     if not is_quadratic(data.loss):
         raise ValueError(f"full_conformal is of the squared loss and l1, got {data.loss.name!r}")
+    # The path of the old rows gives the active columns from which each new path starts.
     new_rows = checked_design(estimator, X_new, reset=False)
     old = line_of_lasso(estimator, X, y, data)
     y = data.y
     width = np.ptp(data.y)
-    every = np.arange(y.size)
+    old_rows = np.arange(y.size)
+    # Rows with a residual at least as large as the new one, for the new target to be in the set.
     needed = int((1 - confidence) * (y.size + 1) + 1e-9)
     parts = X, X_new
     if was_encoded(X):
         parts = data.design.stored(), new_rows.stored()
     rows = as_design(stacked([as_compressed(readable(augmented)) for augmented in parts], "csr"))
+    # Only the target of the last row, the new one, moves.
     move = np.append(0.0 * y, 1.0)
     price = old.price * (1 + 1 / y.size)
     intervals = []
     for new, guess in enumerate(estimator.predict(X_new), y.size):
-        augmented = part_of(rows, rows=np.append(every, new))
+        # The lasso of all old rows and this new row, at its predicted target and beyond it.
+        augmented = part_of(rows, rows=np.append(old_rows, new))
         augmented_data = replace(
             data, design=augmented, y=np.append(y, guess), weight=np.ones(y.size + 1)
         )
@@ -110,26 +113,36 @@ def full_conformal(
 
 
 def _largest_step(line: LassoLine, move: Array, needed: int, reach: float) -> float:
-    """Return the largest t >= 0 at which the new row's target is in the conformal set, or infinity.
+    """Return the largest t >= 0 at which the target is in the conformal set, or infinity.
 
-    line : the lasso of all rows and the new one, the last; move : (n + 1,) direction of the
-    targets; needed : minimum number of rows with a residual at least as large as the new row's.
+    line : the lasso of all old rows and the new row, which is the last one; move : (n + 1,)
+    direction of the targets; needed : minimum number of rows with a residual at least as large as
+    the new row's; reach : the t at which the search ends. Infinity means that the set reaches this
+    end.
     """
-    at = far = 0.0
+    reached = largest_in_set = 0.0
     for piece in line.pieces(move, reach):
-        low = piece.ends[0]
-        high = min(piece.ends[1], reach)
-        if low < high:
+        start = piece.ends[0]
+        end = min(piece.ends[1], reach)
+        if start < end:
             values, slopes = line.residual_line(piece, move).T
             # The set is closed, and its ends are where the new residual equals another one in size.
             with np.errstate(divide="ignore", invalid="ignore"):
-                t = np.ravel(
+                crossings = np.ravel(
                     [(s * values[-1] - values) / (slopes - s * slopes[-1]) for s in (-1, 1)]
                 )
-            t = np.concatenate([[low], t[(t > low) & (t < high)], [high]])
-            sizes = np.abs(values[:, None] + slopes[:, None] * t)
-            # Within a piece, each residual may have moved by as much as t.
-            as_large = sizes[:-1] >= sizes[-1] * (1 - 1e-9) - 2 * max(low - at, 0.0)
-            far = float(np.max(t[np.sum(as_large, axis=0) >= needed], initial=far))
-            at = high
-    return far if far < reach <= at else np.inf
+            crossings = np.concatenate(
+                [[start], crossings[(crossings > start) & (crossings < end)], [end]]
+            )
+            # Count the rows whose residual is at least as large as that of the new row, at each
+            # crossing.
+            residual_sizes = np.abs(values[:, None] + slopes[:, None] * crossings)
+            # Over a gap before this piece, each residual may have changed by as much as t.
+            as_large = residual_sizes[:-1] >= residual_sizes[-1] * (1 - 1e-9) - 2 * max(
+                start - reached, 0.0
+            )
+            largest_in_set = float(
+                np.max(crossings[np.sum(as_large, axis=0) >= needed], initial=largest_in_set)
+            )
+            reached = end
+    return largest_in_set if largest_in_set < reach <= reached else np.inf

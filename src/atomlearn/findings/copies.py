@@ -1,14 +1,14 @@
 """Detection of duplicate and near-duplicate rows, which would leak between training and test rows.
 
-Rows are compared before encoding and imputation: strings and missing values are values of their
-own. The key of a row is a vector of random linear combinations of its standardized columns. Rows
+Rows are compared before encoding and imputation: each string and each missing value counts as a
+value. The key of a row is a vector of random linear combinations of its standardized columns. Rows
 with equal keys are duplicates. Rows are near-duplicates if their distance is far smaller than those
-to further neighbors: among independent rows in m dimensions, k log(d_{k+1} / d_k) is exponential
-with mean 1 / m for the distance d_k to the k-th neighbor, for any density.
+to further neighbors. Let d_k be the distance to the k-th neighbor. Among independent rows in m
+dimensions, k log(d_{k+1} / d_k) is exponential with mean 1 / m, for any density.
 
-Rows with few columns, or few distinct values, coincide by chance. So tables of independent rows are
-simulated with the same columns. If they have a similar share of such rows, the rows of the data are
-not taken for duplicates.
+Rows with few columns, or few distinct values, coincide by chance. Therefore tables of independent
+rows are simulated with the same columns. If they have a similar share of equal rows, the equal rows
+of the data do not count as duplicates.
 
 E. Facco, M. d'Errico, A. Rodriguez, A. Laio. Estimating the intrinsic dimension of datasets by a
 minimal neighborhood information. Scientific Reports 7 (2017) 12140.
@@ -70,6 +70,7 @@ def repeated_rows(X: Any) -> Rows | None:
     design = numbers_of_table(X)
     if not design.listable or min(design.shape) < 1 or design.shape[0] < 4:
         return None
+    # Keys of all rows: random combinations of the columns in units of their standard deviations.
     rng = np.random.default_rng(1)
     deviations = column_moments(design)[1]
     varying = np.flatnonzero(deviations > 0)
@@ -81,34 +82,54 @@ def repeated_rows(X: Any) -> Rows | None:
         return None
     sample = np.sort(rng.permutation(n_rows)[:MOST_ROWS])
     columns = np.sort(rng.permutation(varying)[:MOST_COLUMNS])
+    # First exact duplicates, unless as many are expected by chance.
     exact = _exact_labels(keys)
-    labels_of = np.arange(n_rows)
+    labels = np.arange(n_rows)
     if _share(exact):
         if _is_chance(design, sample, columns, _share(_exact_labels(keys[sample])), _exact_labels):
             return None
-        labels_of = exact
-    first = np.unique(labels_of, return_index=True)[1]
-    drawn_first = sample[np.isin(sample, first)]
-    nearby = _near_labels(keys[first]) if varying.size >= LEAST_COLUMNS else np.arange(first.size)
-    if _share(nearby) and not _is_chance(
-        design, drawn_first, columns, _share(_near_labels(keys[drawn_first])), _near_labels
+        labels = exact
+    # Then near-duplicates among one row of each set of exact duplicates.
+    firsts = np.unique(labels, return_index=True)[1]
+    sampled_representatives = sample[np.isin(sample, firsts)]
+    near_labels = (
+        _near_labels(keys[firsts]) if varying.size >= LEAST_COLUMNS else np.arange(firsts.size)
+    )
+    if _share(near_labels) and not _is_chance(
+        design,
+        sampled_representatives,
+        columns,
+        _share(_near_labels(keys[sampled_representatives])),
+        _near_labels,
     ):
-        labels_of = nearby[labels_of]
-    return labels_of if _share(labels_of) else None
+        labels = near_labels[labels]
+    return labels if _share(labels) else None
 
 
 def joined(n_rows: int, *labels: Rows | None) -> Rows | None:
-    """Return cluster labels (n_rows,) that join rows with an equal label in any of the arrays."""
+    """Return cluster labels (n_rows,) that join rows with an equal label in any of the arrays.
+
+    labels : arrays (n_rows,) of any labels; None entries are ignored. None if all are None.
+    """
     codes = [np.unique(values, return_inverse=True)[1] for values in labels if values is not None]
     if len(codes) < 2:
         return codes[0] if codes else None
-    starts = n_rows + np.cumsum([0, *(int(values.max()) + 1 for values in codes)])
-    to = np.concatenate([values + start for values, start in zip(codes, starts, strict=False)])
-    return connected_parts(np.tile(np.arange(n_rows), len(codes)), to, int(starts[-1]))[:n_rows]
+    # A graph with one vertex per row and one per label; its connected components are the clusters.
+    offsets = n_rows + np.cumsum([0, *(int(values.max()) + 1 for values in codes)])
+    label_vertices = np.concatenate(
+        [values + offset for values, offset in zip(codes, offsets, strict=False)]
+    )
+    return connected_parts(
+        np.tile(np.arange(n_rows), len(codes)), label_vertices, int(offsets[-1])
+    )[:n_rows]
 
 
 def numbers_of_table(X: Any) -> Design:
-    """Return X as a design; strings and missing values become numbers, equal for equal cells."""
+    """Return X as a design; strings and missing values become numbers, equal for equal cells.
+
+    A column of strings becomes three random coordinates per distinct string. Missing values become
+    the mean, with an indicator column.
+    """
     try:
         return as_design(X)
     except (TypeError, ValueError):
@@ -120,14 +141,14 @@ def numbers_of_table(X: Any) -> Design:
     for cells in table.reshape(len(table), -1).T:
         try:
             values = cells.astype(np.float64)
-        except (TypeError, ValueError):  # strings: levels are random points, none near another
-            _, level = np.unique(cells.astype(str), return_inverse=True)
-            columns += [*rng.standard_normal((3, int(level.max()) + 1))[:, level]]
+        except (TypeError, ValueError):  # strings: random points, none near another
+            _, codes = np.unique(cells.astype(str), return_inverse=True)
+            columns += [*rng.standard_normal((3, int(codes.max()) + 1))[:, codes]]
             continue
-        gaps = ~np.isfinite(values)
-        observed = values[~gaps]
-        columns.append(np.where(gaps, observed.mean() if observed.size else 0.0, values))
-        columns += [gaps.astype(np.float64)] if gaps.any() else []
+        is_missing = ~np.isfinite(values)
+        observed = values[~is_missing]
+        columns.append(np.where(is_missing, observed.mean() if observed.size else 0.0, values))
+        columns += [is_missing.astype(np.float64)] if is_missing.any() else []
     return as_design(np.column_stack(columns))
 
 
@@ -137,18 +158,25 @@ def _centered(keys: Array) -> Array:
 
 
 def _share(labels: Rows) -> float:
-    """Return the share of rows whose label occurs at least twice."""
+    """Return the share of rows whose label occurs at least twice, for labels (n_rows,)."""
     return float(np.mean(np.bincount(labels)[labels] > 1))
 
 
 def _exact_labels(keys: Array) -> Rows:
-    """Return labels (n_rows,) that are equal for rows with equal keys."""
+    """Return labels (n_rows,) that are equal for rows with equal keys (n_rows, n_keys).
+
+    Two keys, rounded to six digits of the largest, are enough to distinguish rows.
+    """
     rounded = np.round(keys[:, :2] / np.abs(keys[:, :2]).max(axis=0) / 1e-6)
     return np.unique(rounded, axis=0, return_inverse=True)[1].ravel()
 
 
 def _near_labels(keys: Array) -> Rows:
-    """Return labels (n_rows,) that are equal for rows connected by a chain of near-duplicates."""
+    """Return labels (n_rows,) that are equal for rows connected by a chain of near-duplicates.
+
+    keys : (n_rows, n_keys). In small tables all distances are computed, in large ones only those of
+    neighbors along single keys.
+    """
     rng = np.random.default_rng(3)
     n_rows = len(keys)
     if n_rows < 4:
@@ -164,30 +192,41 @@ def _near_labels(keys: Array) -> Rows:
 
 
 def _neighbors(keys: Array, radius: float) -> tuple[Rows, Rows]:
-    """Return pairs of rows and near neighbors that a gap separates from other neighbors."""
+    """Return pairs (row, neighbor), as two arrays, of rows whose neighbor is very near.
+
+    keys : (n_rows, n_keys). A neighbor is very near if it is within ``radius`` and a significant
+    gap of the distances separates it from further neighbors.
+    """
     n_rows = len(keys)
     n_neighbors = max(1, min(MOST_ALIKE, n_rows // 4))
+    # For each row its nearest neighbors and their distances, in increasing order.
     order, sorted_distances = np.empty((2, n_rows, n_neighbors + 1))
     for start in range(0, n_rows, 500):
         distances = cdist(keys[start : start + 500], keys)
         distances[np.arange(len(distances)), start + np.arange(len(distances))] = np.inf
-        part = np.argpartition(distances, n_neighbors, axis=1)[:, : n_neighbors + 1]
-        values = np.take_along_axis(distances, part, axis=1)
-        by = np.argsort(values, axis=1)
-        order[start : start + 500] = np.take_along_axis(part, by, axis=1)
-        sorted_distances[start : start + 500] = np.take_along_axis(values, by, axis=1)
+        nearest = np.argpartition(distances, n_neighbors, axis=1)[:, : n_neighbors + 1]
+        values = np.take_along_axis(distances, nearest, axis=1)
+        sorting = np.argsort(values, axis=1)
+        order[start : start + 500] = np.take_along_axis(nearest, sorting, axis=1)
+        sorted_distances[start : start + 500] = np.take_along_axis(values, sorting, axis=1)
+    # k log(d_{k+1} / d_k), and the dimension m from its medians: log(2) / m for an exponential.
     gaps = np.diff(np.log(np.maximum(sorted_distances, TINY)), axis=1)
     steps = gaps * np.arange(1, n_neighbors + 1)
     dimension = float(np.median(np.log(2) / np.maximum(np.median(steps, axis=0), 1e-9)))
     is_gap = steps * dimension > np.log(n_rows * n_neighbors) + SURE
     is_gap &= (sorted_distances[:, :-1] < radius) & (gaps > np.log1p(GAP))
-    count = np.where(is_gap.any(axis=1), n_neighbors - np.argmax(is_gap[:, ::-1], axis=1), 0)
-    linked = np.arange(n_neighbors) < count[:, None]
-    return np.nonzero(linked)[0], order[:, :-1][linked].astype(np.int64)
+    # The last significant gap of each row: all neighbors up to it are near.
+    n_near = np.where(is_gap.any(axis=1), n_neighbors - np.argmax(is_gap[:, ::-1], axis=1), 0)
+    is_near = np.arange(n_neighbors) < n_near[:, None]
+    return np.nonzero(is_near)[0], order[:, :-1][is_near].astype(np.int64)
 
 
 def _pairs_in_order(keys: Array, radius: float, reach: int = 8) -> tuple[Rows, Rows]:
-    """Return pairs within ``radius`` of rows at most ``reach`` apart in the order of one key."""
+    """Return pairs of rows within ``radius`` that are adjacent in the order of a key.
+
+    keys : (n_rows, n_keys); reach : the largest number of places between both rows in that order.
+    The result has two arrays, the first and the second row of each pair.
+    """
     links = list[NDArray[np.int64]]()
     for sums in keys.T[:FEW_SUMS]:
         order = np.argsort(sums, kind="stable")
@@ -200,21 +239,27 @@ def _pairs_in_order(keys: Array, radius: float, reach: int = 8) -> tuple[Rows, R
 
 
 def _is_chance(design: Design, rows: Rows, columns: Rows, share: float, labels_of: Any) -> bool:
-    """Return whether simulated tables of independent rows have a similar share of duplicates."""
+    """Return whether simulated tables of independent rows have a similar share of duplicates.
+
+    rows, columns : the part of ``design`` that is simulated. share : the share of duplicates in the
+    data. labels_of : function from keys to labels, ``_exact_labels`` or ``_near_labels``.
+    """
     rng = np.random.default_rng(4)
-    block = dense_part(design, columns)[rows]
-    weights = rng.standard_normal((columns.size, SUMS)) / standardized(block)[2][:, None]
-    chance = [
-        _share(labels_of(_centered(table(block, rng) @ weights))) for table in (surrogate, crossed)
+    sampled_table = dense_part(design, columns)[rows]
+    weights = rng.standard_normal((columns.size, SUMS)) / standardized(sampled_table)[2][:, None]
+    simulated_shares = [
+        _share(labels_of(_centered(simulated(sampled_table, rng) @ weights)))
+        for simulated in (surrogate, crossed)
     ]
-    return max(chance) >= BY_CHANCE * max(share, 1e-9)
+    return max(simulated_shares) >= BY_CHANCE * max(share, 1e-9)
 
 
 def surrogate(block: Array, rng: np.random.Generator) -> Array:
     """Return simulated independent rows with the margins and correlations of the columns.
 
-    Rows are drawn from the normal distribution with the covariance of the columns; each column is
-    then replaced by its own values in the same order of ranks.
+    block : (n, m) some rows and columns of the data; the result has the same shape. Rows are drawn
+    from the normal distribution with the covariance of the columns. Then the values of each column
+    are replaced by those of the data, in the same order of ranks. ``rng`` is the random generator.
     """
     normal = rng.standard_normal((len(block), len(block))) @ standardized(block)[0]
     order = np.argsort(np.argsort(normal, axis=0), axis=0)
@@ -224,14 +269,15 @@ def surrogate(block: Array, rng: np.random.Generator) -> Array:
 def crossed(block: Array, rng: np.random.Generator) -> Array:
     """Return rows made of four groups of columns, each taken from a different row.
 
-    The groups end where adjacent columns have the smallest correlation, so that indicators of a
-    category and powers of a variable mostly stay together.
+    block : (n, m) some rows and columns of the data; the result has the same shape. The groups end
+    where adjacent columns have the smallest correlation, so that indicators of a category and
+    powers of a variable mostly stay together. ``rng`` is the random generator.
     """
     mixed = np.empty_like(block)
-    (n_rows, n_columns) = block.shape
+    n_rows, n_columns = block.shape
     scaled = standardized(block)[0]
-    alike = np.abs(np.mean(scaled[:, 1:] * scaled[:, :-1], axis=0))
-    cuts = np.sort(np.argsort(alike, kind="stable")[:3]) + 1
+    correlations = np.abs(np.mean(scaled[:, 1:] * scaled[:, :-1], axis=0))
+    cuts = np.sort(np.argsort(correlations, kind="stable")[:3]) + 1
     for piece in np.split(np.arange(n_columns), cuts):
         mixed[:, piece] = block[rng.permutation(n_rows)][:, piece]
     return mixed

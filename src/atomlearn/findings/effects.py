@@ -156,7 +156,13 @@ def estimates(
 def _debiased_estimates(
     estimator: Any, X: Any, y: Any, data: Given, columns: Any, confidence: float
 ) -> Estimates:
-    """Return debiased lasso estimates of columns that were chosen without looking at y."""
+    """Return debiased lasso estimates of columns that were chosen without looking at y.
+
+    X, y : the data as the user gave it; data : the same, checked. columns : the columns that the
+    user named, with lists for groups. confidence : coverage of the intervals. If few columns are
+    penalized or there are many events, an unpenalized fit is used. ``estimator`` is the fitted
+    estimator.
+    """
     n_columns = data.design.shape[1]
     units = _units(estimator, columns, n_columns)
     is_timed = data.loss.task == "survival"
@@ -167,6 +173,7 @@ def _debiased_estimates(
     # Rows of a group have correlated errors, so no degrees-of-freedom correction undoes overfitting
     # to them: residuals come from the cross-validation fits without the fold of the group.
     left_out = None if data.units is None or is_timed else _left_out(fit, data)
+    # For each unit, instruments Z: its columns with the part removed that other columns explain.
     if is_timed:
         instruments = hazard_directions(data, prediction, units)
     else:
@@ -174,8 +181,10 @@ def _debiased_estimates(
         instruments = directions(data.design, W, units, data.lengths(W), data.free)
     steps = []
     for unit, Z in zip(units, instruments, strict=True):
-        b = _coefficients(fit, unit)
-        step = Step.of(data, prediction, Z, data.columns_of(unit), b, n_coefficients, left_out)
+        initial = _coefficients(fit, unit)
+        step = Step.of(
+            data, prediction, Z, data.columns_of(unit), initial, n_coefficients, left_out
+        )
         steps.append((step.values, _robust_covariance(data, step)))
     return _unit_estimates(estimator, data, units, steps, step.degrees, confidence, "named")
 
@@ -183,7 +192,12 @@ def _debiased_estimates(
 def _unpenalized(
     estimator: Any, data: Given, units: Sequence[Columns], confidence: float
 ) -> Estimates:
-    """Return the estimates of a model in which no column is penalized."""
+    """Return the estimates of a model in which no column is penalized.
+
+    units : the columns of each tested unit. confidence : coverage of the intervals. Position 0 of
+    the fit is the intercept, so column j is coefficient 1 + j. ``estimator`` is the fitted
+    estimator and ``data`` its data, checked.
+    """
     step = unpenalized_fit(data, np.arange(data.design.shape[1]))
     covariance = _robust_covariance(data, step)[1:, 1:]
     steps = [(step.values[1 + unit], covariance[np.ix_(unit, unit)]) for unit in units]
@@ -201,7 +215,11 @@ def _unit_estimates(
 ) -> Estimates:
     """Return ``Estimates`` from the values and covariance matrix of each unit of columns.
 
-    degrees : degrees of freedom, infinite for normal intervals.
+    units : the columns of each unit. steps : their values (k,) and covariance matrices (k, k).
+    degrees : degrees of freedom, infinite for normal intervals. confidence : coverage of the
+    intervals. how : the method, as the result names it. The hypothesis that all coefficients of a
+    unit are zero is tested by values' covariance^-1 values: chi-squared, or F for finite degrees.
+    ``estimator`` is the fitted estimator and ``data`` its data, checked.
     """
     tests = []
     for values, covariance in steps:
@@ -212,16 +230,18 @@ def _unit_estimates(
     values = np.concatenate([values for values, _ in steps])
     errors = np.concatenate([np.sqrt(np.diag(covariance)) for _, covariance in steps])
     rows = _student(values, errors, degrees, confidence)
-    every = np.concatenate(units)
+    columns = np.concatenate(units)
     p_values = np.array(tests)
-    return _estimates(estimator, data, every, rows, confidence, how, tuple(units), p_values)
+    return _estimates(estimator, data, columns, rows, confidence, how, tuple(units), p_values)
 
 
 def _searched(X: Any, y: Any, data: Given) -> tuple[Any, Array, int]:
     """Return an l1 fit with alpha chosen by cross-validation, as (fit, prediction, n_used).
 
-    prediction : (n,) linear predictor; n_used : number of nonzero coefficients and the intercept.
+    X, y : the data as the user gave it; data : the same, checked. prediction : (n,) linear
+    predictor; n_used : number of nonzero coefficients and the intercept.
     """
+    # l1 weights are standard deviations, so that the units of columns do not matter.
     norm = L1(weights=data.lengths(data.weight) / np.sqrt(data.y.size))
     options: dict[str, Any] = {"features": data.model.features, "tol": 1e-5}
     options["unpenalized"] = data.model.unpenalized
@@ -237,19 +257,25 @@ def _searched(X: Any, y: Any, data: Given) -> tuple[Any, Array, int]:
 
 
 def _left_out(fit: Any, data: Given) -> Array | None:
-    """Return the predictions (n,) of each row by the fit without its fold, or None."""
-    out_of_fold = fit._out_of_fold
-    if out_of_fold is None:
+    """Return the predictions (n,) of each row by the fit without its fold, or None if not stored.
+
+    fit : a cross-validated estimator, which keeps the fits without each fold in ``_out_of_fold``.
+    ``data`` is its data, checked.
+    """
+    fits = fit._out_of_fold
+    if fits is None:
         return None
     prediction = np.zeros(data.y.size)
-    prediction[out_of_fold.rows] = out_of_fold.decisions(data.design)[
-        out_of_fold.rows, out_of_fold.folds, 0
-    ]
+    prediction[fits.rows] = fits.decisions(data.design)[fits.rows, fits.folds, 0]
     return prediction
 
 
 def _units(estimator: Any, columns: Any, n_columns: int) -> list[Columns]:
-    """Return the named columns as arrays of column indices, one array per tested unit."""
+    """Return the named columns as arrays of column indices, one array per tested unit.
+
+    columns : indices, names, or lists of them, where a list is one unit. n_columns : number of
+    columns. ``estimator`` is the fitted estimator.
+    """
     names = input_names(estimator)
     entries = [columns] if isinstance(columns, str) else list(columns)
     if not entries:
@@ -260,9 +286,10 @@ def _units(estimator: Any, columns: Any, n_columns: int) -> list[Columns]:
 def _robust_covariance(data: Given, step: Step) -> Array:
     """Return the robust covariance of a Newton step, inflated unless the loss is quadratic.
 
-    For survival times it is that of the partial likelihood, or the robust one for groups of rows.
-    For counts and classes it is scaled so that each standard error is at least the model-based one:
-    with few rows the scores have heavy tails, and either standard error may be too small.
+    data : the data of the step. For survival times it is that of the partial likelihood, or the
+    robust one for groups of rows. For counts and classes it is scaled so that each standard error
+    is at least the model-based one: with few rows the scores have heavy tails, and either standard
+    error may be too small.
     """
     if data.loss.task == "survival":
         return step.covariance if data.units is None else step.robust
@@ -277,7 +304,8 @@ def _robust_covariance(data: Given, step: Step) -> Array:
 def _student(values: Array, errors: Array, degrees: float, confidence: float) -> Array:
     """Return (m, 4): values, lower and upper ends of Student t intervals, two-sided p-values.
 
-    errors : (m,) standard errors; degrees : degrees of freedom.
+    errors : (m,) standard errors; degrees : degrees of freedom. ``confidence`` is the coverage of
+    the intervals.
     """
     width = float(student.isf((1 - confidence) / 2, degrees)) * errors
     p_values = 2 * student.sf(np.abs(values) / errors, degrees)
@@ -285,7 +313,11 @@ def _student(values: Array, errors: Array, degrees: float, confidence: float) ->
 
 
 def _coefficients(fitted: Any, columns: Columns) -> Array:
-    """Return the coefficients of these columns in a fitted model with one output, 0 if unused."""
+    """Return the coefficients (k,) of these columns in a fitted model with one output, 0 if unused.
+
+    Only the nonzero coefficients of the model are read, so that a large sparse ``coef_`` stays
+    sparse.
+    """
     nonzero, weights = nonzero_coefficients(fitted.coef_)
     coefficients = np.zeros(columns.size)
     _, positions, positions_there = np.intersect1d(columns, nonzero, return_indices=True)
@@ -303,7 +335,13 @@ def _selected(
     fraction: float,
     rng: int,
 ) -> Estimates:
-    """Return estimates, from one part of the rows, of columns that the other part selects."""
+    """Return estimates of columns that are selected on one part of the rows.
+
+    how : "split" estimates them on the other rows, "carved" on all rows given the selection, "auto"
+    carves if it can. fraction : share of the rows that selects. rng : seed of the split. confidence
+    : coverage of the intervals. ``estimator`` is the fitted estimator and ``data`` its data,
+    checked.
+    """
     n_rows = data.y.size
     is_timed = data.loss.task == "survival"
     target = data.y if is_timed else np.asarray(y)
@@ -324,27 +362,29 @@ def _selected(
             f"{columns.size} features are selected from {train.size} rows, and the {unit} of the "
             "other rows are too few to estimate them; select fewer (a larger alpha)"
         )
-    can = is_quadratic(data.loss) and _prices(fitted, train_rows, target[train], data) is not None
-    if how == "carved" and not can:
+    # Carving needs a selection that linear constraints describe: a lasso at one alpha.
+    carves = (
+        is_quadratic(data.loss) and _prices(fitted, train_rows, target[train], data) is not None
+    )
+    if how == "carved" and not carves:
         raise ValueError(
             'how="carved" is of AtomicRegressor with the squared loss and the l1 norm at one '
             'alpha, for rows that do not belong together; use how="split"'
         )
-    other = unpenalized_fit(data.rows(inference_rows), columns)
-    if how == "split" or not can:
-        errors = np.sqrt(np.diag(_robust_covariance(data, other))[1:])
-        rows = _student(other.values[1:], errors, other.degrees, confidence)
+    held_out_fit = unpenalized_fit(data.rows(inference_rows), columns)
+    if how == "split" or not carves:
+        errors = np.sqrt(np.diag(_robust_covariance(data, held_out_fit))[1:])
+        rows = _student(held_out_fit.values[1:], errors, held_out_fit.degrees, confidence)
         return _estimates(estimator, data, columns, rows, confidence, "split")
-    carved_estimates = _carved_estimates(
-        data, train, columns, weights[0], fitted, other, confidence
-    )
-    return _estimates(estimator, data, columns, carved_estimates, confidence, "carved")
+    found = _carved_estimates(data, train, columns, weights[0], fitted, held_out_fit, confidence)
+    return _estimates(estimator, data, columns, found, confidence, "carved")
 
 
 def _widened(variance: Any, degrees: float, confidence: float) -> Any:
     """Return a variance scaled so that normal intervals have the width of Student t intervals.
 
-    variance : the estimated variance; degrees : its degrees of freedom.
+    variance : estimated variances, a number or an array; degrees : their degrees of freedom;
+    confidence : coverage of the intervals.
     """
     side = (1 - confidence) / 2
     return variance * float(student.isf(side, degrees) / normal.isf(side)) ** 2
@@ -353,7 +393,9 @@ def _widened(variance: Any, degrees: float, confidence: float) -> Any:
 def _prices(fitted: Any, X: Any, y: Any, data: Given) -> Array | None:
     """Return the l1 penalty of each column times n, (n_columns,), infinite for free columns.
 
-    None unless the estimator is a lasso at one alpha, with an intercept and independent rows.
+    fitted : the fitted estimator; X, y : its data; data : all checked data, for the free
+    (unpenalized) columns and the groups. None unless the estimator is a lasso at one alpha, with an
+    intercept and independent rows.
     """
     problem = own_problem(clone(fitted), X, y)
     if (
@@ -380,8 +422,10 @@ def _exact(
 ) -> Estimates:
     """Return exact post-selection estimates, conditional on the columns that all rows select.
 
-    The estimates are truncated normal: along each direction the set of targets with the same
-    selection is found by following the solution path.
+    sigma : the standard deviation of y given X; None to estimate it from the residuals of a
+    cross-validated lasso. confidence : coverage of the intervals. The estimates are truncated
+    normal: along each direction the set of targets with the same selection is found by following
+    the solution path. ``estimator`` is the fitted estimator and ``data`` its data, checked.
     """
     variance_factor = 1.0 if sigma is None else sigma**2
     degrees = np.inf
@@ -399,6 +443,7 @@ def _exact(
     # others stay constant, in the weighted least-squares problem of the line.
     moves = full_fit.weighed @ (inverse / np.diag(inverse))
     moves /= np.maximum(line.data.weight, TINY)[:, None]
+    # One interval for each column; the first coefficient is the intercept and is left out.
     for value, variance, move in list(zip(full_fit.values, np.diag(inverse), moves.T, strict=True))[
         1:
     ]:
@@ -411,7 +456,11 @@ def _exact(
 def exact_line(
     estimator: Any, X: Any, y: Any, data: Given, dispersion: float
 ) -> LassoLine | SubsetLine:
-    """Return the solution path along lines of targets: of a best subset, else of a lasso."""
+    """Return the solution path along lines of targets: of a best subset, or else of a lasso.
+
+    estimator : the fitted estimator; X, y : its data; data : the same, checked. dispersion : the
+    noise variance, which sets how many near-best subsets are compared.
+    """
     if isinstance(estimator, SubsetRegressor) and is_quadratic(data.loss) and data.units is None:
         line = subset_line(estimator, X, y, data, dispersion)
         if line is not None:
@@ -420,7 +469,11 @@ def exact_line(
 
 
 def line_of_lasso(estimator: Any, X: Any, y: Any, data: Given) -> LassoLine:
-    """Return the solution path of a lasso at one alpha along lines of targets y + t move."""
+    """Return the solution path of a lasso at one alpha along lines of targets y + t move.
+
+    estimator : the fitted estimator; X, y : its data; data : the same, checked. Raises ValueError
+    for estimators whose path cannot be followed.
+    """
     if data.loss.task == "survival":
         raise ValueError(
             "survival times have no exact intervals: a time that moves past another one changes "
@@ -437,24 +490,32 @@ def line_of_lasso(estimator: Any, X: Any, y: Any, data: Given) -> LassoLine:
         )
     columns, weights = nonzero_coefficients(estimator.coef_)
     is_penalized = ~np.isin(columns, data.free)
-    z = estimator._linear(X)[:, 0].astype(np.float64)
-    return lasso_line(data, prices, columns[is_penalized], np.sign(weights[0, is_penalized]), z)
+    prediction = estimator._linear(X)[:, 0].astype(np.float64)
+    return lasso_line(
+        data, prices, columns[is_penalized], np.sign(weights[0, is_penalized]), prediction
+    )
 
 
 def _estimates(
     estimator: Any,
     data: Given,
     columns: Columns,
-    rows: Any,
+    table: Any,
     confidence: float,
     how: Any,
     groups: tuple[Columns, ...] = (),
     p_values: Array | None = None,
 ) -> Estimates:
-    """Return ``Estimates`` from rows (m, 4) of value, lower end, upper end and p-value."""
+    """Return ``Estimates`` from a table (m, 4) of value, lower end, upper end and p-value.
+
+    estimator : the fitted estimator; data : its data, checked. columns : (m,) the column indices of
+    the rows of ``table``. confidence : coverage of the intervals. how : the method, as the result
+    names it. groups, p_values : units of several columns and their joint p-values, if there are
+    any.
+    """
     scale = scale_of_loss(data.loss)
-    values, *ends, p = np.reshape(rows, (-1, 4)).T
-    fields = columns, _coefficients(estimator, columns), values, np.column_stack(ends), p
+    values, *ends, p_of_columns = np.reshape(table, (-1, 4)).T
+    fields = columns, _coefficients(estimator, columns), values, np.column_stack(ends), p_of_columns
     return Estimates(*fields, confidence, how, groups, p_values, data.units is not None, scale)
 
 
@@ -464,43 +525,46 @@ def _carved_estimates(
     columns: Columns,
     weights: Array,
     fitted: Any,
-    other: Step,
+    held_out_fit: Step,
     confidence: float,
 ) -> list[Found]:
     """Return an estimate from all rows for each column that a lasso on the rows ``train`` selected.
 
-    It is conditional on that selection (data carving).
-
-    columns, weights : the selected columns and their lasso coefficients; fitted : that lasso;
-    other : the unpenalized fit to the held-out rows, from which the noise variance is estimated.
+    It is conditional on that selection (data carving). columns, weights : the selected columns and
+    their lasso coefficients; fitted : that lasso; held_out_fit : the unpenalized fit to the
+    held-out rows, from which the noise variance is estimated; confidence : coverage of the
+    intervals.
     """
     full_fit = unpenalized_fit(data, columns)
     train_data = data.rows(train)
-    Z = np.column_stack([np.ones(train.size), train_data.columns_of(columns)])
-    b = np.concatenate([np.ravel(fitted.intercept_)[:1], weights])
+    train_columns = np.column_stack([np.ones(train.size), train_data.columns_of(columns)])
+    start = np.concatenate([np.ravel(fitted.intercept_)[:1], weights])
     # A Newton step from the lasso to the unpenalized fit gives the debiased coefficients on which
     # the signs of the selected columns impose linear constraints.
-    step = Step.of(train_data, Z @ b, Z, Z, b, b.size)
+    step = Step.of(
+        train_data, train_columns @ start, train_columns, train_columns, start, start.size
+    )
     signs = np.concatenate([[0.0], np.sign(weights)])
     signs[1 + np.flatnonzero(np.isin(columns, data.free))] = 0.0
     # The dispersion for each coefficient at which the model-based standard error equals the robust
     # standard error from the held-out rows.
-    model = np.diag(other.covariance)
-    robust = np.diag(_robust_covariance(data, other))
+    model = np.diag(held_out_fit.covariance)
+    robust = np.diag(_robust_covariance(data, held_out_fit))
     ratio = np.divide(robust, model, out=np.zeros(model.size), where=model > 0)
-    spreads = _widened(other.spread * ratio, other.degrees, confidence)
+    spreads = _widened(held_out_fit.spread * ratio, held_out_fit.degrees, confidence)
+    # The covariances of all rows and of the rows ``train``, up to the dispersion.
     inverse = la.pinvh(full_fit.information)
     selecting = la.pinvh(step.information)
-    d = step.values - full_fit.values
-    c = step.values - b
+    difference = step.values - full_fit.values
+    bounds = step.values - start
     return [
         carved(
             full_fit.values,
             spread * inverse,
-            d,
+            difference,
             spread * (selecting - inverse),
             signs,
-            c,
+            bounds,
             j,
             confidence,
         )

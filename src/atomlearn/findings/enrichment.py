@@ -75,12 +75,14 @@ def enrichment(
             f"{strange[0]!r} is selected and not in the universe; give all features that could "
             "have been selected"
         )
+    # Members that could have been selected, without empty sets.
     inside = {name: background.intersection(members) for name, members in sets.items()}
     inside = {name: members for name, members in inside.items() if members}
     overlaps = {
         name: tuple(unit for unit in selected_units if unit in inside_set)
         for name, inside_set in inside.items()
     }
+    # The hypergeometric probability of an overlap at least as large.
     tails = [
         float(
             hypergeom.sf(
@@ -102,5 +104,5 @@ def enrichment(
         for (name, inside_set), tail, rate in zip(inside.items(), tails, rates, strict=True)
     ]
     return sorted(
-        (unit for unit in enriched if unit.members), key=lambda one: (one.p_value, one.name)
+        (unit for unit in enriched if unit.members), key=lambda entry: (entry.p_value, entry.name)
     )

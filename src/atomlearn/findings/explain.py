@@ -77,42 +77,49 @@ def explain(estimator: Any, X: Any, reference: Any = None) -> Explanation:
     (['x0', 'x2'], True)
     """
     design = as_design(encoded_rows(estimator, X))
-    compared = design if reference is None else as_design(encoded_rows(estimator, reference))
+    references = design if reference is None else as_design(encoded_rows(estimator, reference))
     rows = design
-    background = compared
+    background = references
     map = map_of(design)
     if isinstance(estimator, AtomicModel):
         rows = estimator._expanded(design)
-        background = estimator._expanded(compared)
+        background = estimator._expanded(references)
         map = estimator.feature_map_
     columns, weights = nonzero_coefficients(estimator.coef_)
     values = dense_part(rows, columns)
     background_values = dense_part(background, columns)
+    # Each term of the model is a function of one input or a product of two.
     pairs = map.inputs_of(map.term_of(columns))
     if (pairs[:, 2:] >= 0).any():
         raise ValueError(
             "products of three columns are not shared among them; explain a model of products of "
             "two, with features='polynomial'"
         )
-    first = pairs[:, 0]
-    second = np.where(pairs[:, 1] < 0, first, pairs[:, 1])
-    if (first != second).any() and not map.implicit:
+    first_inputs = pairs[:, 0]
+    second_inputs = np.where(pairs[:, 1] < 0, first_inputs, pairs[:, 1])
+    if (first_inputs != second_inputs).any() and not map.implicit:
         raise ValueError(
             "surfaces of two inputs have no exact share for each of them; explain models of "
             "columns, curves and products"
         )
-    inputs = np.unique(np.concatenate([first, second]))
+    # Shares of each input, summed over its terms: f_j(x_j) - mean f_j, and its part of the
+    # products.
+    inputs = np.unique(np.concatenate([first_inputs, second_inputs]))
     total = np.zeros((values.shape[0], inputs.size, weights.shape[0]))
     means = background_values.mean(axis=0)
     base = np.asarray(means @ weights.T + np.ravel(estimator.intercept_))
-    for number, (i, j) in enumerate(zip(first, second, strict=True)):
+    for number, (first_input, second_input) in enumerate(
+        zip(first_inputs, second_inputs, strict=True)
+    ):
         shares = [values[:, number] - means[number]]
-        if i != j:
-            pair = np.array([i, j])
-            x = dense_part(design, pair)
-            m = dense_part(compared, pair).mean(axis=0)
-            shares = _shares(shares[0], values[:, number], x, m)
-        for owner, share in zip(np.searchsorted(inputs, [i, j]), shares, strict=False):
+        if first_input != second_input:
+            pair = np.array([first_input, second_input])
+            columns_of_pair = dense_part(design, pair)
+            means_of_pair = dense_part(references, pair).mean(axis=0)
+            shares = _shares(shares[0], values[:, number], columns_of_pair, means_of_pair)
+        for owner, share in zip(
+            np.searchsorted(inputs, [first_input, second_input]), shares, strict=False
+        ):
             total[:, owner] += np.outer(share, weights[:, number])
     names = input_names(estimator) or feature_names(X)
     labels = [f"x{j}" for j in inputs] if names is None else [str(names[j]) for j in inputs]
@@ -134,7 +141,7 @@ def _shares(centered: Array, product: Array, x: Array, m: Array) -> list[Array]:
     # A feature map may scale its product columns by a factor that is the same in every row.
     size = float(raw_product @ raw_product)
     factor = float(product @ raw_product) / size if size > 0 else 0.0
-    shares_of_pair = factor * (x[:, 0] - m[0]) * m[1]
-    two = factor * (x[:, 1] - m[1]) * m[0]
-    half_rest = 0.5 * (centered - shares_of_pair - two)
-    return [shares_of_pair + half_rest, two + half_rest]
+    first_main = factor * (x[:, 0] - m[0]) * m[1]
+    second_main = factor * (x[:, 1] - m[1]) * m[0]
+    half_rest = 0.5 * (centered - first_main - second_main)
+    return [first_main + half_rest, second_main + half_rest]

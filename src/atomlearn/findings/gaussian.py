@@ -60,7 +60,7 @@ class Knockoffs:
         Its description.
     s : float
         The number s of S = s D.
-    own : (n, p) float64
+    residuals : (n, p) float64
         Residual of each column given all others, X Theta up to a factor per column.
     shared : (n, q) float64
         Common factors, which knockoffs keep unchanged.
@@ -73,9 +73,9 @@ class Knockoffs:
     covariance: str
     words: str
     s: float
-    own: Array
+    residuals: Array
     shared: Array
-    unsure: bool = False
+    imprecise: bool = False
 
 
 def gaussian_knockoffs(
@@ -87,8 +87,10 @@ def gaussian_knockoffs(
     ----------
     X : (n, p) array
     covariance : {"auto", "factors", "sparse_precision", "ledoit_wolf"} or (p, p) array
-        That of the columns, if it is known; else how it is estimated, see ``KnockoffSelector``.
+        The covariance of the columns if it is known, or the name of its estimator, see
+        ``KnockoffSelector``.
     rng : int or Generator, optional
+        Seed of the noise.
 
     References
     ----------
@@ -112,10 +114,11 @@ def gaussian_knockoffs(
 
 
 def rescaled(covariance: Any, scales: Array, transform: Array | None = None) -> Any:
-    """Return a given covariance (p, p) in units of the standardized columns; a string unchanged.
+    """Return a covariance matrix (p, p) of raw columns in units of the standardized columns.
 
-    scales : (p,) standard deviations; transform : (p, k) matrix by which the standardized columns
-    are multiplied, or None.
+    covariance : that matrix, or the name of an estimator, which is returned unchanged. scales :
+    (p,) standard deviations of the raw columns. transform : a (p, k) matrix by which the
+    standardized columns are multiplied, or None.
     """
     if isinstance(covariance, str):
         return covariance
@@ -131,7 +134,7 @@ def rescaled(covariance: Any, scales: Array, transform: Array | None = None) -> 
 
 
 def generator(rng: Any) -> np.random.Generator:
-    """Return a random generator from a seed that is mixed with a constant, or from a generator.
+    """Return a random generator: ``rng`` itself, or one from a seed that is mixed with a constant.
 
     Without mixing, data simulated with the same small seed would contain the same noise as its
     knockoffs.
@@ -142,8 +145,13 @@ def generator(rng: Any) -> np.random.Generator:
 
 
 def knockoffs_of(X: Array, covariance: str | Array = "auto") -> Knockoffs:
-    """Return the knockoff sampler of standardized columns X (n, p); constant columns are copied."""
+    """Return the knockoff sampler of standardized columns X (n, p).
+
+    covariance : a covariance matrix (p, p) of these columns, or the name of an estimator from
+    ``COVARIANCES``. Constant columns, whose entries are 0, are their own knockoffs.
+    """
     varies = np.flatnonzero(X.any(axis=0))
+    # Constant columns have no covariance, so the sampler is that of the other columns.
     varying = X[:, varies]
     if not varies.size:
         knockoffs = Knockoffs(
@@ -156,20 +164,25 @@ def knockoffs_of(X: Array, covariance: str | Array = "auto") -> Knockoffs:
         knockoffs = _from_precision(varying, precision, "known", "covariance as given")
 
     def draw(rng: np.random.Generator) -> Array:
-        """Return knockoffs of all columns; constant columns are their own knockoffs."""
+        """Return knockoffs of all columns; constant columns are their own knockoffs.
+
+        ``rng`` is the generator of the noise.
+        """
         copies = X.copy()
         copies[:, varies] = knockoffs.draw(rng)
         return copies
 
-    fixed = np.zeros_like(X)
-    fixed[:, varies] = knockoffs.own
-    return replace(knockoffs, draw=draw, own=fixed)
+    all_residuals = np.zeros_like(X)
+    all_residuals[:, varies] = knockoffs.residuals
+    return replace(knockoffs, draw=draw, residuals=all_residuals)
 
 
 def _estimated(X: Array, covariance: str) -> Knockoffs:
-    """Return the knockoff sampler for an estimated covariance, with common factors unchanged.
+    """Return the knockoff sampler of X (n, p) for an estimated covariance.
 
-    The residuals of the factor model get knockoffs with another covariance estimator.
+    covariance : name of the estimator, see ``COVARIANCES``. For "auto" and "factors", X is split
+    into common factors (principal components) and residuals. The factors stay unchanged; only the
+    residuals get knockoffs.
     """
     if covariance not in COVARIANCES:
         raise ValueError(
@@ -180,22 +193,32 @@ def _estimated(X: Array, covariance: str) -> Knockoffs:
     factors = _factors(X)
     if not factors.size:
         return _from_neighbors(X, covariance)
+    # X = common part + residuals; the residuals are standardized for their sampler.
     common = factors @ (factors.T @ X) / len(X)
     residual, means, scales = standardized(X - common)
     inner = _from_neighbors(residual, covariance)
 
     def draw(rng: np.random.Generator) -> Array:
-        """Return the common factors, unchanged, plus knockoffs of the residuals."""
+        """Return the common factors, unchanged, plus knockoffs of the residuals.
+
+        ``rng`` is the generator of the noise.
+        """
         return common + means + scales * inner.draw(rng)
 
     description = (
         f"common factors: {factors.shape[1]}; the rest by {inner.covariance.replace('_', ' ')}"
     )
-    return Knockoffs(draw, "factors", description, inner.s, inner.own, factors, inner.unsure)
+    return Knockoffs(
+        draw, "factors", description, inner.s, inner.residuals, factors, inner.imprecise
+    )
 
 
 def _from_neighbors(X: Array, covariance: str) -> Knockoffs:
-    """Return the sampler for a sparse precision matrix, or for Ledoit-Wolf if it does not fit."""
+    """Return the sampler of X (n, p) for a sparse precision matrix or a Ledoit-Wolf covariance.
+
+    covariance : name of the estimator. "auto" takes Ledoit-Wolf if a few neighbors per column do
+    not explain the correlations, and warns if that is known to be imprecise.
+    """
     if covariance == "ledoit_wolf":
         return _ledoit_wolf(X)
     precision, fits = sparse_precision(X)
@@ -212,7 +235,7 @@ def _from_neighbors(X: Array, covariance: str) -> Knockoffs:
         UserWarning,
         stacklevel=5,
     )
-    return replace(_ledoit_wolf(X), unsure=True)
+    return replace(_ledoit_wolf(X), imprecise=True)
 
 
 def _strongly_correlated(X: Array) -> bool:
@@ -223,19 +246,21 @@ def _strongly_correlated(X: Array) -> bool:
 
 
 def _from_precision(X: Array, precision: Any, name: str, words: str) -> Knockoffs:
-    """Return the knockoff sampler for a precision matrix Theta (p, p), dense or sparse.
+    """Return the knockoff sampler of X (n, p) for a precision matrix Theta (p, p), dense or sparse.
 
-    With D = 1 / diag(Theta), the variance of a column given all others, and M = D^1/2 Theta D^1/2,
-    the noise has covariance s D^1/2 (2 - s M) D^1/2.
+    name, words : name and description of the covariance estimator. With D = 1 / diag(Theta), the
+    variance of a column given all others, and M = D^1/2 Theta D^1/2, the noise has covariance s
+    D^1/2 (2 - s M) D^1/2.
     """
     root = 1.0 / np.sqrt(precision.diagonal())
     n_columns = root.size
     scaled = scaled_by(precision, root)
-    least, largest = _ends(scaled)
-    if least < 1e-3:  # a matrix estimated from few rows may not be positive definite
-        shift = 1e-2 - min(least, 0.0)
+    smallest, largest = _ends(scaled)
+    if smallest < 1e-3:  # a matrix estimated from few rows may not be positive definite
+        shift = 1e-2 - min(smallest, 0.0)
         scaled = shrunk(scaled, shift)
         largest = (largest + shift) / (1 + shift)
+    # The joint covariance is positive semidefinite up to s = 2 / (the largest eigenvalue of M).
     s = SHARE * 2.0 / largest
     # Columns of X are rows here: products with M then read and write contiguous memory.
     root = root[:, None]
@@ -244,7 +269,11 @@ def _from_precision(X: Array, precision: Any, name: str, words: str) -> Knockoff
     drift = columns - s * precision_times
 
     def draw(rng: np.random.Generator) -> Array:
-        """Return knockoffs of the columns: the conditional mean plus Gaussian noise."""
+        """Return knockoffs of the columns: the conditional mean plus Gaussian noise.
+
+        The noise is a standard normal matrix times a root of 2 - s M: a Cholesky factor if M is
+        dense, a polynomial in M if it is sparse. ``rng`` is the generator of the noise.
+        """
         noise = rng.standard_normal(columns.shape)
         if isinstance(scaled, np.ndarray):
             factor = la.cholesky(2.0 * np.eye(n_columns) - s * scaled, lower=True)
@@ -257,7 +286,7 @@ def _from_precision(X: Array, precision: Any, name: str, words: str) -> Knockoff
 
 
 def _ends(matrix: Any) -> tuple[float, float]:
-    """Return the smallest and the largest eigenvalue, to a relative error of about 1%."""
+    """Return the smallest and the largest eigenvalue of a symmetric matrix, to about 1% of each."""
     size = matrix.shape[0]
     if size < 20:
         values = la.eigvalsh(matrix @ np.eye(size))
@@ -294,30 +323,38 @@ def _root_times(times: Callable[[Array], Array], V: Array) -> Array:
 
 
 def _ledoit_wolf(X: Array) -> Knockoffs:
-    """Return the knockoff sampler for the Ledoit-Wolf covariance (1 - g) X'X / n + g I, S = s I.
+    """Return the knockoff sampler of X (n, p) for the Ledoit-Wolf covariance Sigma, with S = s I.
 
-    It uses the eigenvectors of the smaller Gram matrix only; no p x p matrix is formed if n < p.
+    Sigma = (1 - g) X'X / n + g I, with the share g (``share``) by the formula of Ledoit and Wolf.
+    Only the eigenvectors of the smaller Gram matrix are used; no p x p matrix is formed if n < p.
     """
-    values, _, right = _principal(X)
+    values, _, eigenvectors = _principal(X)
     share = max(float(ledoit_wolf_shrinkage(X, assume_centered=True)), 1e-3)
-    # the trace, for columns of variance 1
+    # Columns have variance 1, so the target matrix of the shrinkage is the identity.
     spectrum = (1 - share) * values + share
     flat = share
-    # The eigenvalues along ``right``; in all other directions the covariance has the eigenvalue g.
-    every = spectrum if spectrum.size == X.shape[1] else np.append(spectrum, flat)
-    s = SHARE * 2.0 * float(every.min())
+    # In all directions other than these eigenvectors, the covariance has the eigenvalue g.
+    all_eigenvalues = spectrum if spectrum.size == X.shape[1] else np.append(spectrum, flat)
+    s = SHARE * 2.0 * float(all_eigenvalues.min())
 
-    def along(of_spectrum: Array, of_rest: float, V: Array) -> Array:
-        """Return f(Sigma) V, given f on the spectrum and in all other directions."""
-        return of_rest * V + ((V @ right) * (of_spectrum - of_rest)) @ right.T
+    def function_times(on_spectrum: Array, elsewhere: float, V: Array) -> Array:
+        """Return f(Sigma) applied to the rows of V (n, p), for a function f of the eigenvalues.
 
-    inverse_times = along(1.0 / spectrum, 1.0 / flat, X)
+        values_on_spectrum : f at the eigenvalues of ``eigenvectors``. value_elsewhere : f at the
+        eigenvalue g of all other directions.
+        """
+        return elsewhere * V + ((V @ eigenvectors) * (on_spectrum - elsewhere)) @ eigenvectors.T
+
+    inverse_times = function_times(1.0 / spectrum, 1.0 / flat, X)
     drift = X - s * inverse_times
 
     def draw(rng: np.random.Generator) -> Array:
-        """Return the conditional mean plus noise of covariance 2 S - S Theta S."""
+        """Return the conditional mean plus noise of covariance 2 S - S Theta S.
+
+        ``rng`` is the generator of the noise.
+        """
         roots = [np.sqrt(np.maximum(2 * s - s**2 / value, 0.0)) for value in (spectrum, flat)]
-        return drift + along(roots[0], float(roots[1]), rng.standard_normal(X.shape))
+        return drift + function_times(roots[0], float(roots[1]), rng.standard_normal(X.shape))
 
     words = f"Ledoit-Wolf: {100 * share:.0f}% of the identity, since few neighbors a column do not "
     words += "explain the correlations"
@@ -327,8 +364,9 @@ def _ledoit_wolf(X: Array) -> Knockoffs:
 def _principal(X: Array, count: int | None = None) -> tuple[Array, Array, Array]:
     """Return the nonzero eigenvalues of X'X / n, decreasing, with left and right singular vectors.
 
-    They are computed from the smaller one of the Gram matrices X X' and X'X; count : the number of
-    leading ones to compute, all by default.
+    X : (n, p). count : the number of leading eigenvalues to compute, all by default. They are
+    computed from the smaller one of the Gram matrices X X' and X'X. Shapes: (m,), (n, m) and (p,
+    m).
     """
     n_rows, n_columns = X.shape
     wide = n_rows <= n_columns
@@ -345,9 +383,10 @@ def _principal(X: Array, count: int | None = None) -> tuple[Array, Array, Array]
 
 
 def _factors(X: Array) -> Array:
-    """Return the common factors (n, q) with variance 1: principal components above the noise edge.
+    """Return the common factors (n, q) of X (n, p): leading principal components, of variance 1.
 
-    q maximizes the eigenvalue ratio, if it is at least FACTOR_GAP; else q = 0.
+    Only eigenvalues above that of pure noise count. q maximizes the ratio of an eigenvalue to the
+    next one, if that ratio is at least FACTOR_GAP; else q = 0.
     """
     n_rows, n_columns = X.shape
     limit = min(MOST_FACTORS, n_rows // 10, n_columns // 10)
@@ -356,7 +395,7 @@ def _factors(X: Array) -> Array:
     if limit < 1:
         return X[:, :0]
     # The Marchenko-Pastur edge: the largest eigenvalue of pure noise.
-    n_above = values[:limit] > (1 + np.sqrt(n_columns / n_rows)) ** 2
-    gaps = np.where(n_above, values[:limit] / np.maximum(values[1 : limit + 1], 1e-300), 0.0)
-    n_factors = int(np.argmax(gaps)) + 1 if gaps.max(initial=0.0) >= FACTOR_GAP else 0
+    is_above = values[:limit] > (1 + np.sqrt(n_columns / n_rows)) ** 2
+    ratios = np.where(is_above, values[:limit] / np.maximum(values[1 : limit + 1], 1e-300), 0.0)
+    n_factors = int(np.argmax(ratios)) + 1 if ratios.max(initial=0.0) >= FACTOR_GAP else 0
     return np.asarray(np.sqrt(n_rows) * vectors[:, :n_factors])

@@ -62,7 +62,13 @@ class Given:
 
     @classmethod
     def of(cls, estimator: Any, X: Any, y: Any, weight: Any, groups: Any) -> Given:
-        """Return the checked data of a fitted linear model; raise ValueError for other models."""
+        """Return the checked data of a fitted linear model; raise ValueError for other models.
+
+        weight : sample weights (n,) or None. groups : labels of rows that belong together, or None.
+        An estimator of another package, if it has ``coef_``, is treated as the estimator of ours
+        for the same kind of target.
+        """
+        # An unfitted estimator of ours checks the data and names the loss.
         model: AtomicModel = AtomicClassifier() if is_classifier(estimator) else AtomicRegressor()
         if isinstance(estimator, AtomicModel):
             model = clone(estimator)
@@ -86,6 +92,7 @@ class Given:
             )
         free = unpenalized_columns(model, checked.design)
         free = np.zeros(0, dtype=np.int64) if free is None else free
+        # Unpenalized columns, group numbers, and weights of mean 1.
         units = None if groups is None else unit_numbers(n_rows, groups)
         weights = checked.weight * n_rows / checked.weight.sum()
         return cls(checked.design, checked.targets[0], weights, loss, free, units, model)
@@ -99,7 +106,10 @@ class Given:
         return replace(self, design=design, y=y, weight=weight, units=units)
 
     def lengths(self, weight: Array) -> Array:
-        """Return sqrt(sum_i w_i (x_ij - mean_j)^2) of each column, 1 if that is zero."""
+        """Return sqrt(sum_i w_i (x_ij - mean_j)^2) of each column (p,), 1 if that is zero.
+
+        weight : (n,) the row weights w, also those of the means.
+        """
         deviations = column_moments(self.design, weight)[1]
         return np.asarray(np.sqrt(weight.sum()) * np.where(deviations > 0, deviations, 1.0))
 
@@ -108,7 +118,11 @@ class Given:
         return dense_part(self.design, columns)
 
     def weighed(self, prediction: Array, V: Array) -> Array:
-        """Return H V (n, k), with H the Hessian of the loss in the predictions."""
+        """Return H V (n, k), with H the Hessian of the loss in the predictions and V (n, k).
+
+        The loss gives H as diag(c) - K K', where K couples rows that share a risk set.
+        ``prediction`` is the linear predictor (n,) at which H is taken.
+        """
         c, K = self.loss.coupling(self.y, prediction, self.weight)
         return np.asarray(c[:, None] * V - K @ (K.T @ V))
 
@@ -174,37 +188,43 @@ class Step:
         n_used: int,
         left_out: Array | None = None,
     ) -> Step:
-        """Return the one-step estimator of the coefficients of X with instruments Z.
+        """Return the one-step estimator of the coefficients of X (n, k) with instruments Z (n, k).
 
         prediction : (n,) linear predictor of an initial fit with ``n_used`` coefficients; b : (k,)
         its coefficients of X; left_out : (n,) cross-validated predictions, each row predicted
-        without its group, from which the robust covariance is then computed.
+        without its group, from which the robust covariance is then computed. ``data`` is the data
+        of the fit.
         """
         if data.loss.task == "survival":
             return cls._of_hazards(data, prediction, Z, X, b)
+        # W: curvatures of the loss at the prediction; r: its negative gradients, (n,) both.
         W = data.loss.curvature(data.y, prediction, data.weight)
         r = -data.loss.gradient(data.y, prediction, data.weight)
-        rows = int(np.count_nonzero(data.weight))
-        degrees = max(rows - n_used, 1)
+        n_weighted = int(np.count_nonzero(data.weight))
+        degrees = max(n_weighted - n_used, 1)
         positive = W > 0
         # For losses with a dispersion parameter, it is estimated from residuals.
         dispersion = (
             float(np.sum(r[positive] ** 2 / W[positive])) / degrees if data.loss.dispersed else 1.0
         )
+        # The Newton step, with the model-based covariance.
         weighed = W[:, None] * X
         A = Z.T @ weighed
         inverse = np.asarray(la.pinv(A), dtype=np.float64)
         values = b + inverse @ Z.T @ r
         model = dispersion * inverse @ (Z.T @ (W[:, None] * Z)) @ inverse.T
-        # Coefficients other than b do not contribute to the leverage.
-        factor = rows / max(rows - max(n_used - b.size, 0), 1)
+        # The leverages below are of the k columns only; this factor accounts for all other
+        # coefficients.
+        small_sample_factor = n_weighted / max(n_weighted - max(n_used - b.size, 0), 1)
         leverage = inverse
-        if left_out is not None:  # the part of each row that the fit explains
+        # Cross-validated residuals are not shrunk by overfitting, so they need no leverage.
+        if left_out is not None:
             r = -data.loss.gradient(data.y, left_out, data.weight)
-            factor = 1.0
+            small_sample_factor = 1.0
             leverage = 0.0 * inverse
+        # The sandwich covariance from the changes of b when single rows or groups are left out.
         scores = _jackknife_changes(data.units, Z, weighed, leverage, r)
-        robust = factor * inverse @ (scores.T @ scores) @ inverse.T
+        robust = small_sample_factor * inverse @ (scores.T @ scores) @ inverse.T
         if data.units is not None:
             degrees = min(degrees, max(len(scores) - 1, 1))
         return cls(values, degrees, dispersion, weighed, A, model, robust)
@@ -213,7 +233,9 @@ class Step:
     def _of_hazards(cls, data: Given, prediction: Array, Z: Array, X: Array, b: Array) -> Step:
         """Return the step for the partial likelihood, with the standard errors of Lin and Wei.
 
-        Rows share risk sets, so that no row can be left out of its own; intervals are normal.
+        data, prediction, Z, X, b : as for ``of``. Rows share risk sets, so that no single row can
+        be left out: the robust covariance is a plain sandwich. Intervals are normal without groups
+        of rows.
         """
         loss: Any = data.loss
         scores = loss.score_residuals(data.y, prediction, data.weight, Z)
@@ -234,47 +256,62 @@ class Step:
 def _jackknife_changes(
     units: Columns | None, Z: Array, weighed: Array, inverse: Array, r: Array
 ) -> Array:
-    """Return (m, k): A times the jackknife change of b when each row, or group, is left out."""
-    if units is None:  # the residual over one less the leverage
+    """Return (m, k): A times the jackknife change of b when each of m rows or groups is left out.
+
+    units : (n,) group labels, None for single rows. Z : (n, k) instruments. weighed : (n, k) W X.
+    inverse : (k, k) the inverse of A = Z'W X. r : (n,) negative gradients. A single row i changes A
+    b by z_i r_i / (1 - h_i), with the leverage h_i = W_i x_i'A^-1 z_i; a group by the matrix
+    version of that.
+    """
+    if units is None:
         one_less_leverage = 1.0 - np.einsum("ij,jk,ik->i", weighed, inverse, Z)
         adjusted = np.divide(
             r, one_less_leverage, out=np.zeros_like(r), where=one_less_leverage > EPS
         )
         return np.asarray(Z * adjusted[:, None])
-    size = np.eye(Z.shape[1])
-    residuals = []
+    identity = np.eye(Z.shape[1])
+    changes = []
     for rows in members_of(np.unique(units, return_inverse=True)[1]):
-        one_less_leverage = size - Z[rows].T @ weighed[rows] @ inverse
-        residuals.append(la.lstsq(one_less_leverage, Z[rows].T @ r[rows])[0])
-    return np.array(residuals)
+        one_less_leverage = identity - Z[rows].T @ weighed[rows] @ inverse
+        changes.append(la.lstsq(one_less_leverage, Z[rows].T @ r[rows])[0])
+    return np.array(changes)
 
 
 def unpenalized_fit(data: Given, columns: Columns) -> Step:
     """Return the unpenalized fit of these columns by Firth's penalized likelihood, as a ``Step``.
 
-    The first coefficient is the intercept. The likelihood is multiplied by the square root of the
-    determinant of the information matrix (Jeffreys' prior; no change for the squared loss), which
-    reduces small-sample bias and keeps estimates finite under separation. The partial likelihood
-    of survival times is not changed, and its intercept is zero.
+    data : the data of the fit. columns : indices of k columns of X. The result has k + 1
+    coefficients, the intercept first. The likelihood is multiplied by the square root of the
+    determinant of the information matrix (Jeffreys' prior; no change for the squared loss). That
+    reduces small-sample bias and keeps estimates finite under separation. The partial likelihood of
+    survival times is not changed, and its intercept is zero.
     """
     if data.loss.task == "survival":
         return _hazard_fit(data, columns)
     Z = np.column_stack([np.ones(data.y.size), data.columns_of(columns)])
     b = np.zeros(Z.shape[1])
-    tiny = 1e-4
+    half_step = 1e-4
     scale = np.sqrt(np.mean(Z**2, axis=0))
     for _ in range(MOST_STEPS):
+        # z: linear predictors; W: curvatures of the loss; r: negative gradients, corrected below.
         z = Z @ b
         W = data.loss.curvature(data.y, z, data.weight)
         inverse = la.pinvh(Z.T @ (W[:, None] * Z))
-        upper, lower = (data.loss.curvature(data.y, z + h, data.weight) for h in (tiny, -tiny))
+        # Firth's correction of the score: leverage / 2 times the derivative of W, by central
+        # differences.
+        upper, lower = (
+            data.loss.curvature(data.y, z + h, data.weight) for h in (half_step, -half_step)
+        )
         leverage = np.einsum("ij,jk,ik->i", Z, inverse, Z)
-        r = -data.loss.gradient(data.y, z, data.weight) + leverage * (upper - lower) / (4 * tiny)
+        r = -data.loss.gradient(data.y, z, data.weight) + leverage * (upper - lower) / (
+            4 * half_step
+        )
         change = inverse @ (Z.T @ r)
         size = np.max(np.abs(change) * scale)
         if is_quadratic(data.loss):
             b = change
             break
+        # A step changes no coefficient by more than 2 units of its column, against overshooting.
         b = b + change * min(1.0, 2.0 / max(size, 1e-300))
         if size < 1e-8:
             break
@@ -282,30 +319,33 @@ def unpenalized_fit(data: Given, columns: Columns) -> Step:
 
 
 def _hazard_fit(data: Given, columns: Columns) -> Step:
-    """Return the maximum of the partial likelihood, by Newton's method with step halving.
+    """Return the maximum of the partial likelihood of these columns, as a ``Step``.
 
+    It is found by Newton's method with step halving. The first coefficient is an intercept of 0.
     Raises ValueError if there is no maximum, because a combination of columns orders all events.
+    ``data`` is the data of the fit.
     """
     loss = data.loss
     selected = data.columns_of(columns)
+    # A column of zeros replaces that of the intercept; the others are centered and scaled.
     selected = np.column_stack([np.zeros(data.y.size), selected - selected.mean(axis=0)])
     scale = np.maximum(selected.std(axis=0), TINY)
     X = selected / scale
     b = np.zeros(scale.size)
     ridge = EPS * data.y.size * np.eye(b.size)
-    at_zero = X.T @ data.weighed(X @ b, X) + ridge
+    information_at_zero = X.T @ data.weighed(X @ b, X) + ridge
     for _ in range(MOST_STEPS):
         z = X @ b
         information = X.T @ data.weighed(z, X)
-        if la.eigvalsh(information + ridge, at_zero)[0] < EPS**0.5:
+        if la.eigvalsh(information + ridge, information_at_zero)[0] < EPS**0.5:
             break  # in some direction, the likelihood hardly changes far from the optimum
         change = -la.pinvh(information) @ (X.T @ loss.gradient(data.y, z, data.weight))
         step = 1.0
-        most = loss.value(data.y, z, data.weight) * (1.0 + EPS) + EPS
-        while loss.value(data.y, X @ (b + step * change), data.weight) > most:
+        largest_value = loss.value(data.y, z, data.weight) * (1.0 + EPS) + EPS
+        while loss.value(data.y, X @ (b + step * change), data.weight) > largest_value:
             step /= 2
         b = b + step * change
-        if np.max(np.abs(change)) < 1e-9:
+        if np.max(np.abs(change)) < 1e-9:  # converged: back to the units of the columns
             b /= scale
             return replace(Step.of(data, selected @ b, selected, selected, b, b.size), values=b)
     target: Any = data.y

@@ -39,7 +39,11 @@ FEW_COLUMNS = 4_000
 
 
 def own_problem(model: Any, X: Any, y: NDArray[Any]) -> Problem | None:
-    """Return the problem of a model at alpha = 1; None unless it is one fit on columns of X."""
+    """Return the problem of a model at alpha = 1; None unless it is one fit on columns of X.
+
+    model : an unfitted estimator; X, y : its data. None, too, if a fit standardizes columns, has
+    several targets, or selects nothing.
+    """
     if type(model) not in (AtomicRegressor, AtomicClassifier) or np.ndim(y) != 1:
         return None
     if model.features != "linear" or model.relax or model.form == "constrained":
@@ -56,7 +60,11 @@ def own_problem(model: Any, X: Any, y: NDArray[Any]) -> Problem | None:
 
 
 def automatic_alphas(model: Any, X: Any, y: Any, alphas: Any) -> Array:
-    """Return ten values of alpha, from 0.9 to 0.1 of the smallest alpha without selection."""
+    """Return ten values of alpha, from 0.9 to 0.1 of the smallest alpha without selection.
+
+    model : an unfitted estimator; X, y : its data. alphas : the user's argument, which must be None
+    or "auto".
+    """
     ours = type(model) in (AtomicRegressor, AtomicClassifier) and model.form != "constrained"
     if alphas not in (None, "auto") or not ours:
         raise ValueError(
@@ -72,15 +80,22 @@ def automatic_alphas(model: Any, X: Any, y: Any, alphas: Any) -> Array:
 def masks_of_parts(
     model: Any, X: Any, y: NDArray[Any], parts: Sequence[Rows], levels: Array, limit: int | None
 ) -> list[Mask] | None:
-    """Return the columns that each part of the rows selects at any of the levels.
+    """Return a mask (p,) per part of the rows: the columns selected at any of the levels.
 
     None if the model cannot be fitted to several parts at once.
 
     Parameters
     ----------
-    model : estimator, X, y : its data, parts : rows of each part.
-    levels : weights of the penalty, falling.
-    limit : the maximum number of first columns of each path.
+    model : estimator
+        An unfitted model.
+    X, y : array-like
+        Its data.
+    parts : sequence of arrays
+        The rows of each part.
+    levels : array
+        Values of alpha, decreasing.
+    limit : int or None
+        Maximum number of columns per part: those that enter first.
     """
     model = clone(model)
     problem = own_problem(model, X, y)
@@ -102,13 +117,13 @@ def masks_of_parts(
         )
     else:
         levels = levels * model.l1_ratio
-        masks = _joint_paths(problem, parts, levels, limit, model._settings())
-        paths = ((np.abs(result.coef) for result in results) for results in masks)
+        joint_paths = _joint_paths(problem, parts, levels, limit, model._settings())
+        paths = ((np.abs(result.coef) for result in results) for results in joint_paths)
     return [first_columns(sizes, limit) for sizes in paths]
 
 
 def _is_lasso(problem: Problem) -> bool:
-    """Whether the problem is least squares with equal weights and the plain l1 norm."""
+    """Return whether the problem is least squares with equal weights and the plain l1 norm."""
     weights = l1_weights(problem.regularizer.norm, problem.design.shape[1])
     has_equal_weights = weights is not None and bool((weights == 1.0).all())
     equal = np.ptp(problem.weight) == 0 and problem.loss.name == "squared"
@@ -120,21 +135,32 @@ def _is_lasso(problem: Problem) -> bool:
 def _joint_paths(
     problem: Problem, parts: Sequence[Rows], levels: Array, limit: int | None, settings: Settings
 ) -> list[list[Result]]:
-    """Return the paths of all parts, which share passes, each ended at ``limit`` columns."""
+    """Return the path of each part (training rows), fitted with shared passes over the columns.
+
+    levels : weights of the penalty, decreasing. limit : number of columns at which a path ends,
+    None for no end. settings : those of all fits. ``problem`` is the problem over all rows and
+    ``parts`` are the rows of each part.
+    """
     end = None if limit is None else NumberOfFeatures(limit)
-    waiting = []
+    path_tasks = []
     for rows, pool in zip(parts, Pool(problem).of_each(len(parts)), strict=True):
-        resumed = None if end is None else end.begin()
-        waiting.append(settings.task(training_part(problem, rows), levels, pool, reached=resumed))
-    if drive(problem.design, waiting):
+        ends_path = None if end is None else end.begin()
+        path_tasks.append(
+            settings.task(training_part(problem, rows), levels, pool, reached=ends_path)
+        )
+    if drive(problem.design, path_tasks):
         raise KeyboardInterrupt("stability selection was interrupted")
-    return [task.results for task in waiting]
+    return [task.results for task in path_tasks]
 
 
 def _lasso_sizes(
     X: Array, y: Array, centered: bool, levels: Array, tolerance: float
 ) -> Iterator[Array]:
-    """Yield the absolute coefficients of a lasso at each level in turn; X is modified."""
+    """Yield the absolute coefficients (p,) of a lasso at each level in turn; X is modified.
+
+    X, y : rows and targets of one part. centered : whether there is an intercept. levels : values
+    of alpha, decreasing. tolerance : of scikit-learn's coordinate descent.
+    """
     weights = None
     if centered:
         X -= X.mean(axis=0)
@@ -153,11 +179,11 @@ def first_columns(sizes: Iterable[Array], limit: int | None) -> Mask:
     earlier come first; among those that enter at one level, the largest.
     """
     selected = np.zeros(0, dtype=bool)
-    for of_level in sizes:
-        selected = selected if selected.size else np.zeros(of_level.size, dtype=bool)
-        new = np.flatnonzero((of_level > 0) & ~selected)
-        n_left = new.size if limit is None else limit - int(selected.sum())
-        selected[new[np.argsort(-of_level[new], kind="stable")[:n_left]]] = True
+    for sizes_at_level in sizes:
+        selected = selected if selected.size else np.zeros(sizes_at_level.size, dtype=bool)
+        entering = np.flatnonzero((sizes_at_level > 0) & ~selected)
+        n_left = entering.size if limit is None else limit - int(selected.sum())
+        selected[entering[np.argsort(-sizes_at_level[entering], kind="stable")[:n_left]]] = True
         if limit is not None and selected.sum() >= limit:
             break
     return selected

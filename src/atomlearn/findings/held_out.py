@@ -51,17 +51,17 @@ def held_out_verdict(
 
     A clone is fitted to a part of the rows and scored on the others.
 
-    Rows that repeat others, exactly or nearly, are held out and folded together, and count once;
-    they are looked for in X as it is given, with its words and gaps. Where held-out rows are few,
-    cross-validation of all rows is judged instead: it is repeated with permuted rows, all choices
-    of the estimator included, up to 199 times; less often for large data, by rows and columns.
+    Rows that repeat others, exactly or nearly, are held out and folded together, and count once.
+    They are found in X as it is given, words and gaps included. If the held-out rows are few,
+    cross-validation of all rows is judged instead. It is repeated up to 199 times with permuted
+    rows, all choices of the estimator included; less often for large data.
 
     Parameters
     ----------
     estimator : scikit-learn estimator, fitted or not
-        A pipeline that selects features selects them on the rows of the fit only, as it must.
-        Columns that are ``unpenalized`` are covariates: the question is how much others add to
-        them, and to a cubic spline of each.
+        A pipeline selects features on the rows of the fit only, as it must. Columns that are
+        ``unpenalized`` are covariates: the test is whether other columns add to them and to a cubic
+        spline of each.
     X, y : array (n_samples, n_features), array (n_samples,)
     test_fraction : float
         Share of the rows that are held out; classes keep their shares.
@@ -75,10 +75,10 @@ def held_out_verdict(
 
     Notes
     -----
-    Rows are taken for independent, or groups of them. "better" says: if the target had nothing to
-    do with the features, a score this far above that of a guess would come at most once in twenty
-    data sets. "no better" is said only where a signal of correlation 0.3 (AUC 0.65), put into these
-    data, was found in four of five trials.
+    Rows, or groups of rows, are assumed to be independent. "better" means: if the target did not
+    depend on the features, a score this far above that of a guess would occur in at most one of
+    twenty data sets. "no better" is returned only if a signal of correlation 0.3 (AUC 0.65), added
+    to these data, was detected in four of five trials.
 
     References
     ----------
@@ -97,6 +97,7 @@ def held_out_verdict(
     'better'
     """
     target = targets_of_rows(X, y)
+    # Duplicate rows join one group, so that no fold separates them.
     repeated = repeated_rows(X)
     groups = groups if order is not None else joined(len(target), groups, repeated)
     if groups is not None and np.unique(groups).size < 2:
@@ -121,7 +122,9 @@ def held_out_test(
 ) -> tuple[Any, Trial, Verdict]:
     """Return a clone fitted to the training rows, its ``Trial``, and its ``Verdict``.
 
-    parts : (training rows, test rows); repeated : (n,) labels shared by duplicate rows, or None.
+    X, y : the data; parts : (training rows, test rows); rng : seed of the permutations; groups,
+    order : the dependence of the rows; repeated : (n,) labels shared by duplicate rows, or None.
+    ``estimator`` has the interface of scikit-learn.
     """
     train, test = parts
     fitted = fitted_to(unproved(estimator), X, y, train, groups, order)
@@ -133,12 +136,17 @@ def held_out_test(
 def split_of(
     estimator: Any, y: NDArray[Any], fraction: float, rng: int, groups: Any, order: Any
 ) -> tuple[Rows, Rows]:
-    """Return a train-test split as (training rows, test rows), stratified by class or event."""
+    """Return a train-test split as (training rows, test rows), stratified by class or event.
+
+    fraction : share of the test rows. rng : seed of the split. groups : labels of rows that stay
+    together. order : positions of a series, whose end is the test part. ``estimator`` has the
+    interface of scikit-learn.
+    """
     codes = None
     if is_classifier(estimator):
         codes = class_codes(y)[1]
     elif y.dtype.names is not None:
-        codes = y[y.dtype.names[0]]
+        codes = y[y.dtype.names[0]]  # the first field of survival times is the event
     return held_out(len(y), fraction, rng, codes, groups, order)
 
 
@@ -151,7 +159,10 @@ def trial_of(
     order: Any = None,
     repeated: Rows | None = None,
 ) -> Trial:
-    """Return the ``Trial`` of a fitted estimator on the rows of X (n, p) and y (n,)."""
+    """Return the ``Trial`` of a fitted estimator on the rows of X (n, p) and y (n,).
+
+    rng, groups, order, repeated : seed, dependence and duplicates of the rows, see ``Trial``.
+    """
     task, values, known, ranks = _trial_inputs(fitted, X, y)
     model = clone(fitted)
     for part in models_of(model):  # a test that fits many times needs no smaller gap
@@ -181,11 +192,14 @@ def fits_of(fitted: Any, searched: bool = True) -> int:
     It counts the final fit, cross-validation fits unless ``searched`` is False (see
     ``at_choices``), and half-samples; a best-subset search counts as SUBSET_FITS, and feature
     generation at a given C as its passes, each of which is a fit. More than two classes count as
-    that number of fits. No time is measured, so the result is the same on every machine.
+    that number of fits. No time is measured, so the result is the same on every machine. ``fitted``
+    is the fitted estimator.
     """
     steps = [step for _, step in fitted.get_params(deep=False).get("steps", ())]
     count = 1
     n_classes = 2
+    # Each fitted attribute shows which searches ran, in an estimator and in the steps of a
+    # pipeline.
     for parameters in [
         vars(part) for part in (fitted, *steps) if part not in (None, "passthrough")
     ]:
@@ -204,7 +218,10 @@ def fits_of(fitted: Any, searched: bool = True) -> int:
 def fitted_to(
     model: Any, X: Any, y: NDArray[Any], rows: Rows, groups: Any = None, order: Any = None
 ) -> Any:
-    """Return a clone fitted to these rows, with their groups and order passed to ``fit``."""
+    """Return a clone of the model, fitted to these rows of X and y.
+
+    Their groups and order are passed to ``fit`` if the model holds out rows itself.
+    """
     fit_arguments = fit_parameters(model, rows, groups, order)
     return clone(model).fit(rows_of(X, rows), y[rows], **fit_arguments)
 
@@ -216,7 +233,10 @@ def models_of(estimator: Any) -> list[AtomicModel]:
 
 
 def unproved(estimator: Any) -> Any:
-    """Return a clone that skips the certificate of optimality, for faster refits."""
+    """Return a clone that skips the certificate of optimality, for faster refits.
+
+    ``estimator`` has the interface of scikit-learn.
+    """
     model = clone(estimator)
     for part in models_of(model):
         part.skip_proof()
@@ -224,7 +244,10 @@ def unproved(estimator: Any) -> Any:
 
 
 def at_choices(fitted: Any) -> Any:
-    """Return an unfitted estimator, or pipeline, with the parameters that its searches chose."""
+    """Return an unfitted estimator, or pipeline, with the parameters that its searches chose.
+
+    ``fitted`` is the fitted estimator.
+    """
     model = best_of_search(fitted)
     if isinstance(model, Pipeline):
         name, estimator = model.steps[-1]
@@ -233,7 +256,11 @@ def at_choices(fitted: Any) -> Any:
 
 
 def judged_rows(fitted: Any, X: Any, y: NDArray[Any], rng: int = 0) -> Verdict:
-    """Return the verdict on a fitted estimator, on rows that it was not fitted to."""
+    """Return the verdict on a fitted estimator, on rows that it was not fitted to.
+
+    X, y : these rows; those of a class that the estimator does not know are left out. rng : seed of
+    the permutations.
+    """
     all_rows = np.arange(len(y))
     if is_classifier(fitted):
         all_rows = np.flatnonzero(np.isin(y, fitted.classes_))
@@ -241,7 +268,7 @@ def judged_rows(fitted: Any, X: Any, y: NDArray[Any], rng: int = 0) -> Verdict:
     y = y[all_rows]
     task, values, known, ranks = _trial_inputs(fitted, X, y)
     decisions = decisions_of(fitted, X, known is not None)
-    trial = Trial(lambda *given: decisions, task, values, rng, ranks, known)
+    trial = Trial(lambda *_: decisions, task, values, rng, ranks, known)
     return trial.of_rows(np.arange(len(y)), decisions)
 
 
@@ -251,7 +278,8 @@ def _trial_inputs(
     """Return (task, values, known, ranks) as in ``Trial``.
 
     values : the encoded target; known : (n, q) covariates or None; ranks : whether the loss is of a
-    heavy-tailed target (Poisson, gamma, Tweedie), which is scored by rank correlation.
+    heavy-tailed target (Poisson, gamma, Tweedie), which is scored by rank correlation. ``fitted``
+    is the fitted estimator.
     """
     loss = fitted.get_params(deep=False).get("loss")
     ranks = (loss.name if isinstance(loss, Loss) else loss) in LONG_TAILED
@@ -265,13 +293,20 @@ def _trial_inputs(
 
 
 def covariates_of(fitted: Any, X: Any) -> Rows | None:
-    """Return the unpenalized columns of X of a model of atomlearn, also in a pipeline."""
+    """Return the unpenalized columns of X of a model of atomlearn, also in a pipeline.
+
+    ``fitted`` is the fitted estimator.
+    """
     model, table = _model_and_table(fitted, X)
     return unpenalized_columns(model, as_design(table)) if isinstance(model, AtomicModel) else None
 
 
 def _model_and_table(fitted: Any, X: Any) -> tuple[Any, Any]:
-    """Return the best model of a search, or the last step of a pipeline, and its input table."""
+    """Return the best model of a search, or the last step of a pipeline, and its input table.
+
+    The table is X as this model receives it: after the other steps, with words as numbers.
+    ``fitted`` is the fitted estimator.
+    """
     model = best_of_search(fitted)
     if isinstance(model, Pipeline):
         X = model[:-1].transform(X) if len(model) > 1 else X
@@ -287,12 +322,13 @@ def best_of_search(estimator: Any) -> Any:
 def decisions_of(fitted: Any, X: Any, before_link: bool = False) -> Array:
     """Return the decision function or class probabilities of a classifier, else predictions.
 
-    before_link : whether a regression returns its linear predictor if it has one.
+    before_link : whether a regression returns its linear predictor if it has one. ``fitted`` is the
+    fitted estimator.
     """
-    ways = ["decision_function", "predict_proba"] if is_classifier(fitted) else ["predict"]
+    methods = ["decision_function", "predict_proba"] if is_classifier(fitted) else ["predict"]
     if before_link and not is_classifier(fitted):
-        ways = ["decision_function", "predict"]
-    response = _check_response_method(fitted, ways)
+        methods = ["decision_function", "predict"]
+    response = _check_response_method(fitted, methods)
     decisions = np.asarray(response(X), dtype=np.float64)
     if response.__name__ == "predict_proba" and decisions.shape[1] == 2:
         return decisions[:, 1]

@@ -1,14 +1,14 @@
 """Absolute coefficients at the best alpha, for any target, as importance of features.
 
-For l1 and smooth losses the level is chosen along one path, by the predictions of each solution for
-rows that are left out one at a time. Leaving out row i moves the fit on its columns S by one Newton
-step, to first order:
+For l1 and smooth losses alpha is chosen along one path, by the predictions of each solution for
+rows that are left out one at a time. To first order, leaving out row i moves the fit on its active
+columns S by one Newton step:
 
     z_i without i  =  z_i + H_ii f_i' / (1 - H_ii f_i''),    H = A (A' diag(f'') A)^-1 A',
 
-with A the columns of S and a column of ones; exact for least squares while no column enters or
-leaves. One path then does what five folds need five of. A row that determines a coefficient by
-itself (its leverage is high, as with heavy tails) would take columns with it: folds decide.
+with A the columns of S and a column of ones. This is exact for least squares while no column enters
+or leaves. So one path replaces the five paths of five folds. If a row has so high a leverage that
+columns would leave with it (as with heavy tails), five folds are used instead.
 """
 
 from __future__ import annotations
@@ -70,7 +70,11 @@ HIGH = 0.25
 
 
 def loss_for(y: NDArray[Any], loss: str | Loss) -> Loss:
-    """Return the loss, or the default for this kind of target if ``loss`` is "auto"."""
+    """Return the loss, or the default for this kind of target if ``loss`` is "auto".
+
+    y : the target. Text and few distinct whole numbers are classes, other numbers are quantities,
+    and structured arrays are survival times.
+    """
     if loss != "auto":
         return as_loss(loss)
     if y.dtype.names is not None:
@@ -97,36 +101,40 @@ def coefficients(
 ) -> tuple[Array, float]:
     """Return the absolute coefficients of a penalized fit, and the alpha chosen by validation.
 
-    ``cv="auto"`` leaves out one row at a time if there is a formula and rows are independent, else
-    a fifth of them; ``groups`` and ``order`` of the rows as ``dependent_rows`` has them. The last
-    ``n_free`` columns have no penalty, and sizes are of the others. Folds depend on rows only and
-    levels are shared by all columns: exchanging two columns exchanges their sizes, and nothing
-    else.
+    X, y : (n, p) dense columns and the target. norm : the norm of the penalty, over all columns.
+    loss : a loss, its name or "auto". n_alphas : number of alphas to try. cv : number of folds;
+    "auto" leaves out one row at a time if there is a formula and rows are independent, else a fifth
+    of the rows. seed : the seed of the folds. groups, order : dependence of the rows, see
+    ``dependent_rows``. n_free : the last ``n_free`` columns have no penalty and no coefficient in
+    the result. Folds depend on rows only and alphas are shared by all columns, so that exchanging
+    two columns exchanges their coefficients and nothing else.
     """
     inferred_loss = loss_for(y, loss)
     if (y == y[:1]).all():
         raise ValueError(f"y holds one value only, {y[:1].tolist()}, which no feature can tell")
     codes = None
     n_classes = 0
-    rarest = len(y)
+    smallest_class = len(y)
     if inferred_loss.task == "classification":
         classes, codes, counts = np.unique(y, return_inverse=True, return_counts=True)
         n_classes = classes.size
-        rarest = int(counts.min())
-    one_by_one = n_classes <= 2 and cv == "auto" and groups is None and order is None
+        smallest_class = int(counts.min())
+    row_by_row = n_classes <= 2 and cv == "auto" and groups is None and order is None
+    # The last columns are unpenalized, and only the others have a coefficient in the result.
     free = np.arange(X.shape[1])[X.shape[1] - n_free :]
-    n_own = X.shape[1] - n_free
-    if one_by_one and of_single_rows(inferred_loss) and l1_weights(norm, X.shape[1]) is not None:
+    n_penalized = X.shape[1] - n_free
+    if row_by_row and of_single_rows(inferred_loss) and l1_weights(norm, X.shape[1]) is not None:
         target: Any = y if codes is None else 2.0 * codes - 1.0
         path = path_with_scores(X, target, inferred_loss, norm, n_alphas, RATIO, free)
         best = int(np.argmin(path.scores))
         if not path.stands_out:
-            sizes = np.abs(path.results[best].coef[:n_own])
+            sizes = np.abs(path.results[best].coef[:n_penalized])
             return sizes, float(path.levels[best]) / len(y)
-    n_folds = max(2, min(5 if cv == "auto" else cv, rarest))
-    cut = folds(len(y), n_folds, seed, codes, groups, order)
-    sizes, level = _cross_validated(X, y, norm, inferred_loss, n_alphas, cut, free)
-    return sizes[:n_own], level
+    # Without a formula, or if it fails for a row, folds are left out instead of rows.
+    n_folds = max(2, min(5 if cv == "auto" else cv, smallest_class))
+    row_folds = folds(len(y), n_folds, seed, codes, groups, order)
+    sizes, alpha = _cross_validated(X, y, norm, inferred_loss, n_alphas, row_folds, free)
+    return sizes[:n_penalized], alpha
 
 
 def _cross_validated(
@@ -138,7 +146,11 @@ def _cross_validated(
     folds: Sequence[Fold],
     free: Columns,
 ) -> tuple[Array, float]:
-    """Return absolute coefficients (p,) at the alpha chosen by cross-validation, and that alpha."""
+    """Return absolute coefficients (p,) at the alpha chosen by cross-validation, and that alpha.
+
+    folds : (training rows, test rows) of each fold. free : the columns without a penalty. X, y,
+    norm, loss and n_alphas are as for ``coefficients``.
+    """
     # For the squared form the ratio is squared: levels multiply the square of the norm.
     ratio = RATIO ** (4 if norm.usual_form == "squared" else 2)
     kind: Any = SEARCHES[loss.task][0]
@@ -162,9 +174,18 @@ def _cross_validated(
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """Levels, their solutions with an intercept, and the mean loss of left-out rows at each.
+    """A path of solutions, scored by the approximate leave-one-out loss.
 
-    stands_out : whether a row has so high a leverage that the formula does not hold for it.
+    Attributes
+    ----------
+    levels : list of float
+        Weights of the norm next to the sum of the losses, decreasing.
+    results : list of Result
+        The solution at each level, with an intercept.
+    scores : list of float
+        The mean loss of left-out rows at each level.
+    stands_out : bool
+        Whether a row has so high a leverage that the formula does not hold for it.
     """
 
     levels: list[float]
@@ -184,9 +205,10 @@ def path_with_scores(
 ) -> Scored:
     """Return an l1 path with the approximate leave-one-out loss of each solution.
 
-    ``ratio`` : last level over the first; ``free`` : columns without a penalty. The path ends where
-    its best level is well behind, and continues once by the same number of levels if the last one
-    is the best. A loss is infinite if the columns in use are no fewer than the rows.
+    X, y : (n, p) dense columns and the target. n_levels : number of levels (weights of the norm, if
+    the losses are summed). ratio : last level over the first. free : columns without a penalty.
+    The path ends once the score is well above its minimum. It continues once, by the same number of
+    levels, if the last level is the best. A score is infinite if as many columns as rows are used.
 
     References
     ----------
@@ -197,17 +219,18 @@ def path_with_scores(
     free = None if free is None or not free.size else free
     problem = Problem.build(as_design(X), y, loss, penalty, fit_intercept=True, unpenalized=free)
     grid = alpha_grid(largest_useful_alpha(problem), n_levels, ratio)
-    passed = _Passed(X, loss)
+    scored_end = _Passed(X, loss)
     results = list[Result]()
     levels = list[float]()
+    # If the last level is the best, a second path continues to smaller levels.
     for _ in range(2):
-        solutions = path_of(problem, grid, Settings(), until=passed)
+        solutions = path_of(problem, grid, Settings(), until=scored_end)
         results += solutions.results
         levels += solutions.levels.tolist()
-        if np.argmin(passed.scores) < len(results) - 1:
+        if np.argmin(scored_end.scores) < len(results) - 1:
             break
         grid = grid * ratio ** (n_levels / max(n_levels - 1, 1))
-    return Scored(levels, results, passed.scores, any(passed.high))
+    return Scored(levels, results, scored_end.scores, any(scored_end.high))
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,7 +246,11 @@ class _Passed(End):
         """Return the rule that ends a path, and records the score of each solution."""
 
         def reached(problem: Problem, result: Result) -> bool:
-            """Record the leave-one-out loss; return whether it rose, or a leverage is high."""
+            """Record the leave-one-out loss of a solution; return whether the path ends there.
+
+            It ends if the loss is well above its minimum, or if a leverage is high. problem : of
+            this alpha; result : its solution.
+            """
             score, leverage = _left_out(self.X, problem.y, self.loss, result)
             self.scores.append(score)
             self.high.append(bool(leverage.max() > max(STANDS_OUT * leverage.mean(), HIGH)))
@@ -233,24 +260,30 @@ class _Passed(End):
 
 
 def _left_out(X: Array, y: Array, loss: Loss, result: Result) -> tuple[float, Array]:
-    """Return the approximate leave-one-out loss (ALO), averaged over rows, and leverages (n,)."""
-    (n_rows, _) = X.shape
+    """Return the approximate leave-one-out loss (ALO), averaged over rows, and leverages (n,).
+
+    X, y : the data; result : a solution. The prediction of row i without row i is z_i + H_ii f_i' /
+    (1 - H_ii f_i''), see the module.
+    """
+    n_rows, _ = X.shape
     columns = result.columns
     if columns.size >= n_rows - 2:
         return float("inf"), np.zeros(1)
-    A = np.ones((columns.size + 1, n_rows))
-    A[1:] = X.T[columns]
-    z = result.intercept + result.weights @ A[1:]
+    active_columns = np.ones((columns.size + 1, n_rows))
+    active_columns[1:] = X.T[columns]
+    predictions = result.intercept + result.weights @ active_columns[1:]
     ones = np.ones(n_rows)
-    slope = loss.gradient(y, z, ones)
-    curvature = loss.curvature(y, z, ones)
-    # Only the lower half.
-    hessian = la.blas.dsyrk(1.0, (A * np.sqrt(curvature)).T, trans=1, lower=1)
+    slope = loss.gradient(y, predictions, ones)
+    curvature = loss.curvature(y, predictions, ones)
+    # A' diag(f'') A, only its lower half.
+    hessian = la.blas.dsyrk(1.0, (active_columns * np.sqrt(curvature)).T, trans=1, lower=1)
     # If columns are equal, this matrix is singular.
     hessian[np.diag_indices_from(hessian)] += 1e-10 * max(hessian.diagonal().max(), 1e-300)
     factor = la.cholesky(hessian, lower=True, overwrite_a=True)
-    half = la.blas.dtrsm(1.0, factor, A.T, side=1, lower=1, trans_a=1, overwrite_b=1)
-    leverage = np.einsum("ij,ij->i", half, half)
-    shares = leverage * curvature
-    left_out = z + leverage * slope / np.maximum(1.0 - shares, 1e-6)
-    return float(mean_loss(loss, y, left_out, ones)), shares
+    half_solved = la.blas.dtrsm(
+        1.0, factor, active_columns.T, side=1, lower=1, trans_a=1, overwrite_b=1
+    )
+    hat_diagonal = np.einsum("ij,ij->i", half_solved, half_solved)
+    leverages = hat_diagonal * curvature
+    left_out = predictions + hat_diagonal * slope / np.maximum(1.0 - leverages, 1e-6)
+    return float(mean_loss(loss, y, left_out, ones)), leverages

@@ -120,7 +120,8 @@ class Estimates:
     def sentences(self, names: Sequence[str] | None = None) -> tuple[str, ...]:
         """Return a sentence for each column that holds estimate, interval, and condition.
 
-        The last sentence is about all signs together.
+        names : the names of all columns, by which columns are called; None: their indices. The last
+        sentence is about all signs together.
         """
         numbers = np.column_stack([self.values, self.intervals])
         quantity = "effect"
@@ -141,4 +142,5 @@ class Estimates:
         ), signs)  # fmt: skip
 
     def __str__(self) -> str:
+        """Return all sentences, one per line."""
         return "\n".join(self.sentences())

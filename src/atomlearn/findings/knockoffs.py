@@ -60,6 +60,7 @@ def knockoff_threshold(statistics: ArrayLike, fdr: float, offset: int = 1) -> fl
         )
     if offset not in (0, 1):
         raise ValueError(f"offset must be 0 or 1, got {offset!r}; 1 bounds the rate itself")
+    # Candidates for t: all |W_j|. For each, the numbers of W_j >= t and of W_j <= -t.
     sizes = np.unique(np.abs(W[W != 0]))
     n_above = W.size - np.searchsorted(np.sort(W), sizes, side="left")
     n_below = np.searchsorted(np.sort(W), -sizes, side="right")
@@ -70,7 +71,8 @@ def knockoff_threshold(statistics: ArrayLike, fdr: float, offset: int = 1) -> fl
 def e_values(statistics: Array, fdr: float) -> Array:
     """Return the knockoff e-values p 1{W_j >= T} / (1 + #{W <= -T}), (p,).
 
-    T is the knockoff+ threshold at level ``fdr``, W are the p ``statistics``.
+    statistics : the p numbers W_j; T is their knockoff+ threshold at the false discovery rate
+    ``fdr``.
     """
     threshold = knockoff_threshold(statistics, fdr)
     if not np.isfinite(threshold):
@@ -80,7 +82,10 @@ def e_values(statistics: Array, fdr: float) -> Array:
 
 
 def e_threshold(values: Array, fdr: float) -> float:
-    """Return the smallest e-value that the e-BH procedure selects at level ``fdr``, or infinity."""
+    """Return the smallest e-value that the e-BH procedure selects at ``fdr``, or infinity.
+
+    values : (p,) e-values. The k largest are selected, for the largest k with e_(k) >= p / (fdr k).
+    """
     ordered = np.sort(values)[::-1]
     allowed = np.flatnonzero(ordered >= values.size / (fdr * np.arange(1, values.size + 1)))
     return float(ordered[allowed[-1]]) if allowed.size else float("inf")
@@ -187,6 +192,7 @@ class KnockoffSelector(OwnParameters, SelectorMixin, BaseEstimator):
     cv: int | Literal["auto"] = "auto"
 
     def __sklearn_tags__(self) -> Any:
+        """Return the tags of scikit-learn: a target is required, and X may be sparse."""
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
         tags.input_tags.sparse = True
@@ -212,21 +218,25 @@ class KnockoffSelector(OwnParameters, SelectorMixin, BaseEstimator):
         target = np.asarray(y) if structured else checked_target(self, y, len(array))
         rng = generator(self.random_state)
         requested = self.groups if labels is None else labels
+        # Standardized columns with the group of each; with groups="auto" one column per cluster.
         standard, means, scales, labels = grouped(array, requested, input_names(self))
-        turned = None
+        # Indicators of one category are linearly dependent: a transform makes them independent.
+        # Clusters need none, since each is a single column.
+        transform = None
         group_labels = None
-        if labels is not None and labels.size == standard.shape[1]:  # groups are not clusters
-            turned, group_labels = independent(standard, labels)
-        draws, shared, self.covariance_ = self._draws(standard, means, scales, rng, turned)
-        standard = standard if turned is None else standard @ turned
+        if labels is not None and labels.size == standard.shape[1]:
+            transform, group_labels = independent(standard, labels)
+        draws, factors, self.covariance_ = self._draws(standard, means, scales, rng, transform)
+        standard = standard if transform is None else standard @ transform
+        # One penalized fit to columns and knockoffs for each draw, all with the same folds.
         seed = int(rng.integers(2**31))
         selections = []
         self.alphas_ = []
         for knockoffs in draws:
             # Columns are contiguous. Factors shared by a column and its knockoff are unpenalized.
-            columns = np.vstack([standard.T, knockoffs.T, shared.T]).T
-            norm = self._norm(group_labels, shared.shape[1])
-            n_free = shared.shape[1]
+            columns = np.vstack([standard.T, knockoffs.T, factors.T]).T
+            norm = self._norm(group_labels, factors.shape[1])
+            n_free = factors.shape[1]
             arguments = (norm, self.loss, self.n_alphas, self.cv, seed, groups, order, n_free)
             sizes, alpha = coefficients(columns, target, *arguments)
             selections.append(_unit_norms(sizes, group_labels))
@@ -246,7 +256,10 @@ class KnockoffSelector(OwnParameters, SelectorMixin, BaseEstimator):
         )
 
     def _record(self) -> None:
-        """Set statistics, threshold and selection from the coefficients of all draws."""
+        """Set statistics, threshold and selection from ``coefficients_``, those of all draws.
+
+        With one draw the knockoff+ threshold decides; the e-values of several draws are averaged.
+        """
         differences = self.coefficients_[:, :, 0] - self.coefficients_[:, :, 1]
         self.statistics_ = differences.mean(axis=0)
         self.e_values_ = None
@@ -262,13 +275,15 @@ class KnockoffSelector(OwnParameters, SelectorMixin, BaseEstimator):
     def _draws(
         self, X: Array, means: Array, scales: Array, rng: np.random.Generator, transform: Any
     ) -> tuple[list[Array], Array, str]:
-        """Return the knockoff matrices, the shared factors (n, q), and the method in words.
+        """Return the knockoff matrices, the common factors (n, q), and the method in words.
 
-        X : (n, p) standardized columns; means, scales : (p,) those removed by standardization;
-        transform : (p, k) matrix by which X is multiplied first (see ``independent``), or None.
+        X : (n, p) standardized columns; means, scales : (p,) those removed by standardization; rng
+        : generator of the draws; transform : (p, k) matrix by which X is multiplied first (see
+        ``independent``), or None. Knockoffs that the user gave are standardized in the same way,
+        and have no factors.
         """
 
-        def turn(columns: Array) -> Array:
+        def transformed(columns: Array) -> Array:
             """Return the columns multiplied by the transform, if there is one."""
             return columns if transform is None else np.asarray(columns @ transform)
 
@@ -277,9 +292,9 @@ class KnockoffSelector(OwnParameters, SelectorMixin, BaseEstimator):
             if source != "gaussian":
                 raise ValueError(f"knockoffs must be 'gaussian' or an array, got {source!r}")
             covariance = rescaled(self.covariance, scales, transform)
-            sampler: Knockoffs = knockoffs_of(turn(X), covariance)
-            n_wanted = (10 if sampler.unsure else 1) if self.n_draws is None else self.n_draws
-            n_draws = whole_number("KnockoffSelector", "n_draws", n_wanted)
+            sampler: Knockoffs = knockoffs_of(transformed(X), covariance)
+            count = (10 if sampler.imprecise else 1) if self.n_draws is None else self.n_draws
+            n_draws = whole_number("KnockoffSelector", "n_draws", count)
             return [sampler.draw(rng) for _ in range(n_draws)], sampler.shared, sampler.words
         arrays: Sequence[Any] = source if isinstance(source, (list, tuple)) else [source]
         draws = []
@@ -290,11 +305,11 @@ class KnockoffSelector(OwnParameters, SelectorMixin, BaseEstimator):
                     f"knockoffs have shape {values.shape}, and X has {X.shape}; give one knockoff "
                     "a column, in the same order"
                 )
-            draws.append(turn((values - means) / scales))
+            draws.append(transformed((values - means) / scales))
         return draws, X[:, :0], "knockoffs as given"
 
     def _norm(self, group_labels: Columns | None, n_free: int) -> Norm:
-        """Return the norm over columns, knockoffs and ``n_free`` unpenalized columns, in order.
+        """Return the norm over columns, knockoffs and ``n_free`` unpenalized columns.
 
         group_labels : (p,) group labels of the columns, or None. The group of a knockoff differs
         from that of its column, and each unpenalized column is its own group.
@@ -337,10 +352,11 @@ def _unit_norms(sizes: Array, labels: Columns | None) -> Array:
 
 
 def indicators_of(estimator: Any, X: Any) -> tuple[Array, Columns | None]:
-    """Return X as a dense array, words and gaps as numbers, and the source of its columns.
+    """Return X as a dense array of numbers, and the source of its columns.
 
-    The source is the index of the column of X for each encoded column, None if each column is one.
-    Sets ``n_features_in_`` and ``feature_names_in_`` as scikit-learn's ``validate_data`` does.
+    estimator : the selector; ``n_features_in_`` and ``feature_names_in_`` are set as scikit-learn's
+    ``validate_data`` does. Words, dates and gaps of a data frame become numbers. The source is the
+    index of the column of X for each encoded column, None if each column of X gives one.
     """
     design = table_as_numbers(X)
     if design is not None:

@@ -50,7 +50,11 @@ class Stretch:
     ends: tuple[float, float]
 
     def following(self, start: float) -> tuple[float, Columns, Array]:
-        """Return the t > ``start`` where the piece ends, and active columns and signs beyond it."""
+        """Return the t > ``start`` where the piece ends, with active columns and signs beyond it.
+
+        The first form that reaches 0 ends the piece. If it is s_j b_j, column j leaves; otherwise
+        column j joins, with the sign of its score.
+        """
         value, slope = self.forms
         with np.errstate(divide="ignore", invalid="ignore"):
             crossings = np.maximum(np.where(slope < 0, -value / slope, np.inf), start)
@@ -59,8 +63,8 @@ class Stretch:
         end = float(crossings[first])
         if first < size:
             return end, np.delete(self.used, first), np.delete(self.signs, first)
-        low, column = divmod(first - size, (value.size - size) // 2)
-        return end, np.append(self.used, column), np.append(self.signs, 1.0 - 2.0 * low)
+        is_negative, column = divmod(first - size, (value.size - size) // 2)
+        return end, np.append(self.used, column), np.append(self.signs, 1.0 - 2.0 * is_negative)
 
 
 @dataclass
@@ -69,9 +73,17 @@ class LassoLine:
 
     Parameters
     ----------
-    data : the data, for the squared loss
-    price : (p,) l1 penalty of each column, times n; infinite for unpenalized columns
-    columns, signs : active columns at t = 0 and their signs, at least approximately
+    data : Given
+        The data, for the squared loss.
+    price : (p,) float64
+        The l1 penalty of each column, times n; infinite for unpenalized columns.
+    columns, signs : (m,) int64, (m,) float64
+        Active columns at t = 0 and their signs, at least approximately. ``columns`` then becomes
+        the exact ones and the unpenalized ones.
+    q : (p,) float64
+        X'W y after projecting out the unpenalized columns; computed.
+    first : Stretch
+        The piece of the path at t = 0; computed.
     """
 
     data: Given
@@ -82,10 +94,13 @@ class LassoLine:
     first: Stretch = field(init=False)
 
     def __post_init__(self) -> None:
+        """Compute the scores q of the targets and the piece at t = 0."""
         y = self.data.y[:, None]
+        # Norms of the columns (p,) and of the projected targets, for bounds on rounding.
         self._lengths = np.sqrt(self.data.design.squared_norms(self.data.weight))
         self._size = float(np.linalg.norm(self.data.projected(y)))
-        # Rows of K for all columns that were active so far; new ones share a pass over X.
+        # Rows of K for all columns that were active so far, and the row of each column, -1 if it
+        # has none yet. New rows share one pass over X.
         self._rows, self._place = np.zeros((0, self.price.size)), np.full(self.price.size, -1)
         self.q = self._scores(y)[0]
         self.first = self._solved(self.columns, self.signs)
@@ -94,23 +109,27 @@ class LassoLine:
     @property
     def prediction(self) -> Array:
         """The predictions of the lasso, (n,)."""
-        prediction = self.residual_line(self.first, np.zeros(self.data.y.size))[:, 0]
-        return np.asarray(self.data.y - prediction / np.sqrt(self.data.weight))
+        # The residuals at t = 0, the first of two columns; no target moves.
+        residuals = self.residual_line(self.first, np.zeros(self.data.y.size))[:, 0]
+        return np.asarray(self.data.y - residuals / np.sqrt(self.data.weight))
 
     def residual_line(self, piece: Stretch, move: Array) -> Array:
-        """Return W^(1/2) times the residuals, (n, 2): at t = 0, and slopes in t."""
+        """Return W^(1/2) times the residuals, (n, 2): at t = 0, and slopes in t.
+
+        piece : a piece of the path. move : (n,) the change of the targets per unit of t.
+        """
         targets = np.column_stack([self.data.y, move])
         return self.data.projected(targets - self.data.columns_of(piece.used) @ piece.weights.T)
 
     def _scores(self, V: Array) -> Array:
-        """Return X'V for vectors V of residuals, after projecting out the unpenalized columns."""
+        """Return X'V (k, p) for k vectors V (n, k), with the unpenalized columns projected out."""
         scores = self.data.design.scores_many(
             np.sqrt(self.data.weight)[:, None] * self.data.projected(V)
         )
         return np.stack([scores_of_vector.full() for scores_of_vector in scores])
 
     def _positions(self, columns: Columns) -> Columns:
-        """Return the rows of these columns in the stored part of K; compute those that are new."""
+        """Return the rows of these columns in the stored part of K, which is extended if needed."""
         new = columns[self._place[columns] < 0]
         if new.size:
             self._place[new] = len(self._rows) + np.arange(new.size)
@@ -120,34 +139,42 @@ class LassoLine:
     def _piece(self, active: Columns, signs: Array, rate: Array, pace: float) -> Stretch:
         """Return the piece with these active columns and signs, for X'W y = q + t rate.
 
-        ``pace`` : the norm of ``move``, the change of the targets per unit of t.
+        rate : (p,) the change of X'W y per unit of t. pace : the norm of the change of the targets
+        per unit of t, for the bounds on rounding. All forms are linear in t; row 0 has their values
+        at t = 0, row 1 their slopes.
         """
+        # b_A = K_AA^-1 (q_A - price_A s), at t = 0 and its slope.
         positions = self._positions(active)
         inverse = self._inverse(self._rows[positions][:, active], active)
         b = np.stack([self.q[active] - self.price[active] * signs, rate[active]]) @ inverse
-        padded = np.zeros((2, len(self._rows)))
-        padded[:, positions] = b
-        z = np.stack([self.q, rate]) - padded @ self._rows
-        z[:, active] = 0.0
+        # The scores q - K_A b_A of all columns.
+        stored_weights = np.zeros((2, len(self._rows)))
+        stored_weights[:, positions] = b
+        scores = np.stack([self.q, rate]) - stored_weights @ self._rows
+        scores[:, active] = 0.0
         slacks = np.stack([self.price, np.zeros(self.price.size)])
-        forms = np.concatenate([signs * b, slacks - z, slacks + z], axis=1)
+        forms = np.concatenate([signs * b, slacks - scores, slacks + scores], axis=1)
         # The bound on rounding grows with t as the targets do.
-        size = [self._size, pace] + np.abs(b) @ self._lengths[active]
+        magnitudes = [self._size, pace] + np.abs(b) @ self._lengths[active]
         errors = np.abs(inverse) @ self._lengths[active]
         error_bounds = (1.0 + np.sqrt(errors @ self._lengths[active])) * self._lengths
-        unit = 2.0 * growth(self.data.y.size) * np.concatenate([errors, error_bounds, error_bounds])
-        value, slope = forms - np.outer(size, unit)
+        bounds = (
+            2.0 * growth(self.data.y.size) * np.concatenate([errors, error_bounds, error_bounds])
+        )
+        # The piece is valid while value + t slope > 0 for each form.
+        value, slope = forms - np.outer(magnitudes, bounds)
         with np.errstate(divide="ignore", invalid="ignore"):
             ends = -value / slope
         low = float(np.max(ends[slope > 0], initial=0.0))
         high = float(np.min(ends[slope < 0], initial=np.inf))
-        never = (value <= 0)[slope == 0].any()
-        return Stretch(active, signs, b, forms, (0.0, 0.0) if never else (low, high))
+        is_void = (value <= 0)[slope == 0].any()
+        return Stretch(active, signs, b, forms, (0.0, 0.0) if is_void else (low, high))
 
     def _inverse(self, K: Array, columns: Columns) -> Array:
         """Return K^-1 of these columns; raise LinAlgError, naming them, if K is singular."""
         if not columns.size:
             return K
+        # Scaled to a diagonal of 1, so that the eigenvalues do not depend on the units of columns.
         lengths = np.sqrt(np.abs(np.diag(K)))
         lengths[lengths == 0.0] = 1.0
         scaled = K / lengths / lengths[:, None]
@@ -158,7 +185,10 @@ class LassoLine:
         return np.asarray(la.inv(scaled) / lengths / lengths[:, None])
 
     def _solved(self, active: Columns, signs: Array) -> Stretch:
-        """Return the piece at t = 0, by pivoting from these active columns and their signs."""
+        """Return the piece at t = 0, by pivoting from these active columns and their signs.
+
+        Raises ValueError if the solution is not unique, or not found in MOST_PIECES pivots.
+        """
         for _ in range(MOST_PIECES):
             try:
                 piece = self._piece(active, signs, np.zeros(self.price.size), 0.0)
@@ -167,18 +197,19 @@ class LassoLine:
             # Columns of the wrong sign are removed first; then columns whose scores exceed their
             # prices are added.
             has_sign = signs * piece.weights[0] > 0
-            sides = piece.forms[0, active.size :].reshape(2, -1)
-            new = np.flatnonzero(sides.min(axis=0) < 0) if has_sign.all() else active[:0]
-            if has_sign.all() and not new.size:
+            slacks = piece.forms[0, active.size :].reshape(2, -1)
+            entering = np.flatnonzero(slacks.min(axis=0) < 0) if has_sign.all() else active[:0]
+            if has_sign.all() and not entering.size:
                 return piece
-            active = np.append(active[has_sign], new)
-            signs = np.append(signs[has_sign], np.where(sides[0, new] < 0, 1.0, -1.0))
+            active = np.append(active[has_sign], entering)
+            signs = np.append(signs[has_sign], np.where(slacks[0, entering] < 0, 1.0, -1.0))
         raise ValueError("the lasso could not be solved exactly; fit it to a smaller tol")
 
     def pieces(self, move: Array, reach: float) -> Iterator[Stretch]:
         """Yield the pieces of targets y + t move, from t = 0 up to ``reach``.
 
-        They end earlier after MOST_PIECES pieces, or if active columns are linearly dependent.
+        move : (n,) the change of the targets per unit of t. The pieces end earlier after
+        MOST_PIECES pieces, or if active columns are linearly dependent.
         """
         rate = self._scores(move[:, None])[0]
         pace = float(np.linalg.norm(self.data.projected(move[:, None])))
@@ -198,10 +229,12 @@ class LassoLine:
     def kept(self, move: Array, reach: float) -> tuple[Array, Array]:
         """Return the intervals of t in which the same columns are selected, and undecided ones.
 
-        Both are (m, 2), for targets y + t move; t beyond the last piece is undecided.
+        Both are (m, 2), for targets y + t move with |t| up to ``reach``; t beyond the last piece is
+        undecided.
         """
-        selected = list[list[float]]()
-        same = []
+        ends_of_pieces = list[list[float]]()
+        is_same = []
+        # Negative t are positive ones along -move.
         for side in (1.0, -1.0):
             for piece in self.pieces(side * move, reach):
                 if piece.used is self.first.used and not piece.ends[0] == 0.0 < piece.ends[1]:
@@ -209,38 +242,44 @@ class LassoLine:
                         "which columns the lasso selects is not proved: a coefficient or a score "
                         "is at its bound up to rounding; change alpha a little"
                     )
-                selected.append(sorted(side * end for end in piece.ends))
-                same.append(np.array_equal(np.sort(piece.used), np.sort(self.first.used)))
-        intervals = np.array(selected)
-        return np.unique(intervals[np.array(same)], axis=0), _complement(
+                ends_of_pieces.append(sorted(side * end for end in piece.ends))
+                is_same.append(np.array_equal(np.sort(piece.used), np.sort(self.first.used)))
+        intervals = np.array(ends_of_pieces)
+        return np.unique(intervals[np.array(is_same)], axis=0), _complement(
             intervals[intervals[:, 0] < intervals[:, 1]]
         )
 
 
 def _complement(known: Array) -> Array:
-    """Return the complement (k, 2) of a union of intervals (m, 2) on the real line."""
+    """Return the complement (k, 2) of a union of intervals (m, 2) on the real line.
+
+    ``known`` are the intervals.
+    """
     known = known[np.argsort(known[:, 0], kind="stable")]
     low = np.append(-np.inf, np.maximum.accumulate(known[:, 1]))
     complement = np.column_stack([low, np.append(known[:, 0], np.inf)])
     return complement[complement[:, 0] < complement[:, 1]]
 
 
-def lasso_line(data: Given, price: Array, columns: Columns, signs: Array, z: Array) -> LassoLine:
-    """Return the ``LassoLine`` of a fit, started from columns, signs and linear predictor z (n,).
+def lasso_line(
+    data: Given, price: Array, columns: Columns, signs: Array, prediction: Array
+) -> LassoLine:
+    """Return the ``LassoLine`` of a fit, started from its active columns and their signs.
 
-    price : (p,) l1 penalties. For losses other than the squared one it is the line of the weighted
-    least-squares lasso with the same solution, found by iteratively reweighted least squares.
+    data : the data of the fit. price : (p,) l1 penalties. prediction : (n,) its linear predictor.
+    For losses other than the squared one it is the line of the weighted least-squares lasso with
+    the same solution, found by iteratively reweighted least squares.
     """
     if is_quadratic(data.loss):
         return LassoLine(data, price, columns, signs)
     for _ in range(MOST_STEPS):
-        W = data.loss.curvature(data.y, z, data.weight)
-        response = z - data.loss.gradient(data.y, z, data.weight) / W
+        W = data.loss.curvature(data.y, prediction, data.weight)
+        response = prediction - data.loss.gradient(data.y, prediction, data.weight) / W
         line = LassoLine(replace(data, loss=Squared(), weight=W, y=response), price, columns, signs)
         columns = line.first.used
         signs = line.first.signs
-        previous = z
-        z = line.prediction
-        if np.max(np.abs(z - previous)) <= 1e-10 * np.max(np.abs(z)):
+        previous = prediction
+        prediction = line.prediction
+        if np.max(np.abs(prediction - previous)) <= 1e-10 * np.max(np.abs(prediction)):
             return line
     raise ValueError("the fit could not be solved exactly; fit it to a smaller tol")

@@ -45,7 +45,12 @@ _UNKNOWN = (float("nan"),) * 3
 
 
 def _linear(regressors: Array, y: Array) -> tuple[float, float, float]:
-    """Return the last coefficient, its standard error and p-value of a linear regression."""
+    """Return the last coefficient, its standard error and p-value of a linear regression.
+
+    regressors : (n, k), an intercept included; y : (n,) numbers. All are NaN if the last column
+    depends on the others, or if there is no degree of freedom left.
+    """
+    # With X = Q R, the last coefficient is the last entry of Q'y divided by the last one of R.
     basis, upper = np.linalg.qr(regressors)
     degrees = y.size - regressors.shape[1]
     if degrees < 1 or _is_singular(upper):
@@ -58,7 +63,11 @@ def _linear(regressors: Array, y: Array) -> tuple[float, float, float]:
 
 
 def _logistic(regressors: Array, y: Array) -> tuple[float, float, float]:
-    """Return the last coefficient, its standard error and p-value of a logistic regression."""
+    """Return the last coefficient, its standard error and p-value of a logistic regression.
+
+    regressors : (n, k), an intercept included; y : (n,) zeros and ones. All are NaN if the last
+    column depends on the others, or if the classes are separable. The fit is by Newton's method.
+    """
     scale = np.abs(regressors).max(axis=0)
     if not scale.all() or _is_singular(np.linalg.qr(regressors / scale)[1]):
         return _UNKNOWN
@@ -88,6 +97,9 @@ def _logistic(regressors: Array, y: Array) -> tuple[float, float, float]:
 
 
 def _is_singular(upper: Array) -> bool:
-    """Return whether the last column is a combination of the others, by the factor R of QR."""
+    """Return whether the last column depends linearly on the others.
+
+    upper : the triangular factor R of the QR decomposition of the columns.
+    """
     diagonal = np.abs(np.diag(upper))
     return bool(diagonal[-1] <= 1e-9 * np.linalg.norm(upper[:, -1]))

@@ -71,7 +71,7 @@ class NearBest:
         Their coefficients in the fitted model.
     ranges : Ranges
         ``lower`` and ``upper`` are proved: no near-best model has a coefficient outside.
-        ``least`` and ``most`` are attained by near-best models.
+        The ends ``least`` and ``most`` are attained by near-best models.
     tight : (m,) bool
         Whether the range was computed by fits. If not, it is a bound from one dual point, which may
         be much wider than the set.
@@ -101,7 +101,11 @@ class NearBest:
         return self.columns[(self.ranges.lower > 0.0) | (self.ranges.upper < 0.0)]
 
     def to_frame(self) -> Any:
-        """Return a data frame with a row for each column: name, coefficient, both ranges."""
+        """Return a pandas data frame with a row per column: name, coefficient, both ranges.
+
+        "lower" and "upper" are proved, "attained_low" and "attained_high" attained. "always" is
+        true if the coefficient has the same sign in every near-best model.
+        """
         import pandas as pd
 
         return pd.DataFrame(
@@ -117,6 +121,7 @@ class NearBest:
         )
 
     def __str__(self) -> str:
+        """Return a heading and one line per column whose range was computed by fits."""
         scope = "every model" if self.complete else "every model of the listed subsets"
         lines = [
             f"{name}: from {low:.4g} to {high:.4g}"
@@ -217,6 +222,7 @@ def near_best(
         raise ValueError("near_best needs columns that can be listed; X has too many of them")
     deadline = Deadline.limited(time_limit)
     profile = _Profile(problem, within, model.results_[0].warm_start())
+    # Other data than those of the fit show in the objective.
     former = float(model.results_[0].objective)
     if abs(profile.objective - former) > 0.01 * within * former + model.results_[0].gap:
         raise ValueError(
@@ -229,12 +235,14 @@ def near_best(
     values = profile.coef[listed]
     ranges = Ranges(lower, upper, values.copy(), values.copy())
     tight = np.zeros(listed.size, dtype=bool)
-    # ``end`` finds upper ends: of -w_j for the lower end of w_j, then of w_j itself.
+    # ``upper_end`` of -w_j gives the lower end of w_j, ``upper_end`` of w_j the upper end.
     for position in np.flatnonzero(np.isin(listed, chosen)):
         if deadline.passed:
             break
-        minus_lower, minus_least = profile.end(int(listed[position]), -1.0, -float(lower[position]))
-        proved_upper, most = profile.end(int(listed[position]), 1.0, float(upper[position]))
+        minus_lower, minus_least = profile.upper_end(
+            int(listed[position]), -1.0, -float(lower[position])
+        )
+        proved_upper, most = profile.upper_end(int(listed[position]), 1.0, float(upper[position]))
         lower[position] = -minus_lower
         upper[position] = proved_upper
         tight[position] = True
@@ -260,6 +268,12 @@ class _Profile:
     """
 
     def __init__(self, problem: Problem, within: float, start: WarmStart) -> None:
+        """Solve the problem, check that its norm is supported, and compute slopes and curvatures.
+
+        problem, within, start : see the class.
+        """
+        # The penalty of the other columns must not grow when column j leaves, and no column may be
+        # repeated for several groups; otherwise the bounds below do not hold.
         norm = problem.regularizer.norm
         l1 = isinstance(norm, L1)
         #: Whether the penalty is a sum over columns.
@@ -277,9 +291,9 @@ class _Profile:
         self._start = result.warm_start()
         self.coef = np.zeros(problem.design.shape[1])
         self.coef[result.columns] = result.weights
-        #: The allowed difference between the objective of a near-best model and the proved lower
-        #: bound.
-        self._room = self.limit - result.objective + result.gap * (1.0 + within)
+        #: How far the objective of a near-best model may exceed the proved lower bound.
+        self._allowance = self.limit - result.objective + result.gap * (1.0 + within)
+        # The linear predictors of the optimum, (n,), for which slopes and curvatures are computed.
         linear = dense_part(problem.design, result.columns) @ result.weights
         self._prediction = linear + optimal_intercept(problem, linear)
         self._read()
@@ -287,36 +301,44 @@ class _Profile:
     def _read(self) -> None:
         """Set slopes and curvatures of the objective along each column, at the optimum.
 
-        ``_scores`` are the negative slopes of loss and ridge term, and ``_off`` bounds on their
-        rounding. ``_bends`` are curvatures of phi: 1 / (H^-1)_jj for nonzero columns, with H their
-        Hessian; for other columns an upper bound, for which only w_j may vary.
+        ``_scores`` (p,) are the negative slopes of loss and ridge term, and ``_rounding`` (p,)
+        bounds on their rounding errors. ``_curvatures`` (p,) are those of phi, see the module. For
+        nonzero columns they are 1 / (H^-1)_jj, with H the Hessian in these columns. For other
+        columns they are an upper bound, the curvature when only w_j varies.
         """
         problem = self.problem
+        # Scores x_j'v of the negative gradient v, with a bound on the rounding of each sum.
         dual = negative_gradient(problem, self._prediction)
         scores = problem.design.scores(dual).full()
         self._squares = problem.design.squared_norms(counted(problem.weight))
-        lengths = np.sqrt(self._squares) + math.sqrt(dual.size) * problem.design.taken_off(
+        column_norms = np.sqrt(self._squares) + math.sqrt(dual.size) * problem.design.taken_off(
             np.arange(scores.size)
         )
-        self._off = 2.0 * growth(dual.size) * float(np.linalg.norm(dual)) * lengths
+        self._rounding = 2.0 * growth(dual.size) * float(np.linalg.norm(dual)) * column_norms
         self._scores = scores - problem.tau * self.coef
         nonzero = np.flatnonzero(self.coef)
-        A = np.asarray(dense_part(problem.design, nonzero), dtype=np.float64)
-        # The Hessian of the loss at the predictions is diag(c) - K K'.
-        c, K = problem.loss.coupling(problem.y, self._prediction, problem.weight)
-        if problem.fit_intercept and c.any():
-            A = A - (c @ A) / c.sum()
-        coupled = K.T @ A
-        H = A.T @ (c[:, None] * A) - coupled.T @ coupled
-        H[np.diag_indices(nonzero.size)] += problem.tau + EPS * (1.0 + np.trace(H))
-        inverse = np.diag(np.linalg.pinv(H, hermitian=True)) if nonzero.size else np.zeros(0)
-        self._bends = float(c.max(initial=0.0)) * self._squares + problem.tau
-        self._bends[nonzero] = 1.0 / np.maximum(inverse, TINY)
+        active = np.asarray(dense_part(problem.design, nonzero), dtype=np.float64)
+        # The Hessian of the loss in the predictions is diag(c) - K K', with c the curvatures of the
+        # rows. K couples the rows that share a risk set or a class probability; otherwise it has no
+        # columns.
+        row_curvatures, coupling_factor = problem.loss.coupling(
+            problem.y, self._prediction, problem.weight
+        )
+        # The optimal intercept follows each change of the coefficients: columns are centered.
+        if problem.fit_intercept and row_curvatures.any():
+            active = active - (row_curvatures @ active) / row_curvatures.sum()
+        coupled = coupling_factor.T @ active
+        hessian = active.T @ (row_curvatures[:, None] * active) - coupled.T @ coupled
+        hessian[np.diag_indices(nonzero.size)] += problem.tau + EPS * (1.0 + np.trace(hessian))
+        inverse = np.diag(np.linalg.pinv(hessian, hermitian=True)) if nonzero.size else np.zeros(0)
+        self._curvatures = float(row_curvatures.max(initial=0.0)) * self._squares + problem.tau
+        self._curvatures[nonzero] = 1.0 / np.maximum(inverse, TINY)
 
     def prices(self, sign: float) -> Array:
-        """Return the penalty of each column per unit of |w_j| of this sign; for l1 only.
+        """Return the l1 penalty (p,) of each column per unit of |w_j|, for w_j of this sign.
 
-        The rating of a score of 1 is 1 / weight, or 0 if w_j may not have this sign: infinite then.
+        sign : 1 or -1. The norm rates a score of 1 as 1 / weight_j. If w_j may not have this sign,
+        the rating is 0 and the penalty infinite.
         """
         signs = ArrayScores(np.full(self.coef.size, sign))
         norm: Any = self.problem.regularizer.norm
@@ -324,36 +346,47 @@ class _Profile:
             return np.asarray(self.problem.regularizer.amount / np.abs(norm.ratings(signs).full()))
 
     def by_one_dual_point(self, columns: Columns, sign: float) -> Array:
-        """Return an upper bound on sign * w_j of near-best models, from the dual of the optimum."""
+        """Return an upper bound on sign * w_j of near-best models, for each of these columns.
+
+        The bound follows from the dual point of the optimum, without any further fit. In e = sign *
+        w_j, the objective is at least optimum - gap + slope e, plus tau / 2 (e - current)^2 with a
+        ridge term of weight tau. The bound is the largest e at which this is within the limit.
+        """
         problem = self.problem
         if not self.separable:
             return np.array([self._by_norm(int(j)) for j in columns])
         prices = self.prices(sign)[columns]
         scores = self._scores[columns]
         tau = problem.tau
+        # Without a ridge term the dual point must be feasible: all scores are divided by the polar
+        # (the dual norm of the scores) if it exceeds the weight of the penalty.
         if not tau:
-            # The dual point of the certificate is scaled as ``certify`` does.
-            of_all = ArrayScores(self._scores)
-            excess = problem.regularizer.norm.excess(of_all)
+            all_scores = ArrayScores(self._scores)
+            excess = problem.regularizer.norm.excess(all_scores)
             norm = problem.regularizer.norm
-            polar = norm.polar(of_all) if excess is None else excess.polar
+            polar = norm.polar(all_scores) if excess is None else excess.polar
             scores = scores * min(1.0, problem.regularizer.amount / max(polar, TINY))
-        slope = prices - sign * scores - self._off[columns]
+        slope = prices - sign * scores - self._rounding[columns]
         current = sign * self.coef[columns]
         with np.errstate(divide="ignore", invalid="ignore"):
+            # The penalty of w_j itself cannot exceed the limit.
             limits = self.limit / prices
             if tau:
-                # Solve slope e + tau / 2 (e - current)^2 = room for e = sign * w_j >= 0.
+                # Solve slope e + tau / 2 (e - current)^2 = allowance for e = sign * w_j >= 0.
                 center = current - slope / tau
-                square = center**2 - current**2 + 2.0 * self._room / tau
+                square = center**2 - current**2 + 2.0 * self._allowance / tau
                 reach = center + np.sqrt(np.maximum(square, 0.0))
                 reach[square < 0.0] = 0.0
             else:
-                reach = np.where(slope > 0.0, self._room / slope, math.inf)
+                reach = np.where(slope > 0.0, self._allowance / slope, math.inf)
         return np.maximum(np.fmin(limits, reach), 0.0) * (1.0 + 1e-9)
 
     def _by_norm(self, column: int) -> float:
-        """Return the largest |w_j| for which the penalty of w_j alone is at most the limit."""
+        """Return the largest |w_j| for which the penalty of w_j by itself is at most the limit.
+
+        column : the index j. The gauge (the norm of a coefficient of 1) enters linearly, squared or
+        as a constraint, depending on the form of the penalty.
+        """
         regularizer = self.problem.regularizer
         norm: Any = regularizer.norm.restrict(np.array([column]), self.coef.size)
         gauge = float(norm.value(np.ones(1)))
@@ -362,50 +395,60 @@ class _Profile:
         share = self.limit / regularizer.amount
         return (math.sqrt(2.0 * share) if regularizer.form == "squared" else share) / gauge
 
-    def end(self, column: int, sign: float, bound: float) -> tuple[float, float]:
+    def upper_end(self, column: int, sign: float, bound: float) -> tuple[float, float]:
         """Return a proved upper bound on sign * w_j of near-best models, and a value attained.
 
-        ``bound`` is an upper bound that is known. phi is modeled as objective + slope e +
-        curvature / 2 e^2 at the distance e from the optimum. Each fit is done where the model
-        reaches the limit, tightens both ends, and corrects the curvature.
+        column : the index j. sign : 1 for the upper end of the range, -1 for the lower end. bound :
+        an upper bound that is known already. phi, see the module, is modeled as objective + slope e
+        + curvature / 2 e^2 at the distance e from the optimum. Each fit is done where this model
+        reaches the limit. It tightens both ends and corrects the curvature.
         """
         center = sign * float(self.coef[column])
         slack = self.limit - self.objective
+        # At a nonzero coefficient phi has slope 0. At zero the penalty has a kink: the slope is the
+        # price of w_j minus its score.
         slope = 0.0
         if self.separable and not center > 0.0:
             slope = max(float(self.prices(sign)[column]) - sign * float(self._scores[column]), 0.0)
             slope = slope if center == 0.0 and math.isfinite(slope) else 0.0
-        curvature = max(float(self._bends[column]), TINY)
-        outer = self._permitted(column, sign, max(bound, center))
-        inner = center
+        curvature = max(float(self._curvatures[column]), TINY)
+        proved = self._permitted(column, sign, max(bound, center))
+        attained = center
         start = self._start
         for _ in range(FITS):
+            # The positive root of slope e + curvature / 2 e^2 = slack, where the model reaches the
+            # limit.
             reach = 2.0 * slack / (slope + math.sqrt(slope * slope + 2.0 * curvature * slack))
-            move = min(reach * (1.0 + BEYOND), outer - center)
+            move = min(reach * (1.0 + BEYOND), proved - center)
             if not move > 0.0:
                 break
-            low, high, start = self._fit(column, sign * (center + move), start)
-            if low > self.limit:
-                # Phi is convex, so beyond this point it is above the line, too.
-                outer = min(outer, center + move)
-            elif low > self.objective:
-                # Beyond the point, the convex function is above this line.
-                remaining = move * (self.limit - low) / (low - self.objective)
-                outer = min(outer, center + move + remaining)
+            lower_value, upper_value, start = self._fit(column, sign * (center + move), start)
+            if lower_value > self.limit:
+                # phi is convex and exceeds the limit here, so it exceeds the limit beyond, too.
+                proved = min(proved, center + move)
+            elif lower_value > self.objective:
+                # Beyond this point, phi is above the line through the optimum and this point.
+                remaining = move * (self.limit - lower_value) / (lower_value - self.objective)
+                proved = min(proved, center + move + remaining)
             # The share of the way from the optimum to this fit that stays within the limit.
-            share = 1.0 if high <= self.limit else slack / (high - self.objective)
-            inner = max(inner, center + share * move)
-            if outer - inner <= OPEN * (outer - center):
+            share = 1.0 if upper_value <= self.limit else slack / (upper_value - self.objective)
+            attained = max(attained, center + share * move)
+            if proved - attained <= OPEN * (proved - center):
                 break
-            rise = low - self.objective
+            # The next model passes through this fit, unless the slope explains the whole rise.
+            rise = lower_value - self.objective
             if rise - slope * move > 0.0:
                 curvature = 2.0 * (rise - slope * move) / move**2
             else:
                 curvature *= 0.25
-        return outer, min(inner, outer)
+        return proved, min(attained, proved)
 
-    def _own_part(self, column: int, value: float) -> float:
-        """Return the part of the objective that depends only on w_j, at w_j = ``value``."""
+    def _part_of_column(self, column: int, value: float) -> float:
+        """Return the part of the objective that depends only on w_j, at w_j = ``value``.
+
+        column : the index j. The part is the ridge term, and the penalty if it is a sum over
+        columns; it is infinite for a value that the norm forbids.
+        """
         value_alone = 0.5 * self.problem.tau * value * value
         if self.separable:
             norm: Any = self.problem.regularizer.norm.restrict(np.array([column]), self.coef.size)
@@ -413,54 +456,68 @@ class _Profile:
         return value_alone
 
     def _permitted(self, column: int, sign: float, bound: float) -> float:
-        """Return the largest permitted value of sign * w_j up to ``bound``, to 1e-9."""
-        if math.isfinite(self._own_part(column, sign * bound)):
+        """Return the largest permitted value of sign * w_j up to ``bound``.
+
+        column : the index j. Constraints such as a sign or a maximum size make larger values
+        infinitely expensive; bisection finds where that begins, to a relative accuracy of 1e-9.
+        """
+        if math.isfinite(self._part_of_column(column, sign * bound)):
             return bound
         low = max(sign * float(self.coef[column]), 0.0)
         while bound - low > 1e-9 * bound:
             middle = 0.5 * (low + bound)
-            permitted = math.isfinite(self._own_part(column, sign * middle))
+            permitted = math.isfinite(self._part_of_column(column, sign * middle))
             low, bound = (middle, bound) if permitted else (low, middle)
         return low * (1.0 + 2e-9)
 
     def _fit(self, column: int, value: float, start: WarmStart) -> tuple[float, float, WarmStart]:
         """Return bounds on phi(``value``), the minimum over models with w_j = ``value``.
 
-        The lower bound is the dual bound of a fit of the other columns, with ``value`` x_j in the
-        offset; the upper bound is the objective of that fit. Its solution, the third of the
-        results, starts the next fit.
+        column : the index j. start : the warm start of the fit. The lower bound is the dual bound
+        of a fit of the other columns, with ``value`` x_j in the offset; the upper bound is the
+        objective of that fit. The third result is its solution, the warm start of the next fit.
         """
         problem = self.problem
         size = self.coef.size
         x_j = np.asarray(dense_part(problem.design, np.array([column])), dtype=np.float64)[:, 0]
+        # The problem without column j.
         others = np.delete(np.arange(size), column)
         reduced = restrict(problem, ColumnSubset(problem.design, others), others)
+        # value * x_j is added to the offset of the loss; unpenalized columns stay free.
         free = free_columns(problem.loss)
         offset = known_offset(problem.loss)
         loss = bare_loss(problem.loss)
         loss = loss if free is None else free.around(loss)
         fixed_part = value * x_j + (0.0 if offset is None else offset)
         reduced = with_offset(replace(reduced, loss=loss, free=None), fixed_part)
+        # Column numbers of the warm start, counted in the problem without column j.
         is_other = start.columns != column
         start_positions = np.searchsorted(others, start.columns[is_other])
         fit = self._settings.run(
             reduced, WarmStart(start_positions, start.weights[is_other], start.intercept)
         )
+        # The solution with w_j = value, as a model of the whole problem: its objective bounds phi
+        # from above.
         columns = np.append(others[fit.columns], column)
         weights = np.append(fit.weights, value)
         gauge = gauge_of(problem, columns, weights)
         linear = dense_part(problem.design, columns) @ weights
         prediction = linear + optimal_intercept(problem, linear, fit.intercept)
-        high = objective_at(problem, weights, prediction, gauge)
+        upper_bound = objective_at(problem, weights, prediction, gauge)
         return (
-            fit.objective - fit.gap + self._own_part(column, value),
-            high,
+            fit.objective - fit.gap + self._part_of_column(column, value),
+            upper_bound,
             WarmStart(columns, weights),
         )
 
 
 def _columns_to_fit(profile: _Profile, columns: Any) -> tuple[Columns, Columns]:
-    """Return the columns that get a range, and those whose range is computed by fits."""
+    """Return the columns that get a range, and those whose range is computed by fits.
+
+    columns : the columns that the user named, None for all with a nonzero coefficient. Unpenalized
+    columns are left out. If the penalty is a sum over columns, all others get a range from one dual
+    point. ``profile`` is the function phi of the problem.
+    """
     problem = profile.problem
     free = np.zeros(0, dtype=np.int64) if problem.free is None else problem.free
     chosen = np.flatnonzero(profile.coef) if columns is None else np.unique(columns)
@@ -470,7 +527,10 @@ def _columns_to_fit(profile: _Profile, columns: Any) -> tuple[Columns, Columns]:
 
 
 def _of_subsets(model: SubsetModel, within: float) -> NearBest:
-    """Return the ranges over the near-best models of a best-subset model."""
+    """Return the ranges over the near-best models that the search of a best-subset model listed.
+
+    within : the share of the objective; it must be the one of the model.
+    """
     result = model.result_
     models = result.near_models
     if models is None or within != model.within:

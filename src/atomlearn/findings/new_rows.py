@@ -65,6 +65,7 @@ class Monitored:
     model: Any = None
 
     def __str__(self) -> str:
+        """Return two lines: the gap on all rows, and the p-value of the test for a shift."""
         pays = "a re-fit pays" if self.gap > LOOSE_GAP else "a re-fit would change little"
         return (
             f"on all {self.n_old + self.n_new:,} rows the objective of the old model is within "
@@ -92,10 +93,12 @@ def keep(estimator: Any, X: Any, y: ArrayLike, *, rng: int = 0) -> Kept:
     """
     model, problem = _problem(estimator, X, y)
     point = _point(estimator)
+    # Sums over the rows from which ``monitor`` computes a lower bound of the objective.
     table, conjugate, relative_error = row_summary(problem, point)
     n_rows = problem.y.size
     target = np.asarray(y)
     codes = problem.y > 0 if problem.loss.task == "classification" else None
+    # Residuals and predictions of each row by the fit of the fold that leaves it out.
     left_out = np.empty((n_rows, 2))
     fold = np.empty(n_rows, dtype=np.int64)
     fits = []
@@ -127,8 +130,8 @@ def monitor(
     ----------
     estimator : the fitted model
     X, y : the new rows, columns as in the fit
-    kept : what ``keep`` returned for the old rows
-    old : (X, y) of the old rows, if they are still at hand; then ``kept`` is not needed
+    kept : the result of ``keep`` for the old rows
+    old : (X, y) of the old rows, if they still exist; then ``kept`` is not needed
     refit : bool
         With ``old``: whether to fit to all rows if the gap exceeds 1%, warm-started at the old
         model with the same alpha.
@@ -176,6 +179,7 @@ def monitor(
                 "when the model was fitted, or old=(X, y)"
             )
         kept = keep(estimator, *old, rng=rng)
+    # Columns, weights and intercept of the model must be those of the kept fit.
     pairs: list[Any] = [*zip(_point(estimator), kept.point, strict=True)]
     if not all(np.array_equal(a, b) for a, b in pairs):
         raise ValueError("kept is of another fit; make it again with findings.keep(model, X, y)")
@@ -191,15 +195,21 @@ def monitor(
 
 
 def _problem(estimator: Any, X: Any, y: Any) -> tuple[AtomicModel, Problem]:
-    """Return an unfitted model at the fitted alpha, and its problem over these rows."""
+    """Return an unfitted model at the fitted alpha, and its problem over these rows.
+
+    estimator : the fitted model; X, y : the rows. Raises ValueError for models whose gap on new
+    rows cannot be computed from sums over the old rows.
+    """
     if not isinstance(estimator, AtomicModel) or not len(estimator.results_):
         raise TypeError(f"monitor is of fitted models of ours, got {type(estimator).__name__}")
     model = _at_chosen_level(estimator)
+    # New rows may be of one class only, so they are not checked like the rows of a fit.
     X = checked_design(estimator, X, reset=False)
     has_classes = is_classifier(estimator)
     data = _labelled(model, X, y, estimator.classes_) if has_classes else model._checked(X, y, None)
     problems = model._problems(data, *model._regularized_by())
     problem = problems[0]
+    # Scores of zero, to ask whether the norm bounds coefficients (``excess`` is then not None).
     scores = ArrayScores(np.zeros(problem.design.shape[1])) if problem.design.listable else None
     if (
         len(estimator.results_) != 1
@@ -219,7 +229,11 @@ def _problem(estimator: Any, X: Any, y: Any) -> tuple[AtomicModel, Problem]:
 
 
 def _labelled(model: AtomicModel, X: Any, y: Any, classes: Any) -> Any:
-    """Return the data of new rows, which may be of one class only, with labels as in the fit."""
+    """Return the data of new rows with labels encoded as in the fit; one class may be missing.
+
+    model : an unfitted classifier. classes : the two labels of the fit. Raises ValueError for
+    others.
+    """
     labels = np.asarray(y)
     unknown = np.setdiff1d(labels, classes)
     if unknown.size or len(classes) != 2:
@@ -233,7 +247,10 @@ def _labelled(model: AtomicModel, X: Any, y: Any, classes: Any) -> Any:
 
 
 def _at_chosen_level(estimator: Any) -> AtomicModel:
-    """Return an unfitted clone; for a search, a model with the chosen norm and alpha."""
+    """Return an unfitted clone; for a search, a model with the chosen norm and alpha.
+
+    ``estimator`` is the fitted estimator.
+    """
     if not isinstance(estimator, CrossValidatedModel):
         unfitted: AtomicModel = clone(estimator)
         return unfitted
@@ -247,40 +264,52 @@ def _at_chosen_level(estimator: Any) -> AtomicModel:
 
 
 def _point(estimator: Any) -> Point:
-    """Return columns, weights and intercept of a fitted estimator."""
+    """Return the columns with a weight, their weights, and the intercept of a fitted estimator."""
     result = estimator.results_[0]
     return result.columns, result.weights, float(result.intercept)
 
 
 def _residuals(problem: Problem, fit: Point, rows: Rows) -> Array:
-    """Return residuals (negative loss gradients) and linear predictors of rows by a fit, (r, 2)."""
+    """Return residuals (negative loss gradients) and linear predictors of rows by a fit, (r, 2).
+
+    problem : the problem with all rows. fit : the point (columns, weights, intercept) of the model.
+    """
     linear = linear_at(problem.design, fit)[rows]
     residual = -problem.loss.gradient(problem.y[rows], linear, np.ones(rows.size))
     return np.column_stack([residual, linear])
 
 
 def _difference(problem: Problem, kept: Kept, rng: np.random.Generator) -> tuple[float, str]:
-    """Return the p-value of the permutation test, and the name of the most different statistic."""
+    """Return the p-value of the permutation test, and the name of the most different statistic.
+
+    problem : the problem over the new rows. kept : the summary of the old rows. rng : generator of
+    the permutations. Each new row is assigned to one of the folds at random; rows are permuted
+    within a fold only. The p-value is the share of permutations whose largest standardized
+    difference is at least that of the data.
+    """
     rows = rng.permutation(problem.y.size)[:MOST_ROWS]
-    numbers = []
-    fresh = []
-    strata = []
+    statistics = []
+    newness = []
+    fold_labels = []
+    # Per fold: centered residuals, their magnitudes, and their products with the predictions.
     for fold, fit in enumerate(kept.fits):
         fold_rows = rows[fold :: len(kept.fits)]
         stacked = np.vstack([kept.left_out[kept.fold == fold], _residuals(problem, fit, fold_rows)])
         residual = stacked[:, 0]
         linear = stacked[:, 1] - stacked[:, 1].mean()
-        three = np.column_stack([residual, np.abs(residual), residual * linear])
-        numbers.append(three - three.mean(axis=0))
-        fresh.append(np.arange(len(stacked)) >= len(stacked) - fold_rows.size)
-        strata.append(np.full(len(stacked), fold))
-    values, is_new, stratum = map(np.concatenate, (numbers, fresh, strata))
-    order = np.argsort(stratum, kind="stable")
+        statistics_of_fold = np.column_stack([residual, np.abs(residual), residual * linear])
+        statistics.append(statistics_of_fold - statistics_of_fold.mean(axis=0))
+        newness.append(np.arange(len(stacked)) >= len(stacked) - fold_rows.size)
+        fold_labels.append(np.full(len(stacked), fold))
+    values, is_new_row, fold_of_row = map(np.concatenate, (statistics, newness, fold_labels))
+    # Row 0 are the sums over the new rows as observed, the other rows those of permutations.
+    order = np.argsort(fold_of_row, kind="stable")
     draws = np.empty((N_DRAWS + 1, 3))
-    draws[0] = is_new @ values
+    draws[0] = is_new_row @ values
     for draw in draws[1:]:
-        permuted = np.lexsort((rng.random(order.size), stratum))
-        draw[:] = is_new[order] @ values[permuted]
+        permuted = np.lexsort((rng.random(order.size), fold_of_row))
+        draw[:] = is_new_row[order] @ values[permuted]
+    # Each statistic is divided by its standard deviation; the maximum of the three is compared.
     deviations = draws[1:].std(axis=0)
     largest = np.abs(draws / np.where(deviations > 0, deviations, 1.0))
     maxima = largest.max(axis=1)
@@ -290,7 +319,10 @@ def _difference(problem: Problem, kept: Kept, rng: np.random.Generator) -> tuple
 
 
 def _refitted(estimator: Any, X: tuple[Any, Any], y: tuple[Any, Any]) -> Any:
-    """Return a fit to all rows, warm-started at the fitted estimator."""
+    """Return a fit to all rows, warm-started at the fitted estimator.
+
+    X, y : pairs of the old and the new rows.
+    """
     tables = [as_compressed(readable(part)) for part in X]
     joined_rows = stacked(tables, "csr")
     model: Any = _at_chosen_level(estimator).set_params(warm_start=True)

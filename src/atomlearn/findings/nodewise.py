@@ -50,19 +50,28 @@ def directions(
     """Return the nodewise lasso residuals of the columns of each unit, (n, size) per unit.
 
     z_j = x_j - b - sum over k outside the unit of g_k x_k, where g minimizes
-    1/2 sum_i w_i z_ij^2 + level sum_k price_k |g_k|. Then |x_k'W z_j| <= level price_k: the smaller
-    the level the less errors in other coefficients count, and the larger the standard error
-    sigma sqrt(z_j'W z_j) / |z_j'W x_j|. Each path continues while that grows by no more than a
-    quarter over the one at which the bound is that of noise, sqrt(2 log p / n). All paths share
-    every reading of the data.
+    1/2 sum_i w_i z_ij^2 + level sum_k price_k |g_k|. Then |x_k'W z_j| <= level price_k. A smaller
+    level means a smaller bias from errors in other coefficients, but a larger standard error
+    sigma sqrt(z_j'W z_j) / |z_j'W x_j|. At some level of the path the bias bound reaches that of
+    noise, sqrt(2 log p / n). The path continues until the standard error exceeds the one at that
+    level by a quarter. All paths share every reading of the data.
 
     Parameters
     ----------
-    design, weight : X (n, p) and the weights w (n,) of its rows
-    units : columns that are left out together
-    price : (p,), lengths of the columns; free : columns that z_j has nothing in common with
-    n_rows : number of rows of the data, if ``design`` has others; fit_intercept : whether there is
-    a constant b; growth : by what factor a standard error may grow for a smaller bias
+    design, weight : Design, (n,) array
+        X (n, p) and the weights w of its rows.
+    units : list of arrays
+        Columns that are left out together.
+    price : (p,) array
+        Lengths of the columns.
+    free : array
+        Unpenalized columns, to which z_j becomes orthogonal.
+    n_rows : int, optional
+        Number of rows of the data, if ``design`` has others.
+    fit_intercept : bool
+        Whether there is a constant b.
+    growth : float
+        Factor by which a standard error may grow in exchange for a smaller bias.
 
     References
     ----------
@@ -70,7 +79,7 @@ def directions(
     linear models. JRSS B 76 (2014) 217-242, section 2.3.
     """
     tasks = []
-    residuals_of = list[list[Array]]()
+    paths = list[list[Array]]()
     settings = Settings(tol=GAP)
     for unit in units:
         prices = np.where(np.isin(np.arange(price.size), unit), BARRED * price, price)
@@ -86,36 +95,42 @@ def directions(
                 sample_weight=weight,
                 unpenalized=others if others.size else None,
             )
-            first = largest_useful_alpha(problem)
-            residuals_of.append([x - np.average(x, weights=weight) if fit_intercept else x])
-            levels = first * np.geomspace(1.0, LAST, N_LEVELS)
+            largest_alpha = largest_useful_alpha(problem)
+            paths.append([x - np.average(x, weights=weight) if fit_intercept else x])
+            levels = largest_alpha * np.geomspace(1.0, LAST, N_LEVELS)
             size = design.shape[0] if n_rows is None else n_rows
             tasks.append(
-                (problem, levels, _path_observer(design, weight, x, size, growth, residuals_of[-1]))
+                (problem, levels, _path_observer(design, weight, x, size, growth, paths[-1]))
             )
     if tasks:
         pools = Pool(tasks[0][0]).of_each(len(tasks))
-        waiting = [
+        path_tasks = [
             settings.task(problem, levels, pool, reached=reached)
             for (problem, levels, reached), pool in zip(tasks, pools, strict=True)
         ]
-        if drive(design, waiting):
+        if drive(design, path_tasks):
             raise KeyboardInterrupt("interrupted before the directions of all columns were known")
-    last = iter(directions[-1] for directions in residuals_of)
-    return [np.column_stack([next(last) for _ in unit]) for unit in units]
+    last_residuals = iter(directions[-1] for directions in paths)
+    return [np.column_stack([next(last_residuals) for _ in unit]) for unit in units]
 
 
 def _path_observer(
-    design: Design, weight: Array, x: Array, n_rows: int, growth: float, directions: list[Array]
+    design: Design, weight: Array, x: Array, n_rows: int, growth: float, residuals: list[Array]
 ) -> Reached:
     """Return the observer that ends a column's path when the standard error begins to grow.
 
-    ``directions`` : the directions of all levels before that.
+    design, weight : X and the weights of its rows. x : (n,) the column. n_rows : number of rows for
+    the noise level. growth : allowed growth of the standard error. residuals_of_levels : a list to
+    which the residuals z of each level are appended, up to that end.
     """
     limit = np.inf
 
     def reached(problem: Problem, result: Result) -> bool:
-        """Store the residuals z; return whether their standard error exceeds the limit."""
+        """Store the residuals z of a solution; return whether their standard error is too large.
+
+        problem : the lasso at one level; result : its solution. The limit is set at the first level
+        where the bias bound reaches that of noise.
+        """
         nonlocal limit
         z = x - result.predict(design)
         length = float(np.sqrt(weight @ z**2))
@@ -123,7 +138,7 @@ def _path_observer(
         error = length / slope if slope > 0 else np.inf
         if error > limit:
             return True
-        directions.append(z)
+        residuals.append(z)
         noise = np.sqrt(2 * np.log(design.shape[1]) / n_rows)
         # A bound on the cosine of z and any other column; noise alone gives a cosine of about
         # ``noise``.

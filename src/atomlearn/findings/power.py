@@ -46,6 +46,7 @@ class PowerCurve:
     n_draws: int
 
     def __str__(self) -> str:
+        """Return a heading and one line per effect size: the shares found and false."""
         head = f"of {self.n_true} features with an effect, in targets made up on this X:"
         lines = [
             f"effect {size:.3g}: {found:.0%} found (+-{error:.0%}), {false:.0%} of those told false"
@@ -73,15 +74,18 @@ def power(
     selector : estimator that selects, such as ``KnockoffSelector(fdr=0.1)`` or an l1 fit
         It is fitted anew to each target.
     X : (n_samples, n_features)
-        Your own: its rows, its correlations. Words, dates and gaps of a data frame become numbers
-        as in the estimators, and effects are of these columns.
-    sizes : of effects, see ``PowerCurve``
+        The data to select from, whose rows and correlations the simulation keeps. Words, dates and
+        gaps of a data frame become numbers as in the estimators; effects are of these columns.
+    sizes : sequence of float
+        The effects to simulate, per standard deviation of the feature, see ``PowerCurve``.
     n_true : int
         Features with an effect, drawn anew for each target, half of them negative on average.
     n_draws : int
         Targets of each size.
     classes : bool
         Whether targets are of two classes; else numbers with normal noise.
+    rng : int or Generator
+        Seed of the simulations.
 
     Notes
     -----
@@ -115,20 +119,22 @@ def power(
         )
     random = np.random.default_rng(rng)
     shares = np.zeros((effect_sizes.size, n_draws, 2))
+    # Each draw has its true features, signs and noise; only the size of the effect varies within
+    # it.
     for draw in range(n_draws):
         true = np.sort(random.choice(n_columns, n_true, replace=False))
         columns = standardized(dense_part(design, true))[0]
         effect = columns @ random.choice([-1.0, 1.0], n_true)
         noise = random.standard_normal(n_rows)
-        tosses = random.random(n_rows)
+        uniforms = random.random(n_rows)
         for index, size in enumerate(effect_sizes):
             score = size * effect
-            y = (tosses < expit(score)).astype(np.int64) if classes else score + noise
+            y = (uniforms < expit(score)).astype(np.int64) if classes else score + noise
             with warnings.catch_warnings(action="ignore", category=UserWarning):
                 selected = selected_by(clone(selector).fit(X, y))[0]
             hits = int(selected[true].sum())
-            all_of_them = int(selected.sum())
-            shares[index, draw] = hits / n_true, (all_of_them - hits) / max(all_of_them, 1)
+            n_selected = int(selected.sum())
+            shares[index, draw] = hits / n_true, (n_selected - hits) / max(n_selected, 1)
     found, false = shares.mean(axis=1).T
     error = shares[:, :, 0].std(axis=1, ddof=min(1, n_draws - 1)) / np.sqrt(n_draws)
     return PowerCurve(effect_sizes, found, error, false, n_true, n_draws)

@@ -35,7 +35,7 @@ NEAR = 0.95
 
 
 def inverse_of(covariance: Array) -> Array:
-    """Return the inverse of a positive definite matrix."""
+    """Return the inverse of a positive definite matrix (p, p); raise ValueError for others."""
     try:
         factor = la.cho_factor(covariance)
     except la.LinAlgError as error:
@@ -47,21 +47,22 @@ def inverse_of(covariance: Array) -> Array:
 
 
 def scaled_by(matrix: Any, root: Array) -> Any:
-    """Return diag(root) M diag(root), for a dense or sparse matrix M."""
+    """Return diag(root) M diag(root), for a dense or sparse ``matrix`` M (p, p) and root (p,)."""
     scaling = sp.diags_array(root)
     return scaling @ matrix @ scaling
 
 
 def shrunk(matrix: Any, shift: float) -> Any:
-    """Return (M + shift I) / (1 + shift)."""
+    """Return (M + shift I) / (1 + shift), a matrix M shrunk towards the identity."""
     return (matrix + shift * sp.eye_array(matrix.shape[0])) / (1 + shift)
 
 
 def sparse_precision(X: Array) -> tuple[Any, bool]:
-    """Return the precision of standardized columns X (n, p), (p, p) sparse, and whether it fits.
+    """Return the precision matrix of X (n, p), sparse (p, p), and whether it fits.
 
-    It does where few neighbors a column explain the correlations: hardly any pair of a residual and
-    another column is correlated by more than chance.
+    X has standardized columns. The matrix fits if few neighbors per column explain the
+    correlations: hardly any pair of a residual and another column is correlated by more than
+    chance.
     """
     n_rows, n_columns = X.shape
     count = min(N_NEIGHBORS, n_columns - 1, max((n_rows - 2) // 2, 0))
@@ -74,93 +75,110 @@ def sparse_precision(X: Array) -> tuple[Any, bool]:
 
 
 def _edges(columns: Array, count: int) -> sp.csr_array:
-    """Return the pairs (j, neighbor) with a large |t| in regressions of j on correlated columns.
+    """Return a sparse (p, p) matrix with a 1 for each pair (j, neighbor) that is related.
 
-    The regressors of j are the columns with the largest correlation with it.
+    columns : (p, n) standardized. Each column j is regressed on the ``count`` columns with the
+    largest correlation with it. Those with a large t-statistic are its neighbors.
     """
     n_columns, n_rows = columns.shape
+    sources = []
+    targets = []
     # Single precision suffices to rank the correlations.
-    edges = []
-    to = []
-    rough = columns.astype(np.float32)
+    single_precision = columns.astype(np.float32)
     for rows in gen_batches(n_columns, TOGETHER):
-        size = np.abs(rough[rows] @ rough.T)
+        absolute_correlations = np.abs(single_precision[rows] @ single_precision.T)
         numbers = np.arange(rows.start, rows.stop)
-        size[np.arange(numbers.size), numbers] = -1.0
-        neighbors = np.argpartition(size, -count, axis=1)[:, -count:]
-        _, gram, right = _moments(columns, numbers, neighbors, 1e-10)
+        absolute_correlations[np.arange(numbers.size), numbers] = -1.0
+        neighbors = np.argpartition(absolute_correlations, -count, axis=1)[:, -count:]
+        _, gram, correlations = _moments(columns, numbers, neighbors, 1e-10)
+        # Slopes, residual variance and standard errors of all regressions of the batch.
         inverse = np.linalg.inv(gram)
-        slopes = (inverse @ right)[:, :, 0]
-        variance = np.maximum(1.0 - np.sum(slopes * right[:, :, 0], axis=1), 1e-8)
+        slopes = (inverse @ correlations)[:, :, 0]
+        variance = np.maximum(1.0 - np.sum(slopes * correlations[:, :, 0], axis=1), 1e-8)
         errors = np.sqrt(np.maximum(np.einsum("jkk->jk", inverse), 0.0) * variance[:, None])
-        keep = np.abs(slopes) > LEAST_T * errors / np.sqrt(max(n_rows - count - 1, 1))
-        edges.append(np.repeat(numbers, keep.sum(axis=1)))
-        to.append(neighbors[keep])
-    pairs = np.concatenate(edges), np.concatenate(to)
+        is_large = np.abs(slopes) > LEAST_T * errors / np.sqrt(max(n_rows - count - 1, 1))
+        sources.append(np.repeat(numbers, is_large.sum(axis=1)))
+        targets.append(neighbors[is_large])
+    pairs = np.concatenate(sources), np.concatenate(targets)
     return sp.csr_array((np.ones(pairs[0].size), pairs), shape=(n_columns, n_columns))
 
 
 def _moments(
-    columns: Array, js: Columns, neighbors: Columns, ridge: float
+    columns: Array, indices: Columns, neighbors: Columns, ridge: float
 ) -> tuple[Array, Array, Array]:
     """Return neighbors (m, k, n), their Gram matrices (m, k, k), and cross-moments (m, k, 1).
 
-    columns : (p, n) standardized; js : (m,) column indices; neighbors : (m, k) indices of the
-    neighbors of each; the cross-moments are the correlations of neighbors with their column.
+    columns : (p, n) standardized; indices : (m,) column indices; neighbors : (m, k) indices of the
+    neighbors of each; ridge : a number that is added to the diagonals of the Gram matrices. The
+    cross-moments are the correlations of neighbors with their column.
     """
-    around = columns[neighbors]
+    neighbor_columns = columns[neighbors]
     n_rows = columns.shape[1]
-    gram = around @ around.transpose(0, 2, 1) / n_rows + ridge * np.eye(neighbors.shape[1])
-    return around, gram, around @ columns[js][:, :, None] / n_rows
+    gram = neighbor_columns @ neighbor_columns.transpose(0, 2, 1) / n_rows + ridge * np.eye(
+        neighbors.shape[1]
+    )
+    return neighbor_columns, gram, neighbor_columns @ columns[indices][:, :, None] / n_rows
 
 
 def _refitted(columns: Array, graph: sp.csr_array) -> tuple[Any, bool]:
     """Return the precision matrix with the sparsity of ``graph`` (p, p), and whether it fits.
 
-    Each column is regressed on its neighbors; the matrix is symmetrized by averaging (i, j) and
-    (j, i). It fits if hardly any residual is correlated with a column by more than chance.
+    Each column is regressed on its neighbors; the matrix is symmetrized by averaging (i, j) and (j,
+    i). It fits if hardly any residual is correlated with a column by more than chance. ``columns``
+    are the standardized columns (p, n).
     """
     n_columns, n_rows = columns.shape
     data = np.empty(graph.nnz)
     variances = np.ones(n_columns)
-    rough = columns.astype(np.float32)
+    single_precision = columns.astype(np.float32)
     n_neighbors = np.diff(graph.indptr)
     unexplained = 0
     for rows in gen_batches(n_columns, TOGETHER):
         residuals = columns[rows].copy()
+        # Columns with the same number of neighbors are regressed together.
         for count in np.unique(n_neighbors[rows]):
             same_count = np.flatnonzero(n_neighbors[rows] == count)
-            js = rows.start + same_count
-            positions = graph.indptr[js][:, None] + np.arange(count)
-            around, gram, right = _moments(columns, js, graph.indices[positions], 1e-6)
-            slopes = np.linalg.solve(gram, right)[:, :, 0]
-            remainder = residuals[same_count] - np.einsum("jk,jkn->jn", slopes, around)
+            indices = rows.start + same_count
+            positions = graph.indptr[indices][:, None] + np.arange(count)
+            neighbor_columns, gram, correlations = _moments(
+                columns, indices, graph.indices[positions], 1e-6
+            )
+            slopes = np.linalg.solve(gram, correlations)[:, :, 0]
+            remainder = residuals[same_count] - np.einsum("jk,jkn->jn", slopes, neighbor_columns)
             residuals[same_count], squares = remainder, np.sum(remainder**2, axis=1)
-            variances[js] = np.maximum(squares / max(n_rows - count, 1), 1e-6)
-            data[positions] = -slopes / variances[js][:, None]
-        least = LEAST_T * np.sqrt(np.maximum(np.sum(residuals**2, axis=1), 1e-300))
-        is_missing = np.abs(residuals.astype(np.float32) @ rough.T) > least[:, None].astype(
-            np.float32
-        )
+            variances[indices] = np.maximum(squares / max(n_rows - count, 1), 1e-6)
+            data[positions] = -slopes / variances[indices][:, None]
+        # Count the pairs of a residual and another column whose product is beyond chance.
+        least_product = LEAST_T * np.sqrt(np.maximum(np.sum(residuals**2, axis=1), 1e-300))
+        is_missing = np.abs(residuals.astype(np.float32) @ single_precision.T) > least_product[
+            :, None
+        ].astype(np.float32)
         is_missing[np.arange(len(is_missing)), np.arange(rows.start, rows.stop)] = False
         unexplained += int(is_missing.sum())
-    half = sp.csr_array((data, graph.indices, graph.indptr), shape=graph.shape)
-    matrix = 0.5 * (half + half.T) + sp.diags_array(1.0 / variances)
+    one_sided = sp.csr_array((data, graph.indices, graph.indptr), shape=graph.shape)
+    matrix = 0.5 * (one_sided + one_sided.T) + sp.diags_array(1.0 / variances)
     return sp.csr_array(matrix), unexplained <= MOST_UNEXPLAINED * n_columns * (n_columns - 1)
 
 
 def near_duplicates(X: Array) -> Columns:
-    """Return cluster labels (p,) by complete linkage: all correlations in a cluster exceed 0.95."""
+    """Return cluster labels (p,) by complete linkage: all correlations in a cluster exceed 0.95.
+
+    X : (n, p) standardized columns; correlations count by their absolute values.
+    """
     n_rows, n_columns = X.shape
+    # Clusters are within connected components of the graph of large correlations.
     pieces = gen_batches(n_columns, TOGETHER)
-    rough = X.astype(np.float32)
-    adjacency = sp.vstack(
-        [sp.csr_array(np.abs(rough[:, piece].T @ rough) > NEAR * n_rows) for piece in pieces]
+    single_precision = X.astype(np.float32)
+    is_correlated = sp.vstack(
+        [
+            sp.csr_array(np.abs(single_precision[:, piece].T @ single_precision) > NEAR * n_rows)
+            for piece in pieces
+        ]
     )
-    component = connected_components(adjacency)[1].astype(np.int64)
+    components = connected_components(is_correlated)[1].astype(np.int64)
     labels = np.zeros(n_columns, dtype=np.int64)
     count = 0
-    for part in members_of(component):
+    for part in members_of(components):
         clusters = np.ones(1, dtype=np.int64)
         if part.size > 1:
             # Correlations of equal columns may be below 1 by rounding.
@@ -173,18 +191,24 @@ def near_duplicates(X: Array) -> Columns:
 
 
 def connected_parts(rows: Columns, others: Columns, count: int) -> Columns:
-    """Return the connected component (count,) of each vertex; edges join rows and others."""
+    """Return the label (count,) of the connected component of each of ``count`` vertices.
+
+    rows, others : (m,) both ends of the m edges.
+    """
     links = sp.coo_array((np.ones(rows.size), (rows, others)), shape=(count, count))
     return connected_components(links, directed=False)[1].astype(np.int64)
 
 
 def members_of(labels: Columns) -> list[Columns]:
-    """Return the columns with each label 0, 1, ..."""
+    """Return the indices with each label 0, 1, ..., as a list of arrays."""
     return np.split(np.argsort(labels, kind="stable"), np.cumsum(np.bincount(labels))[:-1])
 
 
 def columns_named(columns: Any, names: Sequence[str] | None, n_columns: int) -> Columns:
-    """Return columns as increasing indices, given by index or name, one or several."""
+    """Return columns as increasing indices, given by index or name, one or several.
+
+    names : the names of all columns, None if they have none. n_columns : their number.
+    """
     listed = [columns] if np.ndim(columns) == 0 else list(columns)
     numbers = np.unique(np.asarray(named_columns(listed, names, "columns"), dtype=np.int64))
     if not numbers.size or numbers[0] < 0 or numbers[-1] >= n_columns:
@@ -193,7 +217,10 @@ def columns_named(columns: Any, names: Sequence[str] | None, n_columns: int) -> 
 
 
 def labels_of(groups: Any, n_columns: int, names: Sequence[str] | None = None) -> Columns:
-    """Return the group of each column, (n_columns,), for groups of columns or their names."""
+    """Return the group label of each column, (n_columns,).
+
+    groups : lists of columns or their names, or labels; names : the names of all columns, or None.
+    """
     norm: Any = named(Groups(groups), names).on(n_columns)
     return np.asarray(norm.parts(n_columns)[0].labels)
 
@@ -201,10 +228,12 @@ def labels_of(groups: Any, n_columns: int, names: Sequence[str] | None = None) -
 def grouped(
     X: Array, groups: Any, names: Sequence[str] | None
 ) -> tuple[Array, Array, Array, Columns | None]:
-    """Return standardized columns, with means and scales, and their groups, None for none.
+    """Return standardized columns, their means and scales, and the group of each column.
 
-    ``groups`` "auto" : the columns are then the means of clusters of near-duplicates, and the
-    groups are these clusters. None: a warning reports near-duplicates.
+    X : (n, p). names : the names of the columns, or None. groups : lists of columns or labels.
+    "auto" : the result has one column per cluster of near-duplicates, their mean, and the labels
+    (p,) are those of the clusters. None : there are no labels, and a warning reports
+    near-duplicates.
     """
     standard, means, scales = standardized(X)
     if groups is None:
@@ -217,17 +246,20 @@ def grouped(
 
 
 def standardized(X: Array) -> tuple[Array, Array, Array]:
-    """Return the columns with mean 0 and variance 1, means and scales; constants become 0."""
+    """Return the columns of X (n, p) with mean 0 and variance 1, their means and scales.
+
+    Constant columns become 0, with scale 1.
+    """
     # Scaled by powers of two, so that squares neither overflow nor underflow.
-    _, units = np.frexp(np.abs(X).max(axis=0, initial=0.0))
-    scaled = np.ldexp(X, -units)
+    _, powers = np.frexp(np.abs(X).max(axis=0, initial=0.0))
+    scaled = np.ldexp(X, -powers)
     means = scaled.mean(axis=0)
     centered = scaled - means
     scales = np.sqrt(np.mean(centered**2, axis=0))
-    constant = scales <= 1e-12 * np.abs(scaled).max(axis=0, initial=0.0)
-    centered[:, constant] = 0.0
-    standard = np.asarray(centered / np.where(constant, 1.0, scales))
-    return standard, np.ldexp(means, units), np.where(constant, 1.0, np.ldexp(scales, units))
+    is_constant = scales <= 1e-12 * np.abs(scaled).max(axis=0, initial=0.0)
+    centered[:, is_constant] = 0.0
+    standard = np.asarray(centered / np.where(is_constant, 1.0, scales))
+    return standard, np.ldexp(means, powers), np.where(is_constant, 1.0, np.ldexp(scales, powers))
 
 
 def _warn_of_duplicates(X: Array) -> None:
@@ -245,9 +277,13 @@ def _warn_of_duplicates(X: Array) -> None:
 
 
 def means_of(X: Array, labels: Columns) -> Array:
-    """Return the mean of the columns with each label, with signs aligned to the first one."""
-    _, first = np.unique(labels, return_index=True)
-    signs = np.where(np.einsum("ij,ij->j", X, X[:, first[labels]]) < 0, -1.0, 1.0)
+    """Return the mean (n, q) of the columns with each of q labels, with signs aligned.
+
+    X : (n, p); labels : (p,). A column with a negative correlation with the first one of its label
+    is subtracted.
+    """
+    _, first_columns = np.unique(labels, return_index=True)
+    signs = np.where(np.einsum("ij,ij->j", X, X[:, first_columns[labels]]) < 0, -1.0, 1.0)
     columns = np.arange(labels.size)
     return np.asarray(X @ sp.csr_array((signs / np.bincount(labels)[labels], (columns, labels))))
 
@@ -257,24 +293,25 @@ def independent(X: Array, labels: Columns) -> tuple[sp.csr_array | None, Columns
 
     X : (n, p) standardized; labels : (p,) groups. The k indicators of a category sum to one, so
     that no knockoff could differ from its column. They become k - 1 columns of variance one that
-    span the same. Returns the map (p, q), None if there are none such, and the groups of the q
-    columns.
+    span the same space. Returns the map (p, q), None if no group is linearly dependent, and the
+    groups of the q columns.
     """
     parts = list[Array]()
     rows = list[Columns]()
-    orders = list[Columns]()
+    labels_of_parts = list[Columns]()
     for label in np.unique(labels):
         members = np.flatnonzero(labels == label)
         whitening = np.eye(members.size)
         if 1 < members.size < len(X):
+            # Whitening by the eigenvectors of the group that have a nonzero eigenvalue.
             sizes, vectors = np.linalg.eigh(X[:, members].T @ X[:, members] / len(X))
             is_independent = sizes > 1e-8 * sizes[-1]
             if is_independent.any() and not is_independent.all():
                 whitening = vectors[:, is_independent] / np.sqrt(sizes[is_independent])
         parts.append(whitening)
         rows.append(members)
-        orders.append(np.full(whitening.shape[1], label))
-    order = np.concatenate(orders)
-    if order.size == labels.size:
+        labels_of_parts.append(np.full(whitening.shape[1], label))
+    new_labels = np.concatenate(labels_of_parts)
+    if new_labels.size == labels.size:
         return None, labels
-    return sp.csr_array(sp.block_diag(parts, "csr")[np.argsort(np.concatenate(rows))]), order
+    return sp.csr_array(sp.block_diag(parts, "csr")[np.argsort(np.concatenate(rows))]), new_labels

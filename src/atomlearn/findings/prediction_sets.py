@@ -35,8 +35,9 @@ def prediction_sets(
     """Return predictions with conformal intervals, or label sets, with coverage in each group.
 
     ``search.predict(X_new, interval=confidence)`` covers that share of all rows together. It may
-    cover far fewer rows of a rare class, or of one hospital. Here the errors of each part make the
-    sets of that part (Mondrian sets), or errors are weighted by their likeness to new rows.
+    cover far fewer rows of a rare class, or of one hospital. Here the sets of each part are made
+    from the errors of that part (Mondrian sets), or errors are weighted by how similar their rows
+    are to new rows.
 
     Parameters
     ----------
@@ -46,14 +47,14 @@ def prediction_sets(
     confidence : float in (0, 1), default=0.9
         Share of the targets of each part that the sets cover.
     by : "class", or a pair of arrays, optional
-        The parts: each class; or rows with one value, (values of the
-        rows of X, values of the rows of X_new), such as one column of both. A part of fewer than
-        1 / (1 - confidence) rows says nothing: intervals are infinite, sets hold all labels.
+        The parts. "class": the rows of each class. A pair (values of the rows of X, values of the
+        rows of X_new), such as one column of both: the rows with each value. In a part of fewer
+        than 1 / (1 - confidence) rows, intervals are infinite and sets hold all labels.
     shift : bool
-        Whether rows count by how much more often rows like them are among X_new than among X: by
-        the odds of a logistic regression on the columns that the fits use, made without the fold of
-        the row. Then the confidence is of rows that come from where X_new comes from, if only x has
-        changed, the target given x has not, and these odds are right.
+        Whether the distribution of x differs between X and X_new. Rows of X are then weighted by
+        the odds that a similar row is in X_new: those of a logistic regression on the columns that
+        the fits use, without the fold of the row. The confidence holds for rows distributed as
+        X_new if the distribution of the target given x is the same and these odds are right.
 
     Returns
     -------
@@ -105,6 +106,7 @@ def prediction_sets(
             "by='class' is of classes, by and shift are one or the other, and of times take "
             "predict(interval=)"
         )
+    # Each part of the rows uses the out-of-fold errors of its rows only.
     old = as_design(encoded_rows(search, X))
     design = search._expanded(as_design(encoded_rows(search, X_new)))
     share: Any = confidence
@@ -117,56 +119,65 @@ def prediction_sets(
             for code in np.unique(codes)
         ]
         return predicted, np.stack(
-            [held[:, code] for code, held in enumerate(sets_by_class)], axis=1
+            [label_sets[:, code] for code, label_sets in enumerate(sets_by_class)], axis=1
         )
+    # Without classes as parts: the sets of each part are written to the rows of the part.
     parts: list[Any] = []
-    for calibration, its in _parts(out_of_fold, by, old.shape[0], len(predicted)):
+    for calibration, is_in_part in _parts(out_of_fold, by, old.shape[0], len(predicted)):
         if of_classes:
             ends: tuple[Any, ...] = (calibration.sets(design, share, None),)
         else:
             ends = tuple(
-                e.reshape(predicted.shape) for e in calibration.interval(design, share, None)
+                end.reshape(predicted.shape) for end in calibration.interval(design, share, None)
             )
         parts = parts or [np.empty_like(end) for end in ends]
-        for end, mine_of in zip(parts, ends, strict=True):
-            end[its] = mine_of[its]
+        for end, ends_of_part in zip(parts, ends, strict=True):
+            end[is_in_part] = ends_of_part[is_in_part]
     return predicted, *parts
 
 
-def _parts(known: OutOfFold, by: Any, n_old: int, n_new: int) -> Iterator[tuple[OutOfFold, Mask]]:
-    """Yield, for each group, the out-of-fold errors of its old rows and a mask of its new rows."""
+def _parts(
+    out_of_fold: OutOfFold, by: Any, n_old: int, n_new: int
+) -> Iterator[tuple[OutOfFold, Mask]]:
+    """Yield, for each group, the out-of-fold errors of its old rows and a mask of its new rows.
+
+    out_of_fold : the errors of all old rows. by : None for one group, or a pair of arrays, the
+    group labels of the n_old old and the n_new new rows.
+    """
     if by is None:
-        yield known, np.ones(n_new, dtype=bool)
+        yield out_of_fold, np.ones(n_new, dtype=bool)
         return
-    values, of_new = (np.asarray(given) for given in by)
-    if values.shape != (n_old,) or of_new.shape != (n_new,):
+    values, new_values = (np.asarray(labels) for labels in by)
+    if values.shape != (n_old,) or new_values.shape != (n_new,):
         raise ValueError(
             f"by must be 'class' or two arrays, of {n_old} and {n_new} rows, got shapes "
-            f"{values.shape} and {of_new.shape}"
+            f"{values.shape} and {new_values.shape}"
         )
-    for value in np.unique(of_new):
-        yield known.among(values[known.rows] == value), of_new == value
+    for value in np.unique(new_values):
+        yield out_of_fold.among(values[out_of_fold.rows] == value), new_values == value
 
 
 def _shifted(
-    known: OutOfFold, old: Design, new: Design, confidence: float
+    out_of_fold: OutOfFold, old: Design, new: Design, confidence: float
 ) -> tuple[OutOfFold, NDArray[Any]]:
     """Return out-of-fold errors weighted by likelihood ratios, and the required mass (n_new,).
 
-    The ratios of new to old data are the odds of a cross-validated logistic regression.
+    out_of_fold : the errors of the old rows. old, new : the columns of old and new rows. confidence
+    : the share of the mass that a set must cover. The likelihood ratio of a row is the odds that it
+    is a new row, by a cross-validated logistic regression, times n_old / n_new.
     """
-    columns = known.columns if known.columns.size else np.arange(1)
+    columns = out_of_fold.columns if out_of_fold.columns.size else np.arange(1)
     X = np.vstack([dense_part(design, columns) for design in (old, new)])
     is_new = np.repeat([0, 1], [old.shape[0], new.shape[0]])
     model = make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000))
     cv = StratifiedKFold(max(2, min(5, new.shape[0])), shuffle=True, random_state=0)
-    chance = cross_val_predict(model, X, is_new, cv=cv, method="predict_proba")[:, 1]
-    chance = np.clip(chance, LEAST_CHANCE, 1 - LEAST_CHANCE)
-    odds: Array = chance / (1 - chance) * old.shape[0] / new.shape[0]
-    mass = known.mass * odds[known.rows]
-    scale = known.mass.sum() / mass.sum()
+    new_probability = cross_val_predict(model, X, is_new, cv=cv, method="predict_proba")[:, 1]
+    new_probability = np.clip(new_probability, LEAST_CHANCE, 1 - LEAST_CHANCE)
+    odds: Array = new_probability / (1 - new_probability) * old.shape[0] / new.shape[0]
+    mass = out_of_fold.mass * odds[out_of_fold.rows]
+    scale = out_of_fold.mass.sum() / mass.sum()
     # Before the odds are known, all rows have the mass units / (units + 1), and the new row has the
     # rest, weighted by its odds.
-    needed = (1.0 - known.mass.sum()) * scale * odds[old.shape[0] :]
-    total = known.mass.sum() + needed
-    return replace(known, mass=mass * scale), confidence * total
+    mass_of_new = (1.0 - out_of_fold.mass.sum()) * scale * odds[old.shape[0] :]
+    total = out_of_fold.mass.sum() + mass_of_new
+    return replace(out_of_fold, mass=mass * scale), confidence * total

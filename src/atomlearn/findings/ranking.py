@@ -68,21 +68,25 @@ class Ranked:
 
     def p_value(self) -> float:
         """Return the one-sided permutation p-value, (1 + #{null >= score}) / (1 + n_draws)."""
-        least = self.score - 1e-12
-        return float((1 + np.count_nonzero(self.null >= least)) / (1 + self.null.size))
+        at_least = self.score - 1e-12
+        return float((1 + np.count_nonzero(self.null >= at_least)) / (1 + self.null.size))
 
     def critical(self) -> float:
         """Return the critical value of the score: the 1 - LEVEL quantile of the null draws."""
         return float(np.quantile(self.null, 1.0 - LEVEL, method="higher"))
 
     def has_power(self, score: float) -> bool:
-        """Return whether the test has power of at least POWER for a model with this true score."""
+        """Return whether the test has power of at least POWER for a model with this true score.
+
+        The test detects it if the critical value plus the POWER quantile of the noise is at most
+        the score.
+        """
         deviation = max(float(np.std(self.null)), self.usual)
         return self.critical() + float(norm.ppf(POWER)) * deviation <= score
 
 
 def null_of(scores: Array, errors: Array, baseline: float, error: float) -> Array:
-    """Return studentized null scores (n_draws,): deviations from the baseline times error / errors.
+    """Return studentized null scores (n_draws,): baseline + (score - baseline) error / errors.
 
     scores, errors : (n_draws,) permuted scores and their standard errors; error : the observed one.
     A draw with standard error 0 becomes the baseline.
@@ -97,7 +101,11 @@ def _normal_quantiles(baseline: float, error: float) -> Array:
 
 
 def _orders(n_rows: int, n_columns: int, rng: np.random.Generator) -> Iterator[Rows]:
-    """Yield batches of random permutations, (batch, n_rows); none if there are too many rows."""
+    """Yield batches of random permutations of n_rows rows, (batch, n_rows).
+
+    The number of permutations depends on n_rows and n_columns, up to 9,999; none are drawn if fewer
+    than 999 are affordable. rng : their generator.
+    """
     n_draws = min(9_999, MOST_DRAWN // (n_rows * max(n_columns, 1)))
     step = max(1, MOST_DRAWN // 5 // n_rows)
     for start in range(0, n_draws if n_draws >= 999 else 0, step):
@@ -106,32 +114,44 @@ def _orders(n_rows: int, n_columns: int, rng: np.random.Generator) -> Iterator[R
 
 
 def areas(codes: Columns, decisions: Array, rng: np.random.Generator) -> Ranked:
-    """Return the mean area under the ROC curve with DeLong's error, as ``mean_area`` has it."""
-    score, rows = mean_area(codes, decisions)
-    error = float(np.linalg.norm(rows))
+    """Return the mean area under the ROC curve as ``Ranked``, with DeLong's error.
+
+    codes, decisions : class codes (n,) and scores (n, m), as for ``mean_area``. rng : generator of
+    the permutations. A permutation changes the labels only, so the rows of each column are sorted
+    once.
+    """
+    score, row_influences = mean_area(codes, decisions)
+    error = float(np.linalg.norm(row_influences))
     positive, columns = _against_rest(codes, decisions)
     counts = positive.sum(axis=0)
-    of_class = 1.0 / counts
-    of_rest = 1.0 / (len(codes) - counts)
-    influences = list[Array]()
-    sides = [_Sorted.of(column) for column in columns.T]
+    per_positive = 1.0 / counts
+    per_rest = 1.0 / (len(codes) - counts)
+    null_deviations = list[Array]()
+    sorted_columns = [_Sorted.of(column) for column in columns.T]
+    # DeLong's studentized null distribution: sums of placements over their norm, for each
+    # permutation.
     for orders in _orders(len(columns), columns.shape[1], rng):
         sums = np.zeros(len(orders))
         squares = np.zeros(orders.shape)
-        for k, ranked_rows in enumerate(sides):
+        for k, ranked_rows in enumerate(sorted_columns):
             labels = positive[orders, k][:, ranked_rows.order]
-            placements = ranked_rows.placements(labels) * np.where(labels, of_class[k], of_rest[k])
+            placements = ranked_rows.placements(labels) * np.where(
+                labels, per_positive[k], per_rest[k]
+            )
             sums += placements.sum(axis=1) / 2
             squares[:, ranked_rows.order] += placements
         errors = np.linalg.norm(squares, axis=1)
-        influences.append(null_of(sums, errors, 0.0, 1.0))
-    guess_error = float(np.linalg.norm(guess_area(codes, decisions)[1])) / max(len(sides), 1)
+        null_deviations.append(null_of(sums, errors, 0.0, 1.0))
+    # Deviations are in units of the standard error that the observed decisions have under the null.
+    guess_error = float(np.linalg.norm(guess_area(codes, decisions)[1])) / max(
+        len(sorted_columns), 1
+    )
     null = (
-        0.5 + guess_error * np.concatenate(influences)
-        if influences
+        0.5 + guess_error * np.concatenate(null_deviations)
+        if null_deviations
         else _normal_quantiles(0.5, guess_error)
     )
-    usual = float(np.sqrt(np.sum(of_class + of_rest) / 12)) / max(len(sides), 1)
+    usual = float(np.sqrt(np.sum(per_positive + per_rest) / 12)) / max(len(sorted_columns), 1)
     return Ranked(score, error, 0.5, null, usual)
 
 
@@ -149,7 +169,7 @@ class _Sorted:
 
     @classmethod
     def of(cls, decisions: Array) -> _Sorted:
-        """Return the order of the decisions, and the first and last rank of ties with each."""
+        """Return the sorting permutation of the decisions (n,), with the range of ties of each."""
         order = np.argsort(decisions, kind="stable")
         values = decisions[order]
         ends = (np.searchsorted(values, values, side=side) for side in ("left", "right"))
@@ -161,11 +181,11 @@ class _Sorted:
         It is the share of rows of the opposite class that are ranked correctly relative to the row;
         ties count one half. labels : (n_draws, n) True for positive rows, in sorted order.
         """
-        n_before = np.zeros((len(labels), self.order.size + 1))
-        np.cumsum(labels, axis=1, out=n_before[:, 1:])
+        n_positive_before = np.zeros((len(labels), self.order.size + 1))
+        np.cumsum(labels, axis=1, out=n_positive_before[:, 1:])
         # Midranks of the positive rows.
-        midranks = 0.5 * (n_before[:, self.first] + n_before[:, self.last])
-        n_positive = n_before[:, -1:]
+        midranks = 0.5 * (n_positive_before[:, self.first] + n_positive_before[:, self.last])
+        n_positive = n_positive_before[:, -1:]
         rest_ranks = 0.5 * (self.first + self.last) - midranks
         share = np.where(
             labels, rest_ranks / (self.order.size - n_positive), 1.0 - midranks / n_positive
@@ -187,7 +207,11 @@ def mean_area(codes: Columns, decisions: Array) -> tuple[float, Array]:
 
 
 def guess_area(codes: Columns, decisions: Array) -> tuple[float, Array]:
-    """Return the mean one-vs-rest AUC minus one half, and twice the contributions of rows, (n,)."""
+    """Return the mean one-vs-rest AUC minus one half, and twice the contributions of rows, (n,).
+
+    codes, decisions : as for ``mean_area``. The contributions sum to twice the first result; their
+    norm is the standard error of the AUC of a guess.
+    """
     positive, columns = _against_rest(codes, decisions)
     contributions = np.zeros(codes.size)
     for column, is_class in zip(columns.T, positive.T, strict=True):
@@ -199,7 +223,10 @@ def guess_area(codes: Columns, decisions: Array) -> tuple[float, Array]:
 
 
 def _against_rest(codes: Columns, decisions: Array) -> tuple[Mask, Array]:
-    """Return one-vs-rest labels and decisions, (n, m) both, of classes with both labels present."""
+    """Return one-vs-rest labels and decisions, (n, m) both, of classes with both labels present.
+
+    codes : (n,) class codes; decisions : (n, k) one column per class, or one for class 1 of two.
+    """
     classes = np.array([1]) if decisions.shape[1] == 1 else np.arange(decisions.shape[1])
     positive = codes[:, None] == classes
     has_both = positive.any(axis=0) & ~positive.all(axis=0)
@@ -209,18 +236,19 @@ def _against_rest(codes: Columns, decisions: Array) -> tuple[Mask, Array]:
 def area_of(decisions: Array, positive: Mask) -> tuple[float, Array]:
     """Return the AUC, and an influence of each row (n,) whose squares sum to DeLong's variance.
 
-    The influence is the placement value of the row minus the AUC, scaled by its class size.
+    decisions : (n,) scores; positive : (n,) mask of the rows of the class. The influence is the
+    placement value of the row minus the AUC, scaled by its class size.
     """
-    side = _Sorted.of(decisions)
-    shares = np.empty(decisions.size)
-    shares[side.order] = 0.5 + side.placements(positive[side.order][None])[0]
-    value = float(shares[positive].mean())
-    shares -= value
+    ordered = _Sorted.of(decisions)
+    influences = np.empty(decisions.size)
+    influences[ordered.order] = 0.5 + ordered.placements(positive[ordered.order][None])[0]
+    value = float(influences[positive].mean())
+    influences -= value
     for rows in (positive, ~positive):
         # DeLong's variance divides by n - 1; from a single row no variance can be estimated.
         count = int(rows.sum())
-        shares[rows] /= np.sqrt(count * max(count - 1, 1))
-    return value, shares
+        influences[rows] /= np.sqrt(count * max(count - 1, 1))
+    return value, influences
 
 
 def correlations(
@@ -237,10 +265,14 @@ def correlations(
     freedom = len(truth) - basis.shape[1]
     if freedom < (3 if known is None else FEWEST_BESIDE):
         return None
+    # Residuals given the covariates; their columns have unit norm, so a sum of products is a
+    # correlation.
     y = _free_of(basis, truth)
     x = _free_of(basis, predicted)
     score = float(np.sum(x * y, axis=0).mean())
     error, error_freedom = _jackknife(x, y, basis)
+    # The null distribution: permuted residuals, projected again, studentized by the norm of the
+    # products.
     guess_error = float(np.linalg.norm((x * y).mean(axis=1)))
     null = np.zeros(0)
     products = list[Array]()
@@ -263,7 +295,8 @@ def correlations(
 def correlation_rows(truth: Array, predicted: Array, known: Array) -> Array:
     """Return the contribution of each row to the partial correlation given ``known``, (n,).
 
-    All are 0 if too few residual degrees of freedom are left.
+    truth, predicted : (n, m) columns that are compared pairwise; known : (n, q) covariates. All
+    contributions are 0 if too few residual degrees of freedom are left.
     """
     basis = _basis(known, len(truth))
     if len(truth) - basis.shape[1] < FEWEST_BESIDE:
@@ -295,7 +328,10 @@ def _jackknife(x: Array, y: Array, basis: Array) -> tuple[float, float]:
 
 
 def _basis(known: Array | None, n_rows: int) -> Array:
-    """Return an orthonormal basis (n_rows, k) of the span of a constant and ``known``."""
+    """Return an orthonormal basis (n_rows, k) of a constant and the columns of ``known``.
+
+    known : (n_rows, q) or None.
+    """
     ones = np.ones((n_rows, 1))
     columns = ones if known is None else np.column_stack([ones, known])
     scale = np.maximum(np.abs(columns).max(axis=0), 1e-300)
@@ -318,17 +354,17 @@ def _free_of(basis: Array, values: Array) -> Array:
 def comparable(records: NDArray[Any]) -> tuple[Rows, Rows]:
     """Return the comparable pairs of the concordance index as two arrays of rows (first, second).
 
-    The first row has an event; the second is in the same stratum, was at risk at that time, and has
-    its event or censoring later. records : structured array with time, event, entry and stratum.
+    The first row has an event. The second row is in the same stratum, was at risk at that time, and
+    its event or censoring is later. records : structured array with time, event, entry and stratum.
     """
     records = competing_at_infinity(records)
     time = records["time"]
     event = records["event"]
     stratum = records["stratum"]
-    later = (time[:, None] < time) | ((time[:, None] == time) & ~event)
-    later &= (records["entry"] < time[:, None]) & (stratum == stratum[:, None])
-    np.fill_diagonal(later, False)
-    first, second = np.nonzero(event[:, None] & later)
+    is_later = (time[:, None] < time) | ((time[:, None] == time) & ~event)
+    is_later &= (records["entry"] < time[:, None]) & (stratum == stratum[:, None])
+    np.fill_diagonal(is_later, False)
+    first, second = np.nonzero(event[:, None] & is_later)
     return first, second
 
 
@@ -337,7 +373,9 @@ def ranked_concordance(
 ) -> Ranked | None:
     """Return Harrell's concordance index as ``Ranked``; None if there is no comparable pair.
 
-    Risks are permuted within strata, since only rows of the same stratum are compared.
+    records : structured array of survival times; risk : (n,) scores, larger for earlier events. rng
+    : generator of the 999 permutations. Risks are permuted within strata, since only rows of the
+    same stratum are compared. Of many rows a random sample is compared.
     """
     if risk.size > MOST_PAIRED:
         sample = rng.choice(risk.size, MOST_PAIRED, replace=False)
@@ -349,9 +387,9 @@ def ranked_concordance(
     first, second = comparable(records)
     if not first.size:
         return None
-    value = float(np.mean(0.5 + 0.5 * np.sign(risk[first] - risk[second])))
-    rows = concordance_rows(risk, first, second)
-    guess_error = float(np.linalg.norm(rows))
+    concordance = float(np.mean(0.5 + 0.5 * np.sign(risk[first] - risk[second])))
+    contributions = concordance_rows(risk, first, second)
+    guess_error = float(np.linalg.norm(contributions))
     members = np.concatenate([first, second])
     share_of_pairs = np.bincount(members, minlength=risk.size) / first.size
     scores, errors = np.empty((2, 999))
@@ -361,12 +399,16 @@ def ranked_concordance(
         scores[draw], errors[draw] = 0.5 + draw_rows.sum() / 2, np.linalg.norm(draw_rows)
     null = null_of(scores, errors, 0.5, guess_error)
     # The influence of a row is its contribution, minus its share of the pairs times the mean.
-    error = float(np.linalg.norm(rows - (value - 0.5) * share_of_pairs))
-    return Ranked(value, error, 0.5, null, float(np.std(scores)))
+    error = float(np.linalg.norm(contributions - (concordance - 0.5) * share_of_pairs))
+    return Ranked(concordance, error, 0.5, null, float(np.std(scores)))
 
 
 def concordance_rows(risk: Array, first: Rows, second: Rows) -> Array:
-    """Return (n,): twice the contribution of each row's pairs to the concordance minus one half."""
+    """Return (n,): twice the contribution of each row's pairs to the concordance minus one half.
+
+    risk : (n,) scores; first, second : the pairs from ``comparable``. Each pair is concordant
+    (1/2), tied (0) or discordant (-1/2), and counts for both of its rows.
+    """
     excess = 0.5 * np.sign(risk[first] - risk[second]) / max(first.size, 1)
     contributions = np.bincount(first, excess, risk.size) + np.bincount(second, excess, risk.size)
     return np.asarray(contributions, dtype=np.float64)
@@ -375,8 +417,9 @@ def concordance_rows(risk: Array, first: Rows, second: Rows) -> Array:
 def plain_interval(ranked: Ranked) -> tuple[float, float]:
     """Return the symmetric interval of an AUC or concordance, from the standard error of a guess.
 
-    The standard error is largest at one half, so the interval is conservative for larger scores.
-    A logit scale is not used, since with this error the interval would diverge near 1.
+    The standard error is largest at one half, so the interval is conservative for larger scores. A
+    logit scale is not used, since with this error the interval would diverge near 1. ``ranked`` is
+    the score with its error.
     """
     width = float(norm.isf(LEVEL)) * ranked.error
     return max(ranked.score - width, 0.0), min(ranked.score + width, 1.0)
@@ -387,7 +430,8 @@ def area_interval(ranked: Ranked, n_fewer: int) -> tuple[float, float]:
 
     n_fewer : number of rows of the rarer class, or of events. If the score is 1 (or 0) its standard
     error is 0, and the lower end is instead the value at which n_fewer independent pairs are all
-    concordant with probability LEVEL: LEVEL^(1 / n_fewer) (the upper end by symmetry).
+    concordant with probability LEVEL: LEVEL^(1 / n_fewer) (the upper end by symmetry). ``ranked``
+    is the score with its error.
     """
     value = ranked.score
     limit = LEVEL ** (1 / max(n_fewer, 1))
@@ -400,7 +444,10 @@ def area_interval(ranked: Ranked, n_fewer: int) -> tuple[float, float]:
 
 
 def correlation_interval(ranked: Ranked) -> tuple[float, float]:
-    """Return the confidence interval of a correlation on Fisher's z scale, by Student's t."""
+    """Return the confidence interval of a correlation on Fisher's z scale, by Student's t.
+
+    ``ranked`` is the score with its error.
+    """
     middle = np.arctanh(np.clip(ranked.score, -1 + 1e-12, 1 - 1e-12))
     width = float(student.isf(LEVEL, ranked.freedom)) * ranked.error
     return float(np.tanh(middle - width)), float(np.tanh(middle + width))

@@ -1,8 +1,9 @@
 """StabilitySelector: stability selection with complementary pairs of half-samples.
 
-How many false features it lets through, in expectation: with theta = q / p the share of features a
-resample selects, and features of a selection probability of at most theta called low, the expected
-number of low features selected by B pairs of complementary halves at the threshold t is at most
+The expected number of false features is bounded. Let q be the average number of the p features that
+a half selects, and theta = q / p. A feature is low if a half selects it with probability at most
+theta. With B pairs of complementary halves and the threshold t, the expected number of selected low
+features is at most
 
     Meinshausen and Buhlmann      theta q / (2 t - 1)
     unimodal                      C(t, B) theta q
@@ -54,9 +55,10 @@ def selected_by(estimator: Any) -> tuple[Mask, Array]:
     """Return a mask of the inputs that a fitted estimator selects, and their coefficient norms.
 
     Both have shape (n_features,). The selection is ``get_support()`` if the estimator has it, else
-    the nonzero coefficients; for models with products or splines, the inputs of any selected term,
-    each with size 1.
+    the nonzero coefficients. Models with products or splines select the inputs of any selected
+    term, each with size 1.
     """
+    # Columns of the encoded table, if the estimator encoded one.
     estimator = best_of_search(estimator)
     encoding = table_encoding(estimator)
     n_inputs = int(estimator.n_features_in_) if encoding is None else len(encoding.names)
@@ -67,6 +69,7 @@ def selected_by(estimator: Any) -> tuple[Mask, Array]:
             inputs = map.inputs_of(np.unique(map.term_of(estimator.selected_)))
             sizes[np.unique(inputs[inputs >= 0])] = 1.0
             return sizes > 0, sizes
+    # Other estimators are read as scikit-learn's SelectFromModel reads them.
     selects = isinstance(estimator, SelectorMixin)
     try:
         sizes = _get_feature_importances(estimator, "auto", transform_func="norm", norm_order=2)
@@ -102,17 +105,16 @@ class StabilitySelector(OwnParameters, MetaEstimatorMixin, SelectorMixin, Packed
     random_state : int, Generator or None, default=None
         Seed of the halves.
     alphas : array or "auto", default=None
-        Weights of the penalty to walk along, from the largest on, instead of the estimator's own
-        ``alpha``: a feature counts as selected by a half if it is at any of them. "auto": ten, from
-        0.9 to 0.1 of the largest alpha at which all rows select anything, for ``AtomicRegressor``
-        and ``AtomicClassifier``.
+        Weights of the penalty, used instead of the estimator's ``alpha``. A half selects a feature
+        if the fit at any of these weights does. "auto": ten weights, from 0.9 to 0.1 of the largest
+        alpha at which all rows select anything, for ``AtomicRegressor`` and ``AtomicClassifier``.
     n_features : int, default=None
-        The most features a half may select: along ``alphas`` those that come first, and by default
-        half as many as it has rows, beyond which a fit tells little; else those of the largest
-        coefficients, by default all. It sets q, and with it the bounds. With "auto" the default is
-        such that ``bounds_["meinshausen_buhlmann"]`` is about one.
+        Maximum number of features that a half may select. It sets q, and with it the bounds. Along
+        ``alphas`` the features that enter first are kept, by default half as many as the half has
+        rows. Without ``alphas`` those of the largest coefficients are kept, by default all. With
+        "auto" the default makes ``bounds_["meinshausen_buhlmann"]`` about one.
     groups : lists of columns or labels (n_features,), default=None
-        Count groups instead: one is selected where any of its columns is.
+        Select groups instead: a group is selected if any of its columns is.
 
     Attributes
     ----------
@@ -165,6 +167,7 @@ class StabilitySelector(OwnParameters, MetaEstimatorMixin, SelectorMixin, Packed
     groups: Any = None
 
     def __sklearn_tags__(self) -> Any:
+        """Return scikit-learn's tags: y is required; X may be sparse if the estimator allows."""
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
         base = AtomicRegressor() if self.estimator is None else self.estimator
@@ -184,6 +187,7 @@ class StabilitySelector(OwnParameters, MetaEstimatorMixin, SelectorMixin, Packed
         base = AtomicRegressor() if self.estimator is None else self.estimator
         if _num_samples(X) < 2:
             raise ValueError("halves of 1 sample are empty; give at least 2 (n_samples = 1)")
+        # alphas="auto" takes a grid from the data; the estimator then has the smallest alpha of it.
         is_default = self.estimator is None and self.alphas is None
         automatic = is_default or type(self.alphas) is str
         alphas = automatic_alphas(base, X, y, self.alphas) if automatic else self.alphas
@@ -195,8 +199,8 @@ class StabilitySelector(OwnParameters, MetaEstimatorMixin, SelectorMixin, Packed
         # A column of words is selected if one of its encoded columns is.
         encoding = table_encoding(self.estimator_)
         X = encoded_rows(self.estimator_, X)
-        every = np.arange(self.n_features_in_) if encoding is None else encoding.sources
-        labels = every if self.groups is None else labels_of(self.groups, every.size)
+        sources = np.arange(self.n_features_in_) if encoding is None else encoding.sources
+        labels = sources if self.groups is None else labels_of(self.groups, sources.size)
         n_units = int(labels.max()) + 1
         target = np.asarray(y)
         rng = np.random.default_rng(self.random_state)
@@ -204,15 +208,22 @@ class StabilitySelector(OwnParameters, MetaEstimatorMixin, SelectorMixin, Packed
         parts: list[Columns] = []
         codes = codes_of(target)
         for _ in range(n_pairs):
+            # Each call gives two complementary halves of the rows.
             parts += halves(len(target), rng, codes, groups, order)
-        limit = self.n_features
-        if limit is None and automatic:
+        # The maximum number of features per half. With "auto", q^2 = (2 t - 1) p makes the bound of
+        # Meinshausen and Buhlmann one.
+        most_per_half = self.n_features
+        if most_per_half is None and automatic:
             bounded = int(np.sqrt((2 * self.threshold - 1) * n_units))
-            limit = min(max(2, bounded), n_units)
-        elif limit is None and alphas is not None:
-            limit = max(len(parts[0]) // 2, 1)
-        levels = np.sort(np.array([] if alphas is None else alphas, dtype=np.float64))[::-1]
-        masks = self._masks(base, X, target, parts, bool(params), groups, order, levels, limit)
+            most_per_half = min(max(2, bounded), n_units)
+        elif most_per_half is None and alphas is not None:
+            most_per_half = max(len(parts[0]) // 2, 1)
+        falling_alphas = np.sort(np.array([] if alphas is None else alphas, dtype=np.float64))[::-1]
+        masks = self._masks(
+            base, X, target, parts, bool(params), groups, order, falling_alphas, most_per_half
+        )
+        # A group is selected if any of its columns is. Rows 2 i and 2 i + 1 are the halves of a
+        # pair.
         units = np.array([np.bincount(labels, mask, n_units) > 0 for mask in masks])
         self.selection_probabilities_ = units.mean(axis=0)
         self.both_probabilities_ = (units[::2] & units[1::2]).mean(axis=0)
@@ -226,7 +237,7 @@ class StabilitySelector(OwnParameters, MetaEstimatorMixin, SelectorMixin, Packed
         return self
 
     def _check(self) -> None:
-        """Raise unless threshold and n_resamples are valid."""
+        """Raise ValueError unless ``threshold`` is in (0.5, 1] and ``n_resamples`` at least 2."""
         if not (is_number(self.threshold) and 0.5 < self.threshold <= 1):
             raise ValueError(
                 f"threshold must be above 0.5 and at most 1, got {self.threshold!r}: at 0.5 and "
@@ -243,20 +254,22 @@ class StabilitySelector(OwnParameters, MetaEstimatorMixin, SelectorMixin, Packed
         routed: bool,
         groups: Any,
         order: Any,
-        levels: Array,
+        falling_alphas: Array,
         most: int | None,
     ) -> list[Mask]:
         """Return the mask of selected features for each half, fitted jointly if possible.
 
-        parts : rows of each half; routed : whether ``fit`` was given further parameters; levels :
-        alphas in decreasing order; most : maximum number of features per half.
+        base : the estimator to clone. parts : rows of each half. routed : whether ``fit`` received
+        further parameters. groups, order : those of the rows, for estimators that hold out rows.
+        falling_alphas : alphas in decreasing order, empty for that of the estimator. most : maximum
+        number of features per half, None for no limit.
         """
         if not routed and isinstance(base, (AtomicRegressor, AtomicClassifier)):
-            falling = levels if levels.size else np.array([float(base.alpha)])
-            masks_by_part = masks_of_parts(base, X, y, parts, falling, most)
+            alphas = falling_alphas if falling_alphas.size else np.array([float(base.alpha)])
+            masks_by_part = masks_of_parts(base, X, y, parts, alphas, most)
             if masks_by_part is not None:
                 return masks_by_part
-        models = [clone(base).set_params(alpha=float(level)) for level in levels] or [base]
+        models = [clone(base).set_params(alpha=float(alpha)) for alpha in falling_alphas] or [base]
         masks = []
         with warnings.catch_warnings(action="ignore", category=UserWarning):
             # The gap of a fit to half of the rows is small compared with the differences between
@@ -308,8 +321,8 @@ def unimodal(q: float, p: int, threshold: float, n_pairs: int) -> float:
     """
     theta = q / p
     half_step = 1 / (2 * n_pairs)
-    least = min(0.5 + theta**2, 0.5 + half_step + 0.75 * theta**2)
-    if theta > 1 / np.sqrt(3) or threshold <= least:
+    least_threshold = min(0.5 + theta**2, 0.5 + half_step + 0.75 * theta**2)
+    if theta > 1 / np.sqrt(3) or threshold <= least_threshold:
         return meinshausen_buhlmann(q, p, threshold)
     if threshold <= 0.75:
         gap = 2 * threshold - 1 - half_step

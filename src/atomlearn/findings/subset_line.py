@@ -1,10 +1,11 @@
 """The part of a line of targets y + t move on which a subset is proved to be the best one.
 
-The objective of each subset, at its ridge fit, is a quadratic in t. Those of subsets that a search
-lists as near are compared with it exactly. For all others a search proves at one t that they are no
-better than a bound; between two such t their objectives, which bend upward by a'a at the most, are
-at least the chord of both bounds less a'a (t - t_1) (t_2 - t) / 2. Where that does not do, the
-stretch is halved.
+The objective of each subset, at its ridge fit, is a quadratic in t. A search at one t lists the
+near-best subsets. Their objectives are compared with that of our subset exactly, for all t. For all
+other subsets the search proves a lower bound at this t. Between two searches, at t_1 and t_2, their
+objectives are at least the chord of both bounds minus a'a (t - t_1) (t_2 - t) / 2, because a'a
+(``move`` after projection) bounds their second derivative. If that proves too little, the interval
+is halved.
 """
 
 from __future__ import annotations
@@ -55,11 +56,15 @@ class SubsetLine:
     depth: float
 
     def _objective(self, columns: Columns) -> Array:
-        """Return the minimum of n times the objective on these columns: a quadratic in t."""
+        """Return the minimum of n times the objective on these columns, as a quadratic in t.
+
+        The result has the coefficients of t^2, t and 1. The minimum is (y'y - y'X (X'X + ridge)^-1
+        X'y) / 2, with both targets y and ``move`` in place of y.
+        """
         X = self.data.projected(dense_part(self.problem.design, columns))
         ridge = self.data.y.size * self.problem.regularizer.amount * np.eye(columns.size)
-        pull = X.T @ self._targets
-        fitted = pull.T @ la.solve(X.T @ X + ridge, pull, assume_a="pos")
+        scores = X.T @ self._targets
+        fitted = scores.T @ la.solve(X.T @ X + ridge, scores, assume_a="pos")
         (constant, linear), (_, quadratic) = self._targets.T @ self._targets - fitted
         return np.array([quadratic / 2, linear, constant / 2])
 
@@ -75,88 +80,107 @@ class SubsetLine:
         self._bounds: dict[float, float] = {}
         self._move = move
         self._targets = self.data.projected(np.column_stack([self.data.y, self._move]))
-        self._own = self._objective(self.subset)
-        self._lost = FITTED * float(np.linalg.norm(self._targets, axis=0) @ [1.0, reach]) ** 2
-        self._look(0.0)
+        self._quadratic = self._objective(self.subset)
+        self._rounding = FITTED * float(np.linalg.norm(self._targets, axis=0) @ [1.0, reach]) ** 2
+        self._search(0.0)
         if not (self._undominated(0.0, 0.0) and self._proved(0.0, 0.0)):
             raise ValueError(
                 "that no other subset is better was not proved; use a larger ridge, or fewer "
                 "features"
             )
-        stretches = [(-reach, 0.0), (0.0, reach)]
+        intervals_to_do = [(-reach, 0.0), (0.0, reach)]
         proved = []
         undecided = [(-np.inf, -reach), (reach, np.inf)]
-        while stretches:
-            intervals = self._undominated(*stretches.pop())
+        while intervals_to_do:
+            intervals = self._undominated(*intervals_to_do.pop())
             if not intervals:
                 continue
             low = intervals[0][0]
             high = intervals[-1][1]
-            stops = len(self._bounds) >= MOST_SEARCHES or high - low < 1e-6 * reach
-            if not stops:
-                self._look(low)
-                self._look(high)
-            intervals, n_intervals = self._undominated(low, high), len(intervals)
+            is_last = len(self._bounds) >= MOST_SEARCHES or high - low < 1e-6 * reach
+            if not is_last:
+                self._search(low)
+                self._search(high)
+            intervals, n_before = self._undominated(low, high), len(intervals)
+            # Searches at both ends may list further subsets, which cut the interval. If nothing was
+            # cut and nothing proved, halve it.
             if self._proved(low, high):
                 proved += intervals
-            elif stops:
+            elif is_last:
                 undecided += intervals
-            elif len(intervals) == n_intervals:
+            elif len(intervals) == n_before:
                 middle = 0.5 * (low + high)
-                stretches += [(low, middle), (middle, high)]
+                intervals_to_do += [(low, middle), (middle, high)]
             else:
-                stretches += intervals
+                intervals_to_do += intervals
         return np.reshape(proved, (-1, 2)), np.array(undecided)
 
-    def _look(self, t: float) -> None:
-        """Run a best-subset search at t; store near-optimal subsets and a bound for all others."""
+    def _search(self, t: float) -> None:
+        """Run a best-subset search at t; store near-best subsets and a lower bound for all others.
+
+        The near-best subsets are stored as quadratics in t: their objective minus that of our
+        subset.
+        """
         if t in self._bounds:
             return
         problem = replace(self.problem, y=self.data.y + t * self._move)
-        within = self.depth / float(np.polyval(self._own, t))
+        within = self.depth / float(np.polyval(self._quadratic, t))
         request = wanted_of(1e-9, within, MOST_SETS, SECONDS, None)
         result = best_subset(problem, self.subset.size, request, [self.subset])
         for subset in result.near or ():
             key = subset.columns.tobytes()
             if key not in self._others and not np.array_equal(subset.columns, self.subset):
-                self._others[key] = self._objective(subset.columns) - self._own
+                self._others[key] = self._objective(subset.columns) - self._quadratic
         limit = result.objective * (1.0 + within)
         self._bounds[t] = self.data.y.size * (limit if result.near_complete else result.lower_bound)
 
     def _undominated(self, low: float, high: float) -> list[tuple[float, float]]:
-        """Return the subintervals of (low, high) on which no listed subset is better."""
+        """Return the subintervals of (low, high) on which no listed subset is better.
+
+        The other objectives minus ours are quadratics in t; they change sign only at their roots.
+        """
         if not self._others:
             return [(low, high)]
-        rates = np.array(list(self._others.values())) - [0.0, 0.0, self._lost]
-        roots = np.concatenate([np.roots(rate) for rate in rates])
+        rises = np.array(list(self._others.values())) - [0.0, 0.0, self._rounding]
+        roots = np.concatenate([np.roots(rise) for rise in rises])
         cuts = np.sort(roots[np.isreal(roots)].real)
         cuts = np.concatenate([[low], cuts[(cuts > low) & (cuts < high)], [high]])
         middles = 0.5 * (cuts[1:] + cuts[:-1])
-        is_best = np.min([np.polyval(rate, middles) for rate in rates], axis=0) > 0
+        # Between two neighboring roots all signs are constant: test the middle, then join
+        # neighbors.
+        is_best = np.min([np.polyval(rise, middles) for rise in rises], axis=0) > 0
         starts = np.flatnonzero(is_best & ~np.append(False, is_best[:-1]))
         ends = np.flatnonzero(is_best & ~np.append(is_best[1:], False))
         return list(zip(cuts[starts].tolist(), cuts[ends + 1].tolist(), strict=True))
 
     def _proved(self, low: float, high: float) -> bool:
-        """Whether no unlisted subset can be better anywhere between the searches at both ends."""
+        """Return whether no unlisted subset is better anywhere between the searches at both ends.
+
+        low, high : the ends, where a search must have been run.
+        """
         if low not in self._bounds or high not in self._bounds:
             return False
         margins = [
-            self._bounds[t] - self._lost - float(np.polyval(self._own, t)) for t in (low, high)
+            self._bounds[t] - self._rounding - float(np.polyval(self._quadratic, t))
+            for t in (low, high)
         ]
-        largest_curvature = 0.5 * float(np.sum(self._targets[:, 1] ** 2)) - self._own[0]
+        curvature = 0.5 * float(np.sum(self._targets[:, 1] ** 2)) - self._quadratic[0]
         width = high - low
         # With s = (t - low) / width, the margin at t is at least
         # margins[0] (1 - s) + margins[1] s - largest_curvature width^2 s (1 - s).
-        largest_curvature = max(largest_curvature * width**2, 1e-300)
-        s = np.clip(0.5 + 0.5 * (margins[0] - margins[1]) / largest_curvature, 0.0, 1.0)
-        return bool(margins[0] * (1 - s) + margins[1] * s - largest_curvature * s * (1 - s) > 0)
+        curvature = max(curvature * width**2, 1e-300)
+        s = np.clip(0.5 + 0.5 * (margins[0] - margins[1]) / curvature, 0.0, 1.0)
+        return bool(margins[0] * (1 - s) + margins[1] * s - curvature * s * (1 - s) > 0)
 
 
 def subset_line(
     estimator: SubsetRegressor, X: Any, y: Any, data: Given, dispersion: float
 ) -> SubsetLine | None:
-    """Return the ``SubsetLine`` of a model; None if it searched sizes, or has groups."""
+    """Return the ``SubsetLine`` of a fitted model; None if it searched sizes, or has groups.
+
+    X, y : the data of the fit; data : the same, checked. dispersion : the noise variance, which
+    sets how many near-best subsets each search lists. ``estimator`` is the fitted estimator.
+    """
     is_searched = estimator.cv_scores_ is not None
     if is_searched or estimator.groups is not None or not estimator.fit_intercept:
         return None

@@ -76,9 +76,10 @@ class Summary:
     Attributes
     ----------
     title : str
-        The model, and what its coefficients are added to.
+        The model, and the quantity that its coefficients add up to.
     proved, estimated : str
-        What is proved of the fit, and the condition of the intervals, or why there are none.
+        Sentences on the proved gap of the fit, and on the condition of the intervals (or the reason
+        why there are none).
     rows : tuple of SummaryRow
         Intercepts, covariates and selected columns with their reference levels.
     ratio_name : str
@@ -98,9 +99,9 @@ class Summary:
     notes: tuple[str, ...]
 
     def to_frame(self, library: str | None = None) -> Any:
-        """Return the rows as a data frame of "pandas", "polars" or "pyarrow".
+        """Return the rows as a data frame.
 
-        By default it is of the first of them that is installed.
+        library : "pandas", "polars" or "pyarrow"; None for the first of these that is installed.
         """
         import narwhals.stable.v2 as nw
 
@@ -118,13 +119,16 @@ class Summary:
         return nw.from_dict(columns, backend=backend).to_native()
 
     def __str__(self) -> str:
+        """Return the summary as text: title, proof, table of coefficients, and notes."""
         header, *lines = self._cells()
         printed = lines[:MOST_PRINTED]
         widths = [max(map(len, column)) for column in zip(header, *printed, strict=True)]
         table = []
         for cells in (header, *printed):
             padded = [cells[0].ljust(widths[0])]
-            padded += [c.rjust(w) for c, w in zip(cells[1:-1], widths[1:-1], strict=True)]
+            padded += [
+                cell.rjust(width) for cell, width in zip(cells[1:-1], widths[1:-1], strict=True)
+            ]
             table.append("  ".join([*padded, cells[-1]]).rstrip())
         n_hidden = len(lines) - len(printed)
         table += [f"... and {n_hidden} more rows: to_frame() has all of them"] * (n_hidden > 0)
@@ -140,12 +144,13 @@ class Summary:
             "<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in cells) + "</tr>"
             for cells in lines[:MOST_PRINTED]
         )
+        # Long tables are cut; a last line says how many rows are missing.
         n_hidden = len(lines) - MOST_PRINTED
         remainder = (
             [f"and {n_hidden} more rows: to_frame() has all of them"] if n_hidden > 0 else []
         )
         footing = "".join(
-            f"<p>{html.escape(t)}</p>" for t in (self.estimated, *self.notes, *remainder)
+            f"<p>{html.escape(text)}</p>" for text in (self.estimated, *self.notes, *remainder)
         )
         return (
             f"<div><p><b>{html.escape(self.title)}</b><br>{html.escape(self.proved)}</p>"
@@ -153,7 +158,10 @@ class Summary:
         )
 
     def _cells(self) -> Iterator[list[str]]:
-        """Yield the cells of the header, then those of each row."""
+        """Yield the cells of the header, then those of each row, as lists of text.
+
+        Columns that would be empty (output, ratio, interval) are left out.
+        """
         has_outputs = any(row.output for row in self.rows)
         has_intervals = any(np.isfinite(row.estimate) for row in self.rows)
         scale = f"estimated {self.ratio_name or 'coefficient'}"
@@ -181,7 +189,7 @@ class Summary:
 
 
 def _number(value: float, form: str = ".4g") -> str:
-    """Return a number as text, "" for NaN."""
+    """Return a number as text in this format, "" for NaN."""
     return "" if np.isnan(value) else format(value, form)
 
 
@@ -195,11 +203,17 @@ def summary_of(
     sample_weight: Any = None,
     groups: Any = None,
 ) -> Summary:
-    """Return the summary of a fitted model; see ``AtomicRegressor.summary``."""
+    """Return the summary of a fitted model; see ``AtomicRegressor.summary``.
+
+    X, y, sample_weight, groups : the data of the fit, from which intervals are estimated. estimates
+    : the estimates to use instead, or None. confidence : the coverage of the intervals.
+    ``estimator`` is the fitted estimator.
+    """
     check_is_fitted(estimator)
     check_share("confidence", confidence, 0.95)
     if (X is None) is not (y is None):
         raise ValueError("summary needs both X and y of the fit for intervals, or neither of them")
+    # Intervals: none for curves, the given ones, or those estimated from X and y.
     reason = (
         "no intervals: pass the data of the fit, summary(X, y), or estimates=findings.estimates"
     )
@@ -225,7 +239,12 @@ def summary_of(
 def _intervals(
     estimator: AtomicModel, X: Any, y: Any, confidence: float, sample_weight: Any, groups: Any
 ) -> tuple[Estimates | None, str]:
-    """Return estimates with intervals, or None and the reason."""
+    """Return estimates with intervals and "", or None and the reason why there are none.
+
+    X, y, sample_weight, groups : the data of the fit. If no column is penalized, all columns are
+    estimated; otherwise the selected ones. ``estimator`` is the fitted estimator and ``confidence``
+    the coverage of the intervals.
+    """
     n_columns = np.shape(estimator.coef_)[-1]
     is_free = _covariates(estimator).size == n_columns
     columns = [*range(n_columns)] if is_free else None
@@ -237,14 +256,20 @@ def _intervals(
 
 
 def _covariates(estimator: AtomicModel) -> Columns:
-    """Return the columns without a penalty."""
+    """Return the columns without a penalty.
+
+    ``estimator`` is the fitted estimator.
+    """
     map = estimator.feature_map_
     inputs = unpenalized_inputs(estimator, map.n_inputs)
     return np.zeros(0, dtype=np.int64) if inputs is None else map.main_columns(inputs)
 
 
 def _ratio_name(estimator: Any) -> str:
-    """Return the name of exp(coefficient), "" if it has no meaning."""
+    """Return the name of exp(coefficient), "" if it has no meaning.
+
+    ``estimator`` is the fitted estimator.
+    """
     loss = as_loss(estimator.loss)
     if loss.task == "survival":
         return "hazard ratio"
@@ -256,7 +281,10 @@ def _ratio_name(estimator: Any) -> str:
 
 
 def _outputs(estimator: Any, n_outputs: int) -> list[str]:
-    """Return the names of the outputs, [""] if there is only one."""
+    """Return the names of the ``n_outputs`` outputs: classes or indices; [""] if there is one.
+
+    ``estimator`` is the fitted estimator.
+    """
     if n_outputs == 1:
         return [""]
     names = estimator.classes_ if is_classifier(estimator) else range(n_outputs)
@@ -264,7 +292,11 @@ def _outputs(estimator: Any, n_outputs: int) -> list[str]:
 
 
 def _rows(estimator: Any, has_ratio: bool, estimates: Estimates | None) -> Iterator[SummaryRow]:
-    """Yield the rows of the summary: intercepts, then terms of a map or columns."""
+    """Yield the rows of the summary: intercepts, then terms of a map (such as curves) or columns.
+
+    has_ratio : whether exp(coefficient) has a meaning. estimates : the intervals, or None.
+    ``estimator`` is the fitted estimator.
+    """
     map = estimator.feature_map_
     columns, weights = nonzero_coefficients(estimator.coef_)
     outputs = _outputs(estimator, len(weights))
@@ -276,6 +308,7 @@ def _rows(estimator: Any, has_ratio: bool, estimates: Estimates | None) -> Itera
         for name in map.term_names(np.unique(map.term_of(columns)), input_names(estimator)):
             yield SummaryRow(name, role="term", note=TERMS.get(map.unit, ""))
         return
+    # A row for each covariate or selected column and each output, below its reference level.
     covariates = _covariates(estimator)
     listed = np.union1d(columns, covariates)
     table = np.zeros((len(outputs), listed.size))
@@ -291,7 +324,10 @@ def _rows(estimator: Any, has_ratio: bool, estimates: Estimates | None) -> Itera
 
 
 def _interval(estimates: Estimates | None, column: int, note: str) -> dict[str, Any]:
-    """Return the fields of a row that come from the estimates: interval, p-value and note."""
+    """Return the fields of a row that come from the estimates: interval, p-value and note.
+
+    column : the column of the row; note : the note of the row so far.
+    """
     if estimates is None:
         return {"note": note}
     positions = np.flatnonzero(estimates.columns == column)
@@ -305,7 +341,10 @@ def _interval(estimates: Estimates | None, column: int, note: str) -> dict[str, 
 
 
 def _unit(estimator: Any, column: int) -> str:
-    """Return the unit of a column of the table, "" for the unit of the data."""
+    """Return the unit of a column of the table, "" for the unit of the data.
+
+    ``estimator`` is the fitted estimator.
+    """
     encoding = table_encoding(estimator)
     if encoding is None:
         return ""
@@ -316,18 +355,25 @@ def _unit(estimator: Any, column: int) -> str:
 def _reference(
     estimator: Any, column: int, listed: Columns, has_ratio: bool
 ) -> Iterator[SummaryRow]:
-    """Yield the row of the reference level of a category, ahead of its first other level."""
+    """Yield the row of the reference level of a category, ahead of its first other level.
+
+    column : a column of the encoded table. listed : all columns of the summary. has_ratio : whether
+    exp(coefficient) has a meaning. Yields nothing for other columns. ``estimator`` is the fitted
+    estimator.
+    """
     encoding = table_encoding(estimator)
     if encoding is None or estimator.feature_map_.implicit:
         return
     sources = encoding.sources
     plan = encoding.columns[int(sources[column])]
-    of_plan = np.flatnonzero(sources == sources[column])
-    if plan.use != "category" or np.intersect1d(listed, of_plan)[0] != column:
+    columns_of_plan = np.flatnonzero(sources == sources[column])
+    if plan.use != "category" or np.intersect1d(listed, columns_of_plan)[0] != column:
         return
     names = encoding.names
-    zero = [names[other] for other in of_plan.tolist() if other not in listed]
-    note = f"also {', '.join(zero)} (coefficient 0)" if zero else ""
+    names_at_zero = [
+        names[sibling] for sibling in columns_of_plan.tolist() if sibling not in listed
+    ]
+    note = f"also {', '.join(names_at_zero)} (coefficient 0)" if names_at_zero else ""
     ratio = 1.0 if has_ratio else np.nan
     yield SummaryRow(f"{plan.name}={plan.reference_level}", "", "reference", 0.0, ratio, note=note)
 
@@ -352,7 +398,10 @@ def _title(estimator: Any) -> str:
 
 
 def _proved(estimator: Any) -> str:
-    """Return the sentence about the objective and its proved gap."""
+    """Return the sentence about the objective and its proved gap.
+
+    ``estimator`` is the fitted estimator.
+    """
     objective = estimator.objective_
     relative = estimator.gap_ / objective if objective > 0 else 0.0
     relaxed = vars(estimator).get("relax_", estimator.relax)
@@ -365,7 +414,11 @@ def _proved(estimator: Any) -> str:
 
 
 def _notes(estimator: Any, estimates: Estimates | None) -> Iterator[str]:
-    """Yield notes on columns that only a part of the rows selects, and on imputed values."""
+    """Yield notes on columns that only a part of the rows selects, and on imputed values.
+
+    ``estimator`` is the fitted estimator and ``estimates`` are the estimates with intervals, or
+    None.
+    """
     columns = nonzero_coefficients(estimator.coef_)[0]
     if estimates is not None:
         left_out = np.setdiff1d(estimates.columns, np.union1d(columns, _covariates(estimator)))

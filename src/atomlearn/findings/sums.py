@@ -54,11 +54,13 @@ class Cumulants:
     shares: Array
 
     def at(self, t: float) -> tuple[float, float, float]:
-        """Return K(t), K'(t) and K''(t)."""
+        """Return K(t) and its first two derivatives K'(t) and K''(t)."""
+        # The largest exponent of each row is subtracted, so that no exponential overflows.
         powers = t * self.products
         largest = powers.max(axis=1, keepdims=True)
         tilted = self.shares * np.exp(powers - largest)
         total = tilted.sum(axis=1)
+        # The shares weighted by exp(t products): a distribution with mean K' and variance K''.
         tilted /= total[:, None]
         mean = np.einsum("ik,ik->i", tilted, self.products)
         variance = np.einsum("ik,ik->i", tilted, (self.products - mean[:, None]) ** 2)
@@ -69,6 +71,7 @@ class Cumulants:
         """Return P(sum >= x) for x > 0, by the saddlepoint approximation."""
         if x >= float(self.counts @ self.products.max(axis=1)):
             return 0.0  # x is at or above the maximum of the sum
+        # Solve K'(t) = x: Newton steps from the normal approximation, kept within a bracket.
         low = 0.0
         high = np.inf
         t = x / self.at(0.0)[2]
@@ -80,6 +83,7 @@ class Cumulants:
             step = t + (x - slope) / curvature if curvature > 0 else np.inf
             is_bracketed = low < step < min(high, 4.0 * t)
             t = step if is_bracketed else (2.0 * low if high == np.inf else 0.5 * (low + high))
+        # The formula of Barndorff-Nielsen, see the module.
         w = np.sqrt(2.0 * max(t * x - value, 0.0))
         s = t * np.sqrt(curvature)
         return float(normal.sf(w + np.log(s / w) / w))
@@ -94,7 +98,10 @@ class SumOfProducts:
 
     @property
     def noise(self) -> float:
-        """The relative standard error of sum_i e_i^2 r_i^2 as an estimate of the sum's variance."""
+        """The relative standard error of sum_i e_i^2 r_i^2 as an estimate of the sum's variance.
+
+        It is sqrt((kurtosis(e) - 1) (kurtosis(r) - 1) / n): large if few rows dominate.
+        """
         excess = (_kurtosis(self.e) - 1.0) * (_kurtosis(self.r) - 1.0)
         return float(np.sqrt(max(excess, 0.0) / self.e.size))
 
@@ -104,6 +111,7 @@ class SumOfProducts:
         None if skewness and excess kurtosis of the sum are so small that the normal approximation
         is accurate (``MOST_SKEW``, ``MOST_KURTOSIS``).
         """
+        # Skewness and excess kurtosis of sum_i s_i f_i with random s_i and fixed f_i.
         sampled, fixed = sorted((self.e, self.r), key=_kurtosis)
         variance = np.mean(sampled**2) * np.sum(fixed**2)
         skew = np.mean(sampled**3) * np.sum(fixed**3) / variance**1.5
@@ -111,8 +119,9 @@ class SumOfProducts:
         kurtosis = fourth * np.sum(fixed**4) / variance**2
         if abs(skew) <= MOST_SKEW and abs(kurtosis) <= MOST_KURTOSIS:
             return None
-        (values, numbers) = _binned(sampled)
-        (factors, counts) = _binned(fixed)
+        # Binned values make the cumulant generating function cheap.
+        values, numbers = _binned(sampled)
+        factors, counts = _binned(fixed)
         law = Cumulants(counts, np.outer(factors, values), numbers / numbers.sum())
         negated = Cumulants(counts, -law.products, law.shares)
         size = abs(float(self.e @ self.r))

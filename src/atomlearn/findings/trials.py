@@ -1,11 +1,10 @@
 """Trials: a selection and fit procedure, tested on held-out rows or by cross-validation.
 
-Few held-out rows say little. There the whole cross-validation is repeated, with all choices
-that are made in it, over rows whose features are permuted: targets, weights and offsets stay
-together, and nothing but their connection with the features is lost. With covariates, targets are
-drawn instead, from only the covariates. The repetitions end as soon as enough of them did as well
-(Besag and Clifford), which keeps the test exact. How many there are at most is counted in entries
-of the data that are fitted to, never in seconds: so an answer does not depend on the machine.
+If the held-out rows are few, the whole cross-validation is repeated over rows whose features are
+permuted, with all choices that are made in it. Targets, weights and offsets stay together; only
+their connection with the features is lost. The repetitions end as soon as enough of them scored as
+well (Besag and Clifford), which keeps the test exact. Their maximum number depends on the size of
+the data, never on seconds, so that the result does not depend on the machine.
 """
 
 from __future__ import annotations
@@ -136,7 +135,10 @@ class Trial:
         return result
 
     def copies(self, train: Rows, test: Rows) -> Mask:
-        """Return a mask of the test rows that duplicate a training row or an earlier test row."""
+        """Return a mask of the test rows that duplicate a training row or an earlier test row.
+
+        train, test : row indices; the mask has the shape of ``test``.
+        """
         if self.repeated is None:
             return np.zeros(test.size, dtype=bool)
         is_copy = np.ones(test.size, dtype=bool)
@@ -144,7 +146,7 @@ class Trial:
         return is_copy | self.across(train, test)
 
     def across(self, train: Rows, test: Rows) -> Mask:
-        """Return a mask of the test rows that duplicate a training row."""
+        """Return a mask (n_test,) of the rows ``test`` that duplicate one of the rows ``train``."""
         if self.repeated is None:
             return np.zeros(test.size, dtype=bool)
         return np.asarray(np.isin(self.repeated[test], self.repeated[train]))
@@ -162,11 +164,17 @@ class Trial:
         return [(train, test[~self.copies(train, test)]) for train, test in all_folds]
 
     def parts(self, verdict: Verdict, train: Rows, test: Rows) -> list[Fold]:
-        """Return the training and test rows of the verdict: the folds, or the held-out part."""
+        """Return the training and test rows of a verdict: the folds, or the held-out part.
+
+        train, test : the rows of the held-out part, used if the verdict does not come from folds.
+        """
         return self.folds if verdict.n_folds else [(train, test[~self.copies(train, test)])]
 
     def of_rows(self, test: Rows, decisions: Array) -> Verdict:
-        """Return the verdict on the decisions for the rows ``test``."""
+        """Return the verdict on the decisions (n_test, m) for the rows ``test``.
+
+        If rows depend on each other, the test permutes groups or shifts the series.
+        """
         units = unit_numbers(len(self.values), self.groups, self.order)[test]
         if self.order is not None or np.unique(units).size < test.size:
             return self._permuted_verdict(test, decisions)
@@ -179,13 +187,15 @@ class Trial:
     def _permuted_verdict(self, test: Rows, decisions: Array) -> Verdict:
         """Return the verdict on dependent rows, by a permutation test that keeps the dependence.
 
-        Targets of held-out groups are permuted as blocks. Targets of a series are shifted
-        cyclically, which keeps the autocorrelation except at the ends.
+        test : the held-out rows; decisions : (n_test, m) for these. Targets of held-out groups are
+        permuted as blocks. Targets of a series are shifted cyclically, which keeps the
+        autocorrelation except at the ends.
         """
         if self.order is None and np.unique(np.asarray(self.groups)[test]).size < 2:
             return no_verdict("the held-out rows are one group")
         per_fold = [decisions.reshape(test.size, -1)]
         rng = np.random.default_rng(self.rng)
+        # The score of the data, and those of 999 permuted targets with the same decisions.
         observed = self._measure(self.values, [test], per_fold)
         null = list[tuple[float, float]]()
         for _ in range(999):
@@ -201,20 +211,25 @@ class Trial:
         return self._verdict(observed, null, test.size, 0, f"permutations of {permuted}")
 
     def _is_few(self, test: Rows) -> bool:
-        """Return whether the held-out rows have the precision of few balanced rows."""
-        # With covariates neither way of repeating keeps the level: of 200 tables of 60 rows, 10%
-        # were called better with simulated targets; with permuted features 8 of 84.
+        """Return whether the held-out rows ``test`` have the precision of few balanced rows.
+
+        A group of dependent rows counts as one row.
+        """
+        # With covariates, repetitions do not keep the error rate of 5 %: of 200 tables of 60 rows,
+        # 10 % were called better with simulated targets; with permuted features, 8 of 84 were.
         if self.known is not None or self.order is not None or self.values.ndim > 1:
             return False
+        # Only events carry information on survival times; two unequal classes as much as a smaller
+        # balanced sample.
         n_rows = float(test.size)
-        count = float(test.size)
+        effective_rows = float(test.size)
         if self.task == "survival":
-            count = float(np.count_nonzero(self._codes[test]))
+            effective_rows = float(np.count_nonzero(self._codes[test]))
         elif self.task == "classification":
-            rarest = float(np.bincount(self.values[test], minlength=self.values.max() + 1).min())
-            count = 4 * rarest * (n_rows - rarest) / n_rows
+            n_rarest = float(np.bincount(self.values[test], minlength=self.values.max() + 1).min())
+            effective_rows = 4 * n_rarest * (n_rows - n_rarest) / n_rows
         units = unit_numbers(len(self.values), self.groups)[test]
-        return count * np.unique(units).size / n_rows < FEW_ROWS
+        return effective_rows * np.unique(units).size / n_rows < FEW_ROWS
 
     @property
     def _codes(self) -> Any:
@@ -228,31 +243,37 @@ class Trial:
 
         The number of repetitions depends only on the rows and columns that are fitted to.
         """
-        parts = self.folds
-        entries_fitted = max(len(parts), 1) * self.work
-        total = min(20 * int(MOST_WORK / (20 * entries_fitted)) - 1, N_REPEATS)
-        if not parts or total < FEWEST:
+        # The number of repetitions that the work allows, of the form 20 k - 1.
+        all_folds = self.folds
+        entries_fitted = max(len(all_folds), 1) * self.work
+        most_repeats = min(20 * int(MOST_WORK / (20 * entries_fitted)) - 1, N_REPEATS)
+        if not all_folds or most_repeats < FEWEST:
             return None
-        self.say(f"few rows: cross-validation is repeated up to {total} times, without a relation")
-        per_fold = self.decisions(parts)
+        self.say(
+            f"few rows: cross-validation is repeated up to {most_repeats} times, without a relation"
+        )
+        per_fold = self.decisions(all_folds)
         observed = self._measure(self.values, *per_fold)
         null = list[tuple[float, float]]()
         rng = np.random.default_rng(self.rng)
-        n_needed = int(LEVEL * (total + 1))  # p then exceeds the level
-        t_value = _t_statistic(*observed, self._asked[1])
-        while len(null) < total:
+        # Stop as soon as this number of repetitions is as good as the data: p then exceeds the
+        # level.
+        n_needed = int(LEVEL * (most_repeats + 1))
+        t_value = _t_statistic(*observed, self._score_and_baseline[1])
+        while len(null) < most_repeats:
             order = permuted_rows(len(self.values), rng, self.groups)
-            null.append(self._measure(self.values, *self.decisions(parts, None, order)))
+            null.append(self._measure(self.values, *self.decisions(all_folds, None, order)))
             n_as_good = sum(
-                _t_statistic(*moments, self._asked[1]) >= t_value - 1e-12 for moments in null
+                _t_statistic(*moments, self._score_and_baseline[1]) >= t_value - 1e-12
+                for moments in null
             )
             if n_as_good >= n_needed and len(null) >= FEWEST:
                 break
         words = "permutations of the rows, each with its own cross-validation and all choices made "
         words += "in it,"
-        n_rows = sum(test.size for _, test in parts)
-        verdict = self._verdict(observed, null, n_rows, len(parts), words)
-        return self._with_power(verdict, parts) if verdict.verdict == "no better" else verdict
+        n_rows = sum(test.size for _, test in all_folds)
+        verdict = self._verdict(observed, null, n_rows, len(all_folds), words)
+        return self._with_power(verdict, all_folds) if verdict.verdict == "no better" else verdict
 
     def _verdict(
         self,
@@ -264,17 +285,20 @@ class Trial:
     ) -> Verdict:
         """Return the verdict on an observed score and error, from those of permuted targets.
 
-        observed, null : (score, standard error) of the data, and of each permutation. draws : what
-        the null distribution consists of, in words.
+        observed, null : (score, standard error) of the data, and of each permutation. n_rows :
+        number of scored rows. n_folds : number of folds, 0 for a held-out part. draws : in words,
+        how the null distribution was drawn.
         """
-        (score, at_guess) = observed
-        (name, baseline, guess) = self._asked
+        score, guess_error = observed
+        name, baseline, guess = self._score_and_baseline
         scores, errors = np.array(null).T
         is_correlation = baseline == 0.0
+        # Correlations are compared on Fisher's scale. The spread of permuted scores is scaled by
+        # the ratio of the error of these rows to that of permuted ones.
         transformed = np.arctanh(np.clip(scores, -0.999, 0.999)) if is_correlation else scores
-        inflation = max(at_guess / np.median(errors), 1.0) if np.median(errors) > 0 else 1.0
-        error = float(np.std(transformed)) * inflation
-        null_scores = null_of(scores, errors, baseline, at_guess)
+        ratio = max(guess_error / np.median(errors), 1.0) if np.median(errors) > 0 else 1.0
+        error = float(np.std(transformed)) * ratio
+        null_scores = null_of(scores, errors, baseline, guess_error)
         ranked = Ranked(score, error, baseline, null_scores, float(np.std(scores)) or np.inf)
         interval = correlation_interval(ranked) if is_correlation else plain_interval(ranked)
         words = "as wide as scores of permuted rows spread"
@@ -282,7 +306,7 @@ class Trial:
         return replace(verdict, how=verdict.how | with_curves(self.known, n_rows)[1])
 
     @property
-    def _asked(self) -> tuple[str, float, str]:
+    def _score_and_baseline(self) -> tuple[str, float, str]:
         """The name of the score, the score of a baseline, and the name of the baseline."""
         is_multiclass = self.task == "classification" and self.values.max() > 1
         return measure(self.task, is_multiclass, self.ranks, self.known is not None)
@@ -290,7 +314,11 @@ class Trial:
     def decisions(
         self, parts: Sequence[Fold], values: NDArray[Any] | None = None, order: Rows | None = None
     ) -> tuple[list[Rows], list[Array]]:
-        """Return the test rows and decisions of each fold, without folds that cannot be fitted."""
+        """Return the test rows and decisions of each fold, without folds that cannot be fitted.
+
+        parts : (training rows, test rows) of each fold. values : a target to fit instead of the
+        real one. order : a permutation of the rows of X; None for none.
+        """
         rows = list[Rows]()
         per_fold = list[Array]()
         for train, test in parts:
@@ -308,24 +336,26 @@ class Trial:
     ) -> tuple[float, float]:
         """Return the score of the decisions, and its standard error under a baseline.
 
-        rows, per_fold : test rows and their decisions (n_test, m) for each fold. Decisions are
-        compared only within a fold, since their scale differs between the models of the folds. The
-        error is clustered by groups of rows.
+        truth : the target of all rows. rows, per_fold : test rows and their decisions (n_test, m)
+        for each fold. Decisions are compared only within a fold, since their scale differs between
+        the models of the folds. The error is clustered by groups of rows.
         """
-        baseline = self._asked[1]
+        baseline = self._score_and_baseline[1]
         all_rows = np.concatenate(rows) if rows else np.arange(0)
         contributions = list[Array]()
         scores = list[float]()
         weights = list[int]()
+        # AUC or concordance: the mean over the folds, weighted by their rows; a fold without a
+        # score has weight 0. Else a correlation over all folds.
         if baseline > 0.0:
-            for r, d in zip(rows, per_fold, strict=True):
-                score, added = self._ranks(truth[r], d)
+            for fold_rows, fold_decisions in zip(rows, per_fold, strict=True):
+                score, added = self._ranks(truth[fold_rows], fold_decisions)
                 is_known = not np.isnan(score)
                 scores = [*scores, score if is_known else 0.0]
-                weights = [*weights, is_known * r.size]
+                weights = [*weights, is_known * fold_rows.size]
                 contributions.append(added * weights[-1])
             total = max(sum(weights), 1)
-            shares = [found / total for found in contributions]
+            shares = [contribution / total for contribution in contributions]
             mean_score = float(np.dot(scores, weights)) / total
         else:
             mean_score, shares = self._correlation(truth, rows, per_fold)
@@ -337,7 +367,11 @@ class Trial:
         return baseline + mean_score, float(np.linalg.norm(sums))
 
     def _ranks(self, truth: NDArray[Any], decisions: Array) -> tuple[float, Array]:
-        """Return AUC or concordance minus one half, and twice the contributions of rows (n,)."""
+        """Return AUC or concordance minus one half, and twice the contributions of rows (n,).
+
+        truth, decisions : targets (n,) and scores (n, m) of one fold. The score is NaN if there is
+        nothing to compare. Of many survival times an evenly spaced subset is compared.
+        """
         if self.task == "classification":
             if np.unique(truth).size < 2:
                 return float("nan"), np.zeros(truth.size)
@@ -352,34 +386,45 @@ class Trial:
     def _correlation(
         self, truth: NDArray[Any], rows: list[Rows], per_fold: list[Array]
     ) -> tuple[float, list[Array]]:
-        """Return the partial correlation given folds and covariates, and rows' contributions."""
+        """Return the partial correlation given folds and covariates, and rows' contributions.
+
+        truth : the target of all rows. rows, per_fold : test rows of each fold, and their
+        decisions.
+        """
         if not rows:
             return 0.0, []
         numbers = numbers_of(self.task, truth)
-        every = np.concatenate(rows)
+        all_rows = np.concatenate(rows)
         if self.ranks and self.known is None:
             numbers = rankdata(numbers, axis=0)
-            per_fold = [rankdata(d, axis=0) / len(d) for d in per_fold]
-        fold_indicators = np.repeat(np.eye(len(rows)), [r.size for r in rows], axis=0)
-        curves = with_curves(self.known, every.size)[0]
+            per_fold = [
+                rankdata(fold_decisions, axis=0) / len(fold_decisions)
+                for fold_decisions in per_fold
+            ]
+        # The mean of each fold is projected out, and so are the covariates.
+        fold_indicators = np.repeat(
+            np.eye(len(rows)), [fold_rows.size for fold_rows in rows], axis=0
+        )
+        curves = with_curves(self.known, all_rows.size)[0]
         if curves is not None:
-            fold_indicators = np.hstack([fold_indicators, curves[every]])
+            fold_indicators = np.hstack([fold_indicators, curves[all_rows]])
         decisions = np.concatenate(per_fold)[:, : numbers.shape[1]]
-        added = correlation_rows(numbers[every], decisions, fold_indicators)
-        return float(added.sum()), [added]
+        contributions = correlation_rows(numbers[all_rows], decisions, fold_indicators)
+        return float(contributions.sum()), [contributions]
 
     def _with_power(self, verdict: Verdict, parts: Sequence[Fold]) -> Verdict:
         """Return a verdict of "no better" with the estimated power for a useful signal.
 
-        In each of up to N_PLANTED simulations the values of the target are reordered by a signal
-        of FEATURES_PLANTED random features plus noise, and the test is repeated. The simulations
-        stop once it is decided whether the share of detected signals reaches POWER; below POWER the
-        verdict becomes "too few rows to tell".
+        parts : the folds or the held-out part of the verdict. In each of up to N_PLANTED
+        simulations the values of the target are reordered by a signal of FEATURES_PLANTED random
+        features plus noise, and the test is repeated. The simulations stop once it is decided
+        whether the share of detected signals reaches POWER; below POWER the verdict becomes "too
+        few rows to tell".
         """
         work = len(parts) * N_PLANTED * self.work
         if self.inputs is None or self.values.ndim > 1 or work > MOST_WORK:
             return verdict
-        baseline = self._asked[1]
+        baseline = self._score_and_baseline[1]
         error = self._measure(self.values, *self.decisions(parts))[1]
         # The critical score as a t-statistic, which applies to simulations, too.
         critical_t = (verdict.critical - baseline) / error if error > 0 else float(norm.isf(LEVEL))
@@ -401,16 +446,22 @@ class Trial:
         )
 
     def _planted_target(self, rng: np.random.Generator) -> NDArray[Any]:
-        """Return the target values reordered by the sum of a few random features and noise."""
+        """Return the target values, reordered so that they follow a few random features plus noise.
+
+        rng : the generator of features and noise. The values are kept, only their order changes.
+        """
         assert self.inputs is not None
+        # The signal: a sum of standardized features with random signs, averaged over groups of
+        # rows.
         n_rows, n_columns = self.inputs.shape
         units = unit_numbers(n_rows, self.groups)
         survives = self.task == "survival"
+        # The target in increasing order; early deaths are last, since they have a high risk.
         order_by = -checked_survival(self.values)["time"] if survives else self.values
         ordered = self.values[np.argsort(order_by, kind="stable")]
         columns = np.sort(rng.permutation(n_columns)[:FEATURES_PLANTED])
-        block = standardized(dense_part(self.inputs, columns))[0]
-        signal = block @ rng.choice([-1.0, 1.0], columns.size)
+        planted_columns = standardized(dense_part(self.inputs, columns))[0]
+        signal = planted_columns @ rng.choice([-1.0, 1.0], columns.size)
         noise = rng.standard_normal(n_rows)[units]  # rows of a group have the same noise
         signal = standardized((np.bincount(units, signal) / np.bincount(units))[units, None])[0]
         share = PLANTED[self.task]

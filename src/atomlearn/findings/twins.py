@@ -30,17 +30,17 @@ class Twins:
 
     Attributes
     ----------
-    feature, name : int
-        The selected column.
+    feature, name : int, str
+        The index and the name of the selected column.
     correlated : tuple[tuple[str, float], ...]
         (name, correlation) of the columns nearest to it, selected or not.
     rise : float, optional
-        The relative rise of the objective if the feature is forbidden and all others are fitted
-        again (a bound below is 0: forbidding never helps), None if not computed.
+        The relative increase of the objective if the feature is left out and all others are fitted
+        again; at least 0. None if not computed.
     rise_error : float
-        The part of it that the two gaps leave open.
+        The error of ``rise``: the sum of the duality gaps of both fits.
     replaced_by : tuple[str, ...]
-        Names of the columns whose coefficients grew the most then.
+        Names of the columns whose coefficients grew the most in the second fit.
     """
 
     feature: int
@@ -62,19 +62,28 @@ class Twins:
 def correlated_columns(
     design: Design, columns: Sequence[int], most: int = 3, least: float = 0.5
 ) -> list[list[tuple[int, float]]]:
-    """Return the columns most correlated with each of ``columns``, by one pass for each."""
+    """Return the columns most correlated with each of ``columns``, as (column, correlation) pairs.
+
+    design : X (n, p). most : maximum number of pairs for each column. least : minimum absolute
+    correlation. One pass over X is made for each column.
+    """
     deviations = column_moments(design)[1]
     chosen = np.asarray(columns, dtype=np.int64)
     means, own_deviations = moments_of(design, chosen)
-    block = design.gather(chosen).dense()
+    chosen_columns = design.gather(chosen).dense()
     correlated = []
+    # The scores of a centered column, divided by both standard deviations, are correlations.
     for number, column in enumerate(chosen.tolist()):
         scale = design.shape[0] * own_deviations[number] * deviations
-        z = design.scores(np.asarray(block[:, number] - means[number], dtype=np.float64)).full()
-        r = np.divide(z, scale, out=np.zeros_like(z), where=scale > 0)
-        r[column] = 0.0
-        best = np.argsort(-np.abs(r), kind="stable")[:most]
-        correlated.append([(int(j), float(r[j])) for j in best if abs(r[j]) >= least])
+        scores = design.scores(
+            np.asarray(chosen_columns[:, number] - means[number], dtype=np.float64)
+        ).full()
+        correlations = np.divide(scores, scale, out=np.zeros_like(scores), where=scale > 0)
+        correlations[column] = 0.0
+        best = np.argsort(-np.abs(correlations), kind="stable")[:most]
+        correlated.append(
+            [(int(j), float(correlations[j])) for j in best if abs(correlations[j]) >= least]
+        )
     return correlated
 
 
@@ -89,19 +98,19 @@ def twins(
 ) -> list[Twins]:
     """Return the twins of the selected features of a fitted estimator, the largest ones first.
 
-    The model is fitted again without each of them, a certified solve that starts from the fit,
-    unless columns cannot be taken away from its norm, such as latent groups.
+    The model is fitted again without each of them, starting from the fit, with a proved gap. That
+    is left out for norms that cannot lose a column, such as latent groups.
 
     Parameters
     ----------
     estimator : fitted AtomicRegressor, AtomicClassifier or one of their CV variants
     X, y : the data of the fit
     most : int
-        Features to look at.
+        Maximum number of features.
     correlated : int
-        Columns to name for each.
-    names : function of a column, optional
-        Its name; by default that of the estimator.
+        Maximum number of correlated columns for each.
+    names : function, optional
+        Returns the name of a column from its index; by default the names of the estimator.
 
     Examples
     --------
@@ -124,31 +133,38 @@ def twins(
     correlated_with = correlated_columns(design, chosen, correlated)
     norm = problems[0].regularizer.norm
     n_columns = design.shape[1]
+    # Some norms, such as latent groups, cannot be restricted to fewer columns.
     possible = norm.restrict(np.arange(n_columns), n_columns) is not None
     pairs = []
 
-    def named(some: Columns) -> list[str]:
-        """Return the names of these columns."""
+    def named(some_columns: Columns) -> list[str]:
+        """Return the names of these columns, by ``names`` or by the estimator."""
         if names is not None:
-            return [names(j) for j in some.tolist()]
-        return list(estimator.feature_map_.names(some, input_names(estimator)))
+            return [names(j) for j in some_columns.tolist()]
+        return list(estimator.feature_map_.names(some_columns, input_names(estimator)))
 
+    # For each selected column: its correlated columns, and a refit without it.
     for column, others in zip(chosen, correlated_with, strict=True):
         columns = np.array([column, *(j for j, _ in others)], dtype=np.int64)
-        called = named(columns)
-        near_to = tuple((name, r) for name, (_, r) in zip(called[1:], others, strict=True))
+        names_of_columns = named(columns)
+        near_to = tuple(
+            (name, r) for name, (_, r) in zip(names_of_columns[1:], others, strict=True)
+        )
         rise = None
         error = 0.0
-        instead = list[str]()
+        substitutes = list[str]()
         if possible:
-            rise, error, grown = _refits_without(estimator, problems, results, column)
-            instead = named(grown) if grown.size else []
-        pairs.append(Twins(column, called[0], near_to, rise, error, tuple(instead)))
+            rise, error, grown_columns = _refits_without(estimator, problems, results, column)
+            substitutes = named(grown_columns) if grown_columns.size else []
+        pairs.append(Twins(column, names_of_columns[0], near_to, rise, error, tuple(substitutes)))
     return pairs
 
 
 def _largest(results: Sequence[Result], design: Design, most: int) -> list[int]:
-    """Return the columns with the largest coefficients per standard deviation."""
+    """Return the columns with the largest coefficients per standard deviation, at most ``most``.
+
+    results : the fits of all outputs; a column counts by its largest coefficient. design : X.
+    """
     columns, weights = together(results)
     if not columns.size:
         return []
@@ -161,6 +177,7 @@ def _refits_without(
 ) -> tuple[float, float, Columns]:
     """Return the relative increase of the objective without a column, its error, and substitutes.
 
+    estimator : the fitted model; problems, results : the problem and the fit of each output.
     Substitutes are the up to three columns whose absolute coefficients grew the most.
     """
     n_columns = problems[0].design.shape[1]
@@ -170,9 +187,10 @@ def _refits_without(
     # Observers and checkpoints belong to the user's fit and must not receive these refits.
     settings = replace(estimator._settings(), observers=())
     for problem, result in zip(problems, results, strict=True):
-        keep = result.columns != column
-        columns = result.columns[keep]
-        start = WarmStart(columns - (columns > column), result.weights[keep], result.intercept)
+        is_other = result.columns != column
+        columns = result.columns[is_other]
+        # The refit starts at the fit; columns beyond the missing one have an index less by 1.
+        start = WarmStart(columns - (columns > column), result.weights[is_other], result.intercept)
         reduced = restrict(problem, part_of(problem.design, columns=others), others)
         refit = settings.run(reduced, start)
         before = before + result.objective

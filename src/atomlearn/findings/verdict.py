@@ -143,6 +143,7 @@ class Verdict:
         )
 
     def __str__(self) -> str:
+        """Return the verdict and its evidence in one line."""
         than = "" if self.verdict == "too few rows to tell" else f" than {self.guess}"
         return f"{self.verdict}{than}: {self.evidence}"
 
@@ -169,7 +170,7 @@ class Verdict:
 
 
 def no_verdict(reason: str) -> Verdict:
-    """Return the verdict that nothing can be concluded, with the reason."""
+    """Return a ``Verdict`` that nothing can be concluded, with the reason as its evidence."""
     nan = float("nan")
     interval = (nan, nan)
     sources = {"verdict": reason}
@@ -177,7 +178,11 @@ def no_verdict(reason: str) -> Verdict:
 
 
 def measure(task: Task, several: bool, ranks: bool, known: bool) -> tuple[str, float, str]:
-    """Return the name of the score, the score of a baseline, and the name of the baseline."""
+    """Return the name of the score, the score of a baseline, and the name of the baseline.
+
+    task : the kind of target. several : whether there are more than two classes. ranks : whether
+    correlations are of ranks. known : whether the baseline knows covariates.
+    """
     if known:
         return "partial correlation", 0.0, "the covariates alone"
     if task == "regression":
@@ -228,6 +233,7 @@ def verdict_on(
     if task == "regression" and not (np.isfinite(truth).all() and np.isfinite(z).all()):
         raise ValueError("truth and decisions of a regression must be finite numbers")
     name, baseline, guess = measure(task, z.shape[1] > 1, ranks, known is not None)
+    # Numbers, or any target given covariates: a (partial) correlation.
     if baseline == 0.0:
         y = numbers_of(task, truth)
         if ranks and known is None:
@@ -242,6 +248,7 @@ def verdict_on(
         words = "the jackknife's error on Fisher's scale, by Student's t whose degrees of freedom "
         words += "are the number of rows in that error"
         return judged(ranked, correlation_interval(ranked), name, len(y), words, guess=guess)
+    # Without covariates, classes and survival times are scored by the order of the decisions.
     if task == "classification":
         codes = truth.astype(np.int64)
         counts = np.bincount(codes)
@@ -263,28 +270,33 @@ def verdict_on(
 
 
 def with_curves(known: Array | None, n_rows: int) -> tuple[Array | None, dict[str, str]]:
-    """Return the baseline's columns, with spline columns of numbers if there are enough rows.
+    """Return the covariates with spline columns of the numeric ones, and a description.
 
-    The second result is a description in words, empty if there are no columns.
+    known : (n, q) covariates or None. n_rows : the number of rows of the test, which sets the
+    number of knots; with few rows covariates stay linear. The description is a dict for
+    ``Verdict.how``, empty without covariates.
     """
     if known is None:
         return None, {}
     is_continuous = [np.unique(column).size > KNOTS for column in known.T]
-    n_knots = n_rows / 8 / max(sum(is_continuous), 1)
-    knots = KNOTS if n_knots > KNOTS else 2 if n_knots >= 3 else 0
-    if not knots or not any(is_continuous):
+    affordable_knots = n_rows / 8 / max(sum(is_continuous), 1)
+    n_knots_used = KNOTS if affordable_knots > KNOTS else 2 if affordable_knots >= 3 else 0
+    if not n_knots_used or not any(is_continuous):
         remark = ": the rows are too few for curves of them" if any(is_continuous) else ""
         return known, {"compared_with": f"the covariates alone, each linearly{remark}"}
     curves = [known]
     for column in known.T[is_continuous]:
-        ends = np.unique(np.quantile(column, np.linspace(0, 1, knots)))[:, None]
-        curves.append(SplineTransformer(knots=ends).fit_transform(column[:, None])[:, 1:])
+        knot_positions = np.unique(np.quantile(column, np.linspace(0, 1, n_knots_used)))[:, None]
+        curves.append(SplineTransformer(knots=knot_positions).fit_transform(column[:, None])[:, 1:])
     words = "the covariates alone, with a cubic spline of each numeric one"
     return np.hstack(curves), {"compared_with": words}
 
 
 def _numbers(name: str, given: ArrayLike) -> Array:
-    """Return an array of numbers; raise ValueError if one is missing."""
+    """Return an array-like as an array of floats; raise ValueError if a value is missing.
+
+    name : the name of the argument ``given``, for the message.
+    """
     values = np.asarray(given)
     if values.dtype.kind not in "biuf" or (values != values).any():
         raise ValueError(f"{name} must hold numbers without NaN, got dtype {values.dtype}")
@@ -295,12 +307,16 @@ def numbers_of(task: Task, truth: NDArray[Any]) -> Array:
     """Return the target as columns of numbers: one-hot classes, or martingale residuals of times.
 
     A martingale residual is the event indicator minus the Nelson-Aalen cumulative hazard of the
-    stratum from entry to the observed time.
+    stratum from entry to the observed time. ``task`` is the kind of target and ``truth`` are the
+    targets of n rows.
     """
     if task == "survival":
         y = checked_survival(truth)
         residuals = np.empty(len(truth))
-        for rows in (np.flatnonzero(y["stratum"] == s) for s in np.unique(y["stratum"])):
+        # Each stratum has its own baseline hazard, taken from its own rows.
+        for rows in (
+            np.flatnonzero(y["stratum"] == stratum) for stratum in np.unique(y["stratum"])
+        ):
             stratum_rows = y[rows]
             until = competing_at_infinity(stratum_rows)["time"]
             hazard = Baseline.of(stratum_rows, np.zeros(rows.size), np.ones(rows.size))
@@ -330,11 +346,14 @@ def judged(
     """Return the ``Verdict`` from a score and its permutation distribution.
 
     It is "better" if p <= LEVEL; else "no better" if the power for a useful signal is at least
-    POWER; else "too few rows to tell". name : of the score; words : the method of the interval;
-    draws : how the null distribution was drawn, in words.
+    POWER; else "too few rows to tell". ranked : score, error and null distribution. interval : the
+    confidence interval of the score. name : the name of the score. n_rows, n_folds : numbers of
+    scored rows and of folds, 0 for a held-out part. words : the method of the interval. guess : the
+    name of the baseline. draws : how the null distribution was drawn, in words.
     """
     p_value = ranked.p_value()
     critical = ranked.critical()
+    # The score of a model that is USEFUL of the way from a guess to a perfect score.
     useful = ranked.baseline + USEFUL * (1.0 - ranked.baseline)
     word: Word = "better" if p_value <= LEVEL else "no better"
     if word == "no better" and not ranked.has_power(useful):

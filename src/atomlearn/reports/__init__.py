@@ -12,11 +12,7 @@ from atomlearn.reports.displays import (
 )
 from atomlearn.reports.model_file import read_model, write_model
 from atomlearn.reports.page import report
-from atomlearn.reports.structure_displays import (
-    GroupsDisplay,
-    InteractionsDisplay,
-    MatrixDisplay,
-)
+from atomlearn.reports.structure_displays import GroupsDisplay, InteractionsDisplay, MatrixDisplay
 
 __all__ = [
     "BoundsDisplay",

@@ -51,8 +51,8 @@ def to_anndata(
     - ``adata.var[key + "_coefficient"]``: the coefficient per standard deviation with the largest
       absolute value of all classes, 0 for other genes; ``adata.var[key + "_class"]``: its class.
     - ``adata.varm[key]``: the coefficients per standard deviation, a column for each class.
-    - ``adata.uns[key]``: of classes what ``scanpy.tl.rank_genes_groups`` writes, so that
-      ``scanpy.pl.rank_genes_groups(adata, key=key)`` and its relatives draw it. ``names`` are the
+    - ``adata.uns[key]``: for classes in the format of ``scanpy.tl.rank_genes_groups``, so that
+      ``scanpy.pl.rank_genes_groups(adata, key=key)`` and similar plots draw it. ``names`` are the
       selected genes of each class, ``scores`` their coefficients per standard deviation, and
       ``logfoldchanges`` are of the means. ``pvals`` are NaN: a selection has none.
 
@@ -73,8 +73,9 @@ def to_anndata(
         raise TypeError(f"to_anndata(model, adata) needs an AnnData, got {type(adata).__name__}")
     selection = _selection(model, adata, groupby, layer)
     var, X = _matrix(adata, selection.layer)
-    columns = _places(selection.names, var)
+    columns = _columns_of_names(selection.names, var)
     selection = replace(selection, names=[str(var.index[column]) for column in columns])
+    # Coefficients per standard deviation can be compared between genes.
     scales = moments_of(as_design(X), columns)[1] if selection.scales is None else selection.scales
     scores = selection.weights * scales
     if selection.classes is not None and len(scores) == 1:
@@ -84,11 +85,11 @@ def to_anndata(
     params = {"method": "atomlearn", "reference": "rest", "use_raw": selection.layer == "raw"}
     if selection.layer not in (None, "X", "raw"):
         params["layer"] = str(selection.layer)
-    kept: dict[str, Any] = {"params": params, "version": __version__}
+    results: dict[str, Any] = {"params": params, "version": __version__}
     if selection.classes is not None:
         params["groupby"] = str(selection.groupby)
-        kept |= _ranked(adata, X, columns, selection, scores)
-    adata.uns[key] = kept
+        results |= _ranked(adata, X, columns, selection, scores)
+    adata.uns[key] = results
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,26 +109,32 @@ class _Selection:
 
 
 def _selection(model: Any, adata: Any, groupby: str | None, layer: str | None) -> _Selection:
-    """Return the coefficients of a model file or an estimator."""
+    """Return the coefficients of a model file or an estimator, with the classes and the layer.
+
+    model, groupby, layer : as in ``to_anndata``; None is replaced by the setting of the model file.
+    Raises ValueError for products and curves of columns. ``adata`` is the AnnData object.
+    """
     if isinstance(model, str | Path):
         path = Path(model)
         model = read_model(path / "model.json" if path.is_dir() else path)
     if isinstance(model, SavedModel):
         layer = layer or model.settings.get("layer")
         groupby = groupby or model.target
-        plain = [feature for feature in model.features if len(feature.factors) == 1]
-        if len(plain) < len(model.features) or any(feature.curve for feature in plain):
+        single_factor = [feature for feature in model.features if len(feature.factors) == 1]
+        if len(single_factor) < len(model.features) or any(
+            feature.curve for feature in single_factor
+        ):
             raise ValueError("the model has products or curves of columns, which var cannot hold")
-        genes_used = [model.inputs[feature.factors[0]].name for feature in plain]
+        genes_used = [model.inputs[feature.factors[0]].name for feature in single_factor]
         # Columns of obs, such as the age of donors, are covariates, and none of var.
         genes = {*map(str, _matrix(adata, layer)[0].index)}
-        kept = [
+        kept_positions = [
             index
             for index, name in enumerate(genes_used)
             if name in genes or name not in _derived_columns(model)
         ]
-        names = [genes_used[index] for index in kept]
-        weights = model.coefficients[:, kept]
+        names = [genes_used[index] for index in kept_positions]
+        weights = model.coefficients[:, kept_positions]
         selection = _Selection(names, weights, None, model.classes, groupby, layer)
     else:
         var, X = _matrix(adata, layer)
@@ -144,7 +151,7 @@ def _selection(model: Any, adata: Any, groupby: str | None, layer: str | None) -
     return selection
 
 
-def _places(names_of_model: list[str], var: Any) -> NDArray[np.int64]:
+def _columns_of_names(names_of_model: list[str], var: Any) -> NDArray[np.int64]:
     """Return the columns of these names: of the variables, else of a column of var with them all.
 
     scanpy.read_10x_h5 names variables by gene symbols and keeps the identifiers in var["gene_ids"].
@@ -164,12 +171,15 @@ def _places(names_of_model: list[str], var: Any) -> NDArray[np.int64]:
 
 
 def _derived_columns(model: SavedModel) -> set[str]:
-    """Return the names of the columns of X that are made of columns of obs."""
+    """Return the names of those columns of the model that are made of columns of obs."""
     return {name for plan in model.columns for name in plan.made()}
 
 
 def _matrix(adata: Any, layer: str | None) -> tuple[Any, Any]:
-    """Return the table of the variables and the matrix of X, a layer or raw."""
+    """Return the table of the variables and the matrix: of X, of a layer or of raw.
+
+    adata : the AnnData object; layer : the name of a layer, "raw", or None for X.
+    """
     if layer in (None, "X"):
         return adata.var, adata.X
     if layer == "raw" and layer not in adata.layers and adata.raw is not None:
@@ -179,7 +189,11 @@ def _matrix(adata: Any, layer: str | None) -> tuple[Any, Any]:
 
 
 def _write_var(adata: Any, key: str, selection: _Selection, scores: Array) -> None:
-    """Write the columns of var, and varm."""
+    """Write the columns of ``adata.var``, and ``adata.varm``, for the results called ``key``.
+
+    scores : (n_classes, n_columns) coefficients per standard deviation. ``selection`` are the
+    coefficients of the model.
+    """
     rows_by_name = {str(name): row for row, name in enumerate(adata.var_names)}
     rows = np.array([rows_by_name.get(name, -1) for name in selection.names], dtype=np.int64)
     has_row = rows >= 0
@@ -198,22 +212,27 @@ def _write_var(adata: Any, key: str, selection: _Selection, scores: Array) -> No
 def _ranked(
     adata: Any, X: Any, columns: NDArray[np.int64], selection: _Selection, scores: Array
 ) -> dict[str, Any]:
-    """Return the record arrays of ``rank_genes_groups``, with a field for each class."""
+    """Return the record arrays of ``rank_genes_groups``, with a field for each class.
+
+    X : the matrix of the model; columns : its selected columns; scores : (n_classes, n_columns)
+    coefficients per standard deviation, by which genes are ranked. ``adata`` is the AnnData object
+    and ``selection`` are the coefficients of the model.
+    """
     labels = [str(label) for label in selection.classes or ()]
-    cells = np.array([str(cell) for cell in adata.obs[selection.groupby]], dtype=object)
+    class_of_cells = np.array([str(cell) for cell in adata.obs[selection.groupby]], dtype=object)
     values = as_design(X).gather(columns).dense()
-    levels = np.expm1(np.minimum(values, 50.0))  # the values are counts if they are not logarithms
+    counts = np.expm1(np.minimum(values, 50.0))  # the values are counts if they are not logarithms
     order = np.argsort(-scores, axis=1, kind="stable")
     names = np.array(selection.names, dtype=object)
     fields: dict[str, list[Any]] = {"names": [], "scores": [], "logfoldchanges": []}
-    for index, label in enumerate(labels):
-        in_class = cells == label
-        means = [levels[rows].mean(axis=0) for rows in (in_class, ~in_class)]
+    for row, label in enumerate(labels):
+        in_class = class_of_cells == label
+        means = [counts[rows].mean(axis=0) for rows in (in_class, ~in_class)]
         with np.errstate(invalid="ignore", divide="ignore"):
             change = np.log2((means[0] + 1e-9) / (means[1] + 1e-9))
-        fields["names"].append(names[order[index]])
-        fields["scores"].append(scores[index, order[index]].astype(np.float32))
-        fields["logfoldchanges"].append(change[order[index]].astype(np.float32))
+        fields["names"].append(names[order[row]])
+        fields["scores"].append(scores[row, order[row]].astype(np.float32))
+        fields["logfoldchanges"].append(change[order[row]].astype(np.float32))
     unknown = [np.full(columns.size, np.nan, dtype=np.float32)] * len(labels)
     fields |= {"pvals": unknown, "pvals_adj": unknown}
     return {

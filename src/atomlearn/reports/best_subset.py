@@ -44,7 +44,7 @@ class SubsetProof:
         """Return the proof of a best subset model, or None for other models.
 
         ``refitted`` is whether the held-out rows were scored with another subset than the final
-        one.
+        one. ``view`` is the fitted model with its inputs.
         """
         model = view.model
         if not isinstance(model, SubsetModel):
@@ -52,21 +52,25 @@ class SubsetProof:
         result = model.result_
         names = model.unit_names(view.names)
         unit = "feature" if model.groups is None else "group"
-        k = f"{result.n_features:,} {unit}{'' if result.n_features == 1 else 's'}"
-        sentences = [_optimality_sentence(result, k), *_feature_sentences(result, k, unit, names)]
+        size = f"{result.n_features:,} {unit}{'' if result.n_features == 1 else 's'}"
+        sentences = [
+            _optimality_sentence(result, size),
+            *_feature_sentences(result, size, unit, names),
+        ]
         best = result.columns if result.groups is None else result.groups
+        # Each near-optimal subset by the columns that it lacks, and those that it has instead.
         exchanges = []
         substitutes = list[Twins]()
         for each in (result.near or ())[1:]:
-            gone = np.setdiff1d(best, each.columns).tolist()
+            missing_columns = np.setdiff1d(best, each.columns).tolist()
             leaving, entering = (
                 ", ".join(names[column] for column in part)
-                for part in (gone, np.setdiff1d(each.columns, best).tolist())
+                for part in (missing_columns, np.setdiff1d(each.columns, best).tolist())
             )
             rise = each.objective / result.objective - 1.0
             exchanges.append((leaving, entering, f"+{percent(rise)}"))
-            if len(gone) == 1 and unit == "feature":
-                substitutes.append(Twins(gone[0], leaving, (), rise, 0.0, (entering,)))
+            if len(missing_columns) == 1 and unit == "feature":
+                substitutes.append(Twins(missing_columns[0], leaving, (), rise, 0.0, (entering,)))
         if result.near is not None:
             sentences.append(
                 _near_sentence(len(exchanges), percent(model.within), result.near_complete)
@@ -83,32 +87,37 @@ class SubsetProof:
             displays.insert(0, near_best_of(fitted))
         sentences.append(NOT_THE_WORLD)
         pictures = [each for each in displays if each is not None]
-        return cls(f"all subsets of {k}", tuple(sentences), exchanges, substitutes, pictures)
+        return cls(f"all subsets of {size}", tuple(sentences), exchanges, substitutes, pictures)
 
 
-def _optimality_sentence(result: SubsetResult, k: str) -> str:
+def _optimality_sentence(result: SubsetResult, size_in_words: str) -> str:
     """Return the sentence on all other subsets: whether the subset is proved to be optimal.
 
-    ``k`` is the number of features or groups with the noun.
+    ``size_in_words`` is the number of features or groups with the noun, such as "4 features".
+    ``result`` is the result of the search.
     """
-    bound = f"no subset of {k} has an objective more than {percent(result.gap)} lower"
+    bound = f"no subset of {size_in_words} has an objective more than {percent(result.gap)} lower"
     if result.status is SubsetStatus.OPTIMAL:
-        return f"This is the best subset of {k}: {bound}."
+        return f"This is the best subset of {size_in_words}: {bound}."
     ended = str(result.status).partition(";")[0]
-    return f"Not proved to be the best subset of {k} ({ended}). Proved so far: {bound}."
+    return f"Not proved to be the best subset of {size_in_words} ({ended}). Proved so far: {bound}."
 
 
-def _feature_sentences(result: SubsetResult, k: str, unit: str, names: dict[int, str]) -> list[str]:
+def _feature_sentences(
+    result: SubsetResult, size: str, unit: str, names: dict[int, str]
+) -> list[str]:
     """Return sentences on single features: those in no optimal subset, and those in all.
 
-    ``k`` is the number of features with the noun, ``unit`` is "feature" or "group", and ``names``
-    maps an index to its name.
+    ``size`` is the number of features with the noun, ``unit`` is "feature" or "group", and
+    ``names`` maps an index to its name. ``result`` is the result of the search.
     """
     if result.open_columns is None:
         return [f"Nothing is proved of single {unit}s: they are too many to be listed."]
     n_open = result.open_columns.size - result.proved_in.size
     n_out = result.n_proved_out
-    words = f"{n_out:,} of {n_out + result.open_columns.size:,} {unit}s are in no best model of {k}"
+    words = (
+        f"{n_out:,} of {n_out + result.open_columns.size:,} {unit}s are in no best model of {size}"
+    )
     sentences = [f"{words}; of {n_open:,} this is not known." if n_open else f"{words}."]
     if result.proved_in.size:
         common = ", ".join(names[column] for column in result.proved_in.tolist())
@@ -119,13 +128,14 @@ def _feature_sentences(result: SubsetResult, k: str, unit: str, names: dict[int,
 def _shared_sentences(result: SubsetResult, unit: str, names: dict[int, str]) -> list[str]:
     """Return sentences on the features that all near-optimal subsets share, and on the others.
 
-    ``unit`` is "feature" or "group", and ``names`` maps an index to its name.
+    ``unit`` is "feature" or "group", and ``names`` maps an index to its name. ``result`` is the
+    result of the search.
     """
     models = result.near_models
     if models is None or (len(models.subsets) == 1 and models.complete):
         return []
-    every = ", ".join(names[column] for column in models.in_all.tolist()) or f"no {unit}"
-    sentence = f"In all of them: {every}. In some of them: {models.in_some.size:,} {unit}s."
+    in_all = ", ".join(names[column] for column in models.in_all.tolist()) or f"no {unit}"
+    sentence = f"In all of them: {in_all}. In some of them: {models.in_some.size:,} {unit}s."
     if models.undecided is None:
         return [sentence]
     total = result.n_proved_out + (0 if result.open_columns is None else result.open_columns.size)

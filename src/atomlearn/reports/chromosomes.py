@@ -58,30 +58,31 @@ class ChromosomesDisplay(Display):
 
     @classmethod
     def of(
-        cls, design: Design, targets: Array, where: Places, selected: dict[str, int]
+        cls, design: Design, targets: Array, places: Places, selected: dict[str, int]
     ) -> Self | None:
         """Return the display of the absolute correlation of each feature with the target.
 
-        ``targets`` has shape (n_targets, n_rows); of several targets the largest correlation
-        counts. ``where`` holds the chromosomes and positions of the features, and ``selected`` maps
-        the name of each selected feature to its column. The data is read once. The result is None
-        if fewer than two positions are known.
+        ``targets`` has shape (n_targets, n_rows); the largest correlation with any of them counts.
+        ``places`` holds the chromosomes and positions of the features, and ``selected`` maps the
+        name of each selected feature to its column. The data is read once. The result is None if
+        fewer than two positions are known. ``design`` is the matrix of columns.
         """
-        labels = np.asarray(where[0])
-        positions = np.asarray(where[1], dtype=np.float64)
-        placed = np.flatnonzero((positions >= 0) & (labels != ""))
-        if placed.size < 2:
+        labels = np.asarray(places[0])
+        positions = np.asarray(places[1], dtype=np.float64)
+        known = np.flatnonzero((positions >= 0) & (labels != ""))
+        if known.size < 2:
             return None
-        chromosomes, number = np.unique(labels[placed], return_inverse=True)
-        names = sorted(chromosomes.tolist(), key=lambda n: (not n.isdigit(), n.zfill(2)))
-        number = np.array([*map(names.index, chromosomes)])[number]
-        midpoints = positions[placed]
+        chromosomes, chromosome_numbers = np.unique(labels[known], return_inverse=True)
+        names = sorted(chromosomes.tolist(), key=lambda name: (not name.isdigit(), name.zfill(2)))
+        chromosome_numbers = np.array([*map(names.index, chromosomes)])[chromosome_numbers]
+        known_positions = positions[known]
+        # Chromosomes are joined end to end on the axis, each as long as its range of positions.
         first, last = np.full((2, len(names)), [[np.inf], [-np.inf]])
-        np.minimum.at(first, number, midpoints)
-        np.maximum.at(last, number, midpoints)
+        np.minimum.at(first, chromosome_numbers, known_positions)
+        np.maximum.at(last, chromosome_numbers, known_positions)
         ends = np.cumsum(last - first + 1.0)
-        axis_positions = midpoints - last[number] + ends[number] - 1.0
-        height = _correlations(design, targets)[placed]
+        axis_positions = known_positions - last[chromosome_numbers] + ends[chromosome_numbers] - 1.0
+        height = _correlations(design, targets)[known]
         # Only the strongest feature in each bin of the axis is drawn, to keep the picture small.
         bins = (axis_positions * (MOST_POINTS / ends[-1])).astype(np.int64)
         strongest = np.lexsort((-height, bins))
@@ -89,13 +90,19 @@ class ChromosomesDisplay(Display):
         chosen = {
             name: (float(axis_positions[index]), float(height[index]))
             for name, column in selected.items()
-            for index in np.flatnonzero(placed == column)
+            for index in np.flatnonzero(known == column)
         }
         middles = dict(zip(names, (ends - 0.5 * (last - first + 1.0)).tolist(), strict=True))
-        return cls(middles, axis_positions[drawn], height[drawn], number[drawn] % 2, chosen)
+        return cls(
+            middles, axis_positions[drawn], height[drawn], chromosome_numbers[drawn] % 2, chosen
+        )
 
     def _draw(self, ax: Any, options: dict[str, Any]) -> None:
-        """Draw the correlations as dots, the selected features as large dots."""
+        """Draw the correlations as dots, the selected features as large dots.
+
+        ``ax`` are the axes of matplotlib to draw on. ``options`` are further arguments of
+        matplotlib.
+        """
         for shade, color in enumerate((RAISES, OTHERS)):
             is_shade = self.shades == shade
             style = {"color": color, "alpha": 0.6, "markersize": 3, **options}
@@ -113,7 +120,10 @@ class ChromosomesDisplay(Display):
 
 
 def _correlations(design: Design, targets: Array) -> Array:
-    """Return the largest absolute correlation of each column with the targets."""
+    """Return the largest absolute correlation of each column with any of the targets.
+
+    ``targets`` has shape (n_targets, n_rows). ``design`` is the matrix of columns.
+    """
     centered = targets - targets.mean(axis=1, keepdims=True)
     norms = np.sqrt((centered**2).sum(axis=1))
     scale = column_moments(design)[1] * np.sqrt(design.shape[0])

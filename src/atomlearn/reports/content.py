@@ -26,13 +26,30 @@ from atomlearn.reports.suspects import recurring
 class SelectedFeature:
     """A selected feature, with its coefficients.
 
-    ``rank`` is 1 for the largest absolute standardized coefficient, and ``index`` is the index
-    among all features, from 0. ``coefficients``, one per output, are in units of the data;
-    ``standardized`` are the same per standard deviation of the feature. ``factors`` are the names
-    of the columns whose product the feature is. ``stability`` is the share of random halves of the
-    rows that select it, or None. ``twins`` describe correlated columns that could replace it,
-    ``group`` is the name of its group or "", and ``about`` holds further (header, value) pairs.
-    ``is_narrow`` is whether one unit is far more than its values differ.
+    Attributes
+    ----------
+    rank : int
+        1 for the largest absolute standardized coefficient.
+    name : str
+        The name of the column, product or curve.
+    index : int
+        The index among all features, from 0.
+    coefficients : tuple of float
+        One per output, in units of the data.
+    standardized : tuple of float
+        The same per standard deviation of the feature.
+    factors : tuple of str
+        The names of the columns whose product the feature is.
+    stability : float or None
+        The share of random halves of the rows that select it.
+    twins : tuple of str
+        Descriptions of correlated columns that could replace it.
+    group : str
+        The name of its group, or "".
+    about : tuple of (str, str)
+        Further (header, value) pairs.
+    is_narrow : bool
+        Whether one unit of the feature is far larger than the spread of its values.
     """
 
     rank: int
@@ -70,7 +87,10 @@ class SelectedFeature:
         The largest comes first.
         """
         strongest = self.strongest
-        order = sorted(range(len(self.standardized)), key=lambda at: -abs(self.standardized[at]))
+        order = sorted(
+            range(len(self.standardized)), key=lambda output: -abs(self.standardized[output])
+        )
+        # The ratio to the strongest coefficient is at least one half.
         return tuple(
             output
             for output in order
@@ -80,7 +100,7 @@ class SelectedFeature:
     @property
     def output(self) -> int:
         """The index of the output with the largest absolute standardized coefficient."""
-        return max(range(len(self.standardized)), key=lambda at: abs(self.standardized[at]))
+        return max(range(len(self.standardized)), key=lambda output: abs(self.standardized[output]))
 
     @property
     def strongest(self) -> float:
@@ -101,8 +121,8 @@ class SelectedFeature:
     def effect(self, scale: str) -> str:
         """Return the effect of one standard deviation on the target, as text.
 
-        ``scale`` names what is multiplied, such as "odds" for the logistic loss; "" means that the
-        effect is additive.
+        ``scale`` is the name of the quantity that the effect multiplies, such as "odds" for the
+        logistic loss; "" means that the effect is additive.
         """
         if not scale:
             return f"{self.strongest:+.3g}"
@@ -114,13 +134,14 @@ class SelectedFeature:
         values = dict(self.about)
         if "estimate" not in values:
             return ""
-        value, low, high = (f"{float(values[key]):.4g}" for key in ("estimate", "lower", "upper"))
+        value, low, high = (f"{float(values[end]):.4g}" for end in ("estimate", "lower", "upper"))
         return f"{value} ({low} to {high})"
 
     def ratio(self, scale: str) -> str:
         """Return the effect of one unit on the target, as text.
 
-        It is "" if effects are additive, or if one unit is far more than the values differ.
+        ``scale`` is as in ``effect``. The text is "" if effects are additive, or if one unit is far
+        larger than the spread of the values.
         """
         if self.is_narrow:
             return ""
@@ -141,6 +162,7 @@ Figure = tuple[str, str, str]
 class Score:
     """A score on held-out rows, and the score of a baseline without features.
 
+    ``value`` and ``baseline`` are the score called ``name``, of the model and of the baseline.
     ``baseline_name`` describes the baseline, and ``is_share`` is whether the score is shown in
     percent.
     """
@@ -163,8 +185,10 @@ class Score:
 class FitSummary:
     """The fit of one output: its relative duality gap, status and convergence history.
 
-    ``gap_on_selected`` is the relative duality gap of the problem restricted to the selected
-    features, if the fit stopped at a number of features, else None.
+    ``label`` is the name of the output, ``passes`` the number of passes over the data, and
+    ``history`` the records of the solver. ``gap_on_selected`` is the relative duality gap of the
+    problem restricted to the selected features, if the fit stopped at a number of features, else
+    None.
     """
 
     label: str
@@ -179,7 +203,10 @@ class FitSummary:
 
     @classmethod
     def of(cls, label: str, result: Any, gap_on_selected: float | None = None) -> FitSummary:
-        """Return the summary of a solver result; its variable may be a vector or a matrix."""
+        """Return the summary of a solver result; its variable may be a vector or a matrix.
+
+        label : the name of the output. gap_on_selected : see the class.
+        """
         # For a perfect fit the objective is 0 up to rounding errors, so the relative gap is not
         # defined; machine epsilon is shown in its place.
         perfect = result.status is Status.PERFECT_FIT
@@ -220,20 +247,22 @@ class HeldOut:
     warnings: Sequence[str] = ()
 
     @classmethod
-    def of(cls, n_train: int, known: Mask, found: Columns, of_final: Columns, **more: Any) -> Self:
-        """Return the record for the features ``found`` and ``of_final``.
+    def of(
+        cls, n_train: int, known: Mask, features: Columns, final_features: Columns, **fields: Any
+    ) -> Self:
+        """Return the record for the features of the training model and of the final model.
 
-        ``found`` are the features of the training model and ``of_final`` those of the final model.
-        ``known`` is the mask of held-out rows that duplicate training rows; ``more`` holds the
-        other fields.
+        n_train : number of training rows. known : (n_test,) mask of held-out rows that duplicate
+        training rows. features, final_features : indices of the selected features of the two
+        models. fields : the other fields of the class.
         """
-        overlap = int(np.intersect1d(found, of_final).size)
-        more = (
+        overlap = int(np.intersect1d(features, final_features).size)
+        fields = (
             {"scores": ()}
-            | more
-            | {"n_selected": int(found.size), "overlap": overlap, "warnings": recurring(known)}
+            | fields
+            | {"n_selected": int(features.size), "overlap": overlap, "warnings": recurring(known)}
         )
-        return cls(n_train=n_train, n_test=known.size, **more)
+        return cls(n_train=n_train, n_test=known.size, **fields)
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,7 +279,7 @@ class SelectedGroup:
 
 
 def _counted(count: int, noun: str) -> str:
-    """Return the count with the noun in singular or plural."""
+    """Return the count with the noun, in singular or plural, such as "2 features"."""
     return f"{count:,} {noun}" + ("" if count == 1 else "s")
 
 
@@ -270,6 +299,9 @@ def without_covariates(
 class Content:
     """All content of a report on one selection; its repr is the headline and the verdict.
 
+    ``data`` and ``target`` are their names, ``outputs`` those of the classes or targets. ``goal``
+    is the tolerance of the fits. ``details`` are (name, value) pairs, ``notes`` sentences,
+    ``command`` and ``python`` the calls that repeat the run, and ``files`` the files of the folder.
     ``title`` replaces the headline if it is given. ``chosen_first`` is whether a selector chose the
     features before the fit. ``covariates`` are unpenalized columns, counted neither in ``selected``
     nor in ``n_features``. ``evidence`` holds displays of the data. ``scale`` is the quantity whose
@@ -352,6 +384,7 @@ class Content:
         total = self.terms[1] if self.terms else self.n_features
         verdict = self.verdict
         unit = self.unit
+        # If some columns belong to no group, they are counted separately from the groups.
         ungrouped = ""
         if self.ungrouped and self.ungrouped[1]:
             ungrouped = f" and {self.ungrouped[0]:,} of {self.ungrouped[1]:,} columns in no group"
@@ -367,6 +400,7 @@ class Content:
             covariates = f" beside {_counted(len(self.covariates), 'covariate')}"
         if not self.count:
             return f"No {unit} of {total:,} was selected for {self.target}{covariates}"
+        # The sentence about the prediction depends on the verdict.
         if self.held_out is None:
             return f"{count:,} of {pool} selected for {self.target}{covariates}, not tested"
         were = "was" if count == 1 and not ungrouped else "were"

@@ -47,7 +47,11 @@ class SharesDisplay(Display):
     marker: ClassVar[str] = ""
 
     def _draw(self, ax: Any, options: dict[str, Any]) -> None:
-        """Draw one curve per class, with the identity line if ``diagonal``."""
+        """Draw one curve per class, with the identity line if ``diagonal``.
+
+        ``ax`` are the axes of matplotlib to draw on. ``options`` are further arguments of
+        matplotlib.
+        """
         if self.diagonal:
             ax.plot([0, 1], [0, 1], linestyle="--", color=OTHERS)
         style = {"marker": self.marker, **options}
@@ -129,21 +133,26 @@ def curves_of_classes(
     """
     outputs = [1] if decisions.shape[1] == 1 else range(decisions.shape[1])
     truths = [codes == code for code in outputs]
-    known = [place for place, truth in enumerate(truths) if truth.any() and not truth.all()]
-    if not known:
+    # Curves need rows inside and outside of the class.
+    usable_outputs = [
+        output for output, truth in enumerate(truths) if truth.any() and not truth.all()
+    ]
+    if not usable_outputs:
         return []
-    names = [labels[place] for place in known]
+    names = [labels[output] for output in usable_outputs]
     roc = []
     precision = []
     calibration = []
-    for place in known:
-        truth = truths[place]
-        value = decisions[:, place]
-        roc.append(roc_curve(truth, value)[:2])
-        precise, recall, _ = precision_recall_curve(truth, value, drop_intermediate=True)
-        precision.append((recall, precise))
+    for output in usable_outputs:
+        truth = truths[output]
+        decision_values = decisions[:, output]
+        roc.append(roc_curve(truth, decision_values)[:2])
+        precisions, recall, _ = precision_recall_curve(
+            truth, decision_values, drop_intermediate=True
+        )
+        precision.append((recall, precisions))
         if probabilities is not None:
-            shares = np.asarray(probabilities)[:, outputs[place]]
+            shares = np.asarray(probabilities)[:, outputs[output]]
             calibration.append(calibration_points(truth, shares))
     displays: list[Display] = [RocDisplay(roc, names), PrecisionDisplay(precision, names)]
     return [*displays, CalibrationDisplay(calibration, names)] if calibration else displays
@@ -172,14 +181,20 @@ class BoxesDisplay(Display):
         return (3.4, 0.8 + 0.2 * len(self.labels))
 
     def _draw(self, ax: Any, options: dict[str, Any]) -> None:
-        """Draw horizontal boxes, whiskers from the 5% to the 95% quantile, and medians."""
+        """Draw horizontal boxes, whiskers from the 5% to the 95% quantile, and medians.
+
+        ``ax`` are the axes of matplotlib to draw on. ``options`` are further arguments of
+        matplotlib.
+        """
         shares = [0.05, 0.25, 0.5, 0.75, 0.95]
-        least, low, middle, high, most = np.array([np.quantile(x, shares) for x in self.values]).T
-        places = names_on(ax, self.labels)
-        colors = [SERIES[index % len(SERIES)] for index in places]
-        ax.hlines(places, least, most, color=OTHERS, linewidth=1.0)
-        ax.barh(places, high - low, 0.6, low, color=colors, alpha=0.7, **options)
-        ax.plot(middle, places, "|", color=OTHERS, markersize=12)
+        lower_whisker, q1, middle, q3, upper_whisker = np.array(
+            [np.quantile(x, shares) for x in self.values]
+        ).T
+        positions = names_on(ax, self.labels)
+        colors = [SERIES[index % len(SERIES)] for index in positions]
+        ax.hlines(positions, lower_whisker, upper_whisker, color=OTHERS, linewidth=1.0)
+        ax.barh(positions, q3 - q1, 0.6, q1, color=colors, alpha=0.7, **options)
+        ax.plot(middle, positions, "|", color=OTHERS, markersize=12)
         ax.set_title(label_of(self.name, 40))
 
 
@@ -224,7 +239,11 @@ class CurveDisplay(Display):
     size = (3.4, 2.2)
 
     def _draw(self, ax: Any, options: dict[str, Any]) -> None:
-        """Draw the curves, the band, and the deciles as ticks on the x axis."""
+        """Draw the curves, the band, and the deciles as ticks on the x axis.
+
+        ``ax`` are the axes of matplotlib to draw on. ``options`` are further arguments of
+        matplotlib.
+        """
         style = {"drawstyle": "steps-mid"} if self.steps else {}
         lines = ax.plot(self.levels, self.values.T, **{**style, **options})
         if self.low is not None and self.high is not None and len(lines) == 1:
@@ -253,7 +272,11 @@ class PredictionDisplay(Display):
     part = "prediction"
 
     def _draw(self, ax: Any, options: dict[str, Any]) -> None:
-        """Draw the predictions, subsampled to at most ``MOST_POINTS`` points."""
+        """Draw the predictions, subsampled to at most ``MOST_POINTS`` points.
+
+        ``ax`` are the axes of matplotlib to draw on. ``options`` are further arguments of
+        matplotlib.
+        """
         subsample = slice(None, None, -(-len(self.truth) // MOST_POINTS))
         truth = np.asarray(self.truth)[subsample]
         predicted = np.asarray(self.predicted)[subsample]
@@ -297,7 +320,8 @@ class CoverageDisplay(Display):
     def of_errors(cls, truth: Array, predicted: Array) -> Self:
         """Return the coverage of intervals of constant width.
 
-        The half width is the 0.9 quantile of the absolute errors of these rows.
+        The half width is the 0.9 quantile of the absolute errors of these rows. ``truth`` are the
+        targets of held-out rows and ``predicted`` their predictions.
         """
         errors = np.abs(truth - predicted)
         return cls(predicted, errors <= np.quantile(errors, 0.9, method="higher"))
@@ -314,13 +338,17 @@ class CoverageDisplay(Display):
         return np.array([np.mean(self.held[rows]) for rows in self.parts])
 
     def _draw(self, ax: Any, options: dict[str, Any]) -> None:
-        """Draw the coverage of each part with its binomial standard error."""
+        """Draw the coverage of each part with its binomial standard error.
+
+        ``ax`` are the axes of matplotlib to draw on. ``options`` are further arguments of
+        matplotlib.
+        """
         shares = self.shares
         sizes = np.array([len(rows) for rows in self.parts])
         errors = np.sqrt(self.share * (1 - self.share) / sizes)
         middles = [float(np.mean(self.predicted[rows])) for rows in self.parts]
-        places = np.arange(shares.size)
-        ax.errorbar(places, shares, errors, **{"fmt": "o", "color": SERIES[0], **options})
+        positions = np.arange(shares.size)
+        ax.errorbar(positions, shares, errors, **{"fmt": "o", "color": SERIES[0], **options})
         ax.axhline(self.share, linestyle="--", color=OTHERS)
-        ax.set_xticks(places, [f"{value:.3g}" for value in middles], fontsize="x-small")
+        ax.set_xticks(positions, [f"{value:.3g}" for value in middles], fontsize="x-small")
         ax.set(xlabel="mean prediction of the part", ylabel="share inside", ylim=(0, 1.05))

@@ -56,7 +56,11 @@ class PathDisplay(Display):
     about = "Per standard deviation. A smaller alpha lets more features in."
 
     def _draw(self, ax: Any, options: dict[str, Any]) -> None:
-        """Draw all paths; the legend names the ten features with the largest final coefficients."""
+        """Draw all paths; the legend names the ten features with the largest final coefficients.
+
+        ``ax`` are the axes of matplotlib to draw on. ``options`` are further arguments of
+        matplotlib.
+        """
         self.lines_ = ax.plot(self.alphas, self.coefficients, **options)
         largest = np.sort(np.argsort(-np.abs(self.coefficients[-1]))[:10])
         levels_on(ax, self.chosen)
@@ -100,7 +104,11 @@ class ValidationDisplay(Display):
     )
 
     def _draw(self, ax: Any, options: dict[str, Any]) -> None:
-        """Draw the mean scores with error bars."""
+        """Draw the mean scores with error bars.
+
+        ``ax`` are the axes of matplotlib to draw on. ``options`` are further arguments of
+        matplotlib.
+        """
         self.errorbar_ = ax.errorbar(
             self.alphas, self.mean, self.error, **{"marker": "o", **options}
         )
@@ -138,14 +146,18 @@ class ConvergenceDisplay(Display):
     )
 
     def _draw(self, ax: Any, options: dict[str, Any]) -> None:
-        """Draw the gaps on a logarithmic axis, and the tolerance."""
+        """Draw the gaps on a logarithmic axis, and the tolerance.
+
+        ``ax`` are the axes of matplotlib to draw on. ``options`` are further arguments of
+        matplotlib.
+        """
         # The gap before the first step can be arbitrarily large, so gaps are clipped.
-        least = EPS
-        most = 1e4
+        smallest = EPS
+        largest = 1e4
         self.lines_ = [
             ax.plot(
                 [record.passes for record in history],
-                np.clip([record.relative_gap for record in history], least, most),
+                np.clip([record.relative_gap for record in history], smallest, largest),
                 **{"marker": "o", **options},
             )[0]
             for history in self.histories
@@ -182,7 +194,11 @@ class StabilityDisplay(Display):
     names: Sequence[str]
 
     def _draw(self, ax: Any, options: dict[str, Any]) -> None:
-        """Draw one bar per feature, and the selection threshold."""
+        """Draw one bar per feature, and the selection threshold.
+
+        ``ax`` are the axes of matplotlib to draw on. ``options`` are further arguments of
+        matplotlib.
+        """
         self.bars_ = ax.barh(names_on(ax, self.names), self.probabilities, **options)
         ax.axvline(self.threshold, color=OTHERS, linestyle="--", label="threshold")
         ax.set(xlabel="share of halves that select it", xlim=(0, 1))
@@ -220,7 +236,11 @@ class CoefficientDisplay(Display):
         return (5.2, 1.0 + 0.12 * bars)
 
     def _draw(self, ax: Any, options: dict[str, Any]) -> None:
-        """Draw bars grouped by feature, or an image if there are many outputs."""
+        """Draw bars grouped by feature, or an image if there are many outputs.
+
+        ``ax`` are the axes of matplotlib to draw on. ``options`` are further arguments of
+        matplotlib.
+        """
         n_outputs = len(self.outputs)
         if n_outputs > MOST_BESIDE:
             ax.imshow(self.values.T, **{"aspect": "auto", **signed_colors(self.values), **options})
@@ -230,10 +250,10 @@ class CoefficientDisplay(Display):
             ax.set_title(span_of(self.values), fontsize="small")
             return
         height = 0.8 / n_outputs
-        places = names_on(ax, self.names)
+        positions = names_on(ax, self.names)
         for index, (row, output) in enumerate(zip(self.values, self.outputs, strict=True)):
-            heights = places + (index - (n_outputs - 1) / 2) * height
-            ax.barh(heights, row, height, label=label_of(output), **options)
+            bar_positions = positions + (index - (n_outputs - 1) / 2) * height
+            ax.barh(bar_positions, row, height, label=label_of(output), **options)
         ax.axvline(0.0, color=OTHERS, linewidth=0.8)
         ax.set_xlabel("coefficient")
         if n_outputs > 1:
@@ -287,26 +307,31 @@ class NearBestDisplay(Display):
     def explained(self) -> str:
         """The explanation below the drawing on the page."""
         share = f"{100.0 * self.within:.3g}%"
-        which = "all models" if self.complete else "the models of the subsets that were found"
+        models = "all models" if self.complete else "the models of the subsets that were found"
         return (
-            f"The range of each coefficient over {which} whose objective is within {share} of the "
-            "best one on these rows, proved. Filled: the feature is in all of them. Hollow: only "
-            "in some, and a model without it does about as well. A feature that is not shown is "
+            f"The range of each coefficient over {models} whose objective is within {share} of "
+            "the best one on these rows, proved. Filled: the feature is in all of them. Hollow: "
+            "only in some, and a model without it does about as well. A feature that is not shown "
+            "is "
             f"{'in none of them' if self.complete and self.of_subsets else 'not examined'}. This "
             "says nothing about the truth, and nothing about other rows."
         )
 
     def _draw(self, ax: Any, options: dict[str, Any]) -> None:
-        """Draw a proved range as a line, the attained part thicker, and the coefficient."""
-        places = names_on(ax, self.names)
-        ax.hlines(places, self.lower, self.upper, color=OTHERS, linewidth=1.0)
-        ax.hlines(places, self.least, self.most, color=RAISES, linewidth=4.0, alpha=0.5)
-        for mask, filled in ((self.always, True), (~self.always, False)):
-            face = RAISES if filled else "none"
-            label = "in all near-best models" if filled else "in some of them"
-            style = {"facecolors": face, "edgecolors": RAISES, "zorder": 3, **options}
+        """Draw a proved range as a line, the attained part thicker, and the coefficient.
+
+        ``ax`` are the axes of matplotlib to draw on. ``options`` are further arguments of
+        matplotlib.
+        """
+        positions = names_on(ax, self.names)
+        ax.hlines(positions, self.lower, self.upper, color=OTHERS, linewidth=1.0)
+        ax.hlines(positions, self.least, self.most, color=RAISES, linewidth=4.0, alpha=0.5)
+        for mask, is_filled in ((self.always, True), (~self.always, False)):
+            fill_color = RAISES if is_filled else "none"
+            label = "in all near-best models" if is_filled else "in some of them"
+            style = {"facecolors": fill_color, "edgecolors": RAISES, "zorder": 3, **options}
             if mask.any():
-                ax.scatter(self.values[mask], places[mask], label=label, **style)
+                ax.scatter(self.values[mask], positions[mask], label=label, **style)
         ax.axvline(0.0, color=OTHERS, linewidth=0.8)
         ax.set_xlabel("coefficient")
         ax.legend(loc="best", fontsize="small")
@@ -346,7 +371,11 @@ class BoundsDisplay(Display):
     )
 
     def _draw(self, ax: Any, options: dict[str, Any]) -> None:
-        """Draw the objective and the lower bound as step functions."""
+        """Draw the objective and the lower bound as step functions.
+
+        ``ax`` are the axes of matplotlib to draw on. ``options`` are further arguments of
+        matplotlib.
+        """
         kind = {"drawstyle": "steps-post", "marker": "o", "markevery": [-1], **options}
         self.lines_ = [
             ax.plot(self.seconds, values, label=label, **kind)[0]

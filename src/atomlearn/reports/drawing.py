@@ -91,6 +91,7 @@ class Display:
         """Draw the display of a fitted estimator; some displays need X and y.
 
         ``ax`` is the matplotlib axes to draw on; ``options`` are passed to matplotlib.
+        ``feature_names`` are the names of the columns of X, or None.
         """
         with suppress(TypeError):  # a result of ``solve`` is no estimator
             check_is_fitted(estimator)
@@ -119,7 +120,10 @@ class Display:
         return self
 
     def _draw(self, ax: Any, options: dict[str, Any]) -> None:
-        """Draw on ``ax``; each subclass implements this method."""
+        """Draw on ``ax``; each subclass implements this method.
+
+        ``options`` are further arguments of matplotlib.
+        """
         raise NotImplementedError
 
 
@@ -129,7 +133,10 @@ MAKERS: dict[type[Display], tuple[Callable[[FittedEstimator], Display | None], s
 
 
 def names_on(ax: Any, names: Sequence[str]) -> Columns:
-    """Label the bars of a horizontal bar chart, the first on top; return their positions."""
+    """Label the bars of a horizontal bar chart, the first on top; return their positions.
+
+    ax : the matplotlib axes; names : one per bar.
+    """
     ax.set_yticks(range(len(names)), [label_of(name) for name in names])
     ax.set_ylim(len(names) - 0.4, -0.6)
     ax.grid(visible=False, axis="y")
@@ -137,7 +144,10 @@ def names_on(ax: Any, names: Sequence[str]) -> Columns:
 
 
 def levels_on(ax: Any, chosen: float | None) -> None:
-    """Make x a logarithmic axis of alpha, large values on the left, and mark the chosen one."""
+    """Make x a logarithmic axis of alpha, large values on the left, and mark the chosen one.
+
+    ax : the matplotlib axes; chosen : the alpha to mark, or None.
+    """
     from matplotlib.ticker import LogLocator, NullLocator
 
     ax.set_xscale("log")
@@ -151,7 +161,10 @@ def levels_on(ax: Any, chosen: float | None) -> None:
 
 
 def label_of(name: object, width: int = 24) -> str:
-    """Return a name as a one-line label, truncated and with $ escaped for matplotlib."""
+    """Return a name as a one-line label, truncated and with $ escaped for matplotlib.
+
+    ``width`` is the maximum number of characters.
+    """
     return printable(str(name), width).replace("$", r"\$")
 
 
@@ -172,13 +185,16 @@ def printable(name: str, width: int) -> str:
 
 
 def signed_colors(values: Array) -> dict[str, Any]:
-    """Return imshow options of a diverging colormap: blue for positive, red for negative."""
+    """Return imshow options of a diverging colormap: blue for positive, red for negative.
+
+    ``values`` are the numbers of the image, whose largest absolute value gets the full color.
+    """
     from matplotlib.colors import LinearSegmentedColormap
 
-    most = float(np.abs(values).max(initial=0.0)) or 1.0
+    largest = float(np.abs(values).max(initial=0.0)) or 1.0
     ends = [(0.0, LOWERS), (0.5, f"{LOWERS}00"), (0.5, f"{RAISES}00"), (1.0, RAISES)]
     colors = LinearSegmentedColormap.from_list("signed", ends)
-    return {"cmap": colors, "vmin": -most, "vmax": most}
+    return {"cmap": colors, "vmin": -largest, "vmax": largest}
 
 
 def span_of(values: Array) -> str:
@@ -190,9 +206,10 @@ def page_style() -> dict[str, Any]:
     """Return the matplotlib rcParams for pictures on a page."""
     from cycler import cycler
 
-    soft = dict.fromkeys(("axes.edgecolor", "xtick.color", "ytick.color"), OTHERS)
-    dark = dict.fromkeys(("text.color", "axes.labelcolor"), INK)
-    clear = dict.fromkeys(("figure.facecolor", "axes.facecolor", "savefig.facecolor"), "none")
+    # Groups of settings that have the same value.
+    axes = dict.fromkeys(("axes.edgecolor", "xtick.color", "ytick.color"), OTHERS)
+    letters = dict.fromkeys(("text.color", "axes.labelcolor"), INK)
+    transparent = dict.fromkeys(("figure.facecolor", "axes.facecolor", "savefig.facecolor"), "none")
     switched_off = dict.fromkeys(("axes.spines.top", "axes.spines.right", "legend.frameon"), False)
     sizes = dict.fromkeys(("axes.titlesize", "axes.labelsize"), "medium")
     grid = {"axes.grid": True, "grid.color": GRID, "axes.axisbelow": True}
@@ -200,7 +217,7 @@ def page_style() -> dict[str, Any]:
     lines = {"axes.prop_cycle": cycle, "lines.markersize": 4}
     # The padding leaves room for characters that are wider in the font of the browser.
     text = {"svg.fonttype": "none", "font.size": 9.0, "figure.constrained_layout.w_pad": 0.1}
-    return {**soft, **dark, **clear, **switched_off, **sizes, **grid, **lines, **text}
+    return {**axes, **letters, **transparent, **switched_off, **sizes, **grid, **lines, **text}
 
 
 def svg_of(display: Display) -> str:
@@ -216,14 +233,15 @@ def svg_of(display: Display) -> str:
         with rc_context(page_style()):  # type: ignore[arg-type]
             figure = Figure(figsize=display.size, layout="constrained")
             display.plot(ax=figure.subplots())
-            nothing = dict.fromkeys(("Date", "Creator", "Format", "Type"))
-            figure.savefig(stream, format="svg", metadata=nothing)
+            no_metadata = dict.fromkeys(("Date", "Creator", "Format", "Type"))
+            figure.savefig(stream, format="svg", metadata=no_metadata)
+    # The size in inches is dropped, so that the page scales the picture; only the view box is kept.
     head, body = re.split(r"<svg[^>]*>", stream.getvalue(), maxsplit=1)[-2:]
-    box = re.search(r'viewBox="[^"]*"', stream.getvalue())
-    assert box is not None, head
+    view_box = re.search(r'viewBox="[^"]*"', stream.getvalue())
+    assert view_box is not None, head
     body = re.sub(r"<defs>\s*<style.*?</style>\s*</defs>", "", body, count=1, flags=re.DOTALL)
     body = re.sub(r"<[^>]*>", _for_a_page, re.sub(r">\s+<", "><", body))
-    return f'<svg class="plot" {box[0]} role="img" aria-label="{escape(display.title)}">{body}'
+    return f'<svg class="plot" {view_box[0]} role="img" aria-label="{escape(display.title)}">{body}'
 
 
 #: Maps each color of a picture to the CSS variable of report.css that replaces it.
@@ -241,9 +259,10 @@ _NAMES_OF_PARTS = re.compile(r' id="\w*[a-z]_\d+"| font-family: [^;]*;|xlink:(?=
 
 
 def _for_a_page(tag: re.Match[str]) -> str:
-    """Return an SVG tag in shortened form.
+    """Return the SVG tag of a match in shortened form.
 
     Numbers are rounded, colors become CSS variables, and ids and fonts of matplotlib are removed.
+    Embedded images are left unchanged.
     """
     text = _NAMES_OF_PARTS.sub("", tag[0])
     if "base64" in text:

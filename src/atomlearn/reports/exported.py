@@ -43,6 +43,7 @@ def exported_model(estimator: Any, target: str = "target") -> SavedModel:
     inputs = sorted({input for pair in pairs for input in pair})
     names = input_names(estimator)
     names_of_inputs = names or [f"x{column}" for column in range(map.n_inputs)]
+    # A curve has the coefficient 1: its values contain the coefficients of its basis.
     features = []
     for term, pair in zip(terms.tolist(), pairs, strict=True):
         curve = ModelCurve(*curve_of(map, columns, weights, term)) if has_curves else None
@@ -70,8 +71,10 @@ def exported_model(estimator: Any, target: str = "target") -> SavedModel:
         coefficients=np.ones((n_outputs, terms.size)) if has_curves else weights,
         intercepts=np.broadcast_to(np.asarray(estimator.intercept_, np.float64), (n_outputs,)),
         certificates=tuple(
-            ModelCertificate(r.status.name, r.objective, r.gap, r.relative_gap, r.passes)
-            for r in estimator.results_
+            ModelCertificate(
+                result.status.name, result.objective, result.gap, result.relative_gap, result.passes
+            )
+            for result in estimator.results_
         ),
         settings=_settings(estimator, task),
         created_with=f"atomlearn {__version__}",
@@ -80,7 +83,11 @@ def exported_model(estimator: Any, target: str = "target") -> SavedModel:
 
 
 def _settings(estimator: Any, task: str) -> dict[str, Any]:
-    """Return the settings that predictions need: joint classes, and the baseline hazard."""
+    """Return the settings that predictions need: joint classes, and the baseline hazard.
+
+    task : the task of the loss. The hazard is stored if there is one stratum. ``estimator`` is the
+    fitted estimator.
+    """
     settings: dict[str, Any] = {"method": "atomic norm"}
     if task == "classification" and len(estimator.results_) == 1 < len(estimator.classes_) - 1:
         settings["classes"] = "together"

@@ -43,18 +43,24 @@ FAR = 10.0
 
 
 def selected_of(view: View) -> tuple[SelectedFeature, ...]:
-    """Return the selected features, sorted by their absolute standardized coefficients."""
+    """Return the selected features, sorted by their absolute standardized coefficients.
+
+    A feature is a term of the feature map: a column, a product, or a curve. ``view`` is the fitted
+    model with its inputs.
+    """
     if not view.columns.size:
         return ()
     numbers, term_of_column = np.unique(view.map.term_of(view.columns), return_inverse=True)
     factors = view.map.inputs_of(numbers)
-    narrow = np.zeros(numbers.size, dtype=bool)
+    is_narrow = np.zeros(numbers.size, dtype=bool)
     if view.map.unit is None:
         means, deviations = moments_of(view.design, view.columns)
         slopes = view.weights
         sizes = view.weights * deviations
+        # One unit of a narrow column is far more than its values vary; a 0/1 column is never
+        # narrow.
         is_binary = np.isclose(deviations**2, means * (1.0 - means), rtol=1e-4)
-        narrow = (FAR * deviations < 1.0) & ~is_binary
+        is_narrow = (FAR * deviations < 1.0) & ~is_binary
     else:
         slopes, sizes = _term_sizes(view, term_of_column, factors)
     names = view.map.term_names(numbers, view.names)
@@ -62,17 +68,17 @@ def selected_of(view: View) -> tuple[SelectedFeature, ...]:
     return tuple(
         SelectedFeature(
             rank=rank,
-            name=str(names[column]),
-            index=int(numbers[column]),
-            coefficients=tuple(slopes[:, column].tolist()),
-            standardized=tuple(sizes[:, column].tolist()),
-            factors=tuple(view.names[j] for j in factors[column] if j >= 0)
+            name=str(names[position]),
+            index=int(numbers[position]),
+            coefficients=tuple(slopes[:, position].tolist()),
+            standardized=tuple(sizes[:, position].tolist()),
+            factors=tuple(view.names[j] for j in factors[position] if j >= 0)
             if view.is_mapped
             else (),
-            group=", ".join(groups.get(int(numbers[column]), ())),
-            is_narrow=bool(narrow[column]),
+            group=", ".join(groups.get(int(numbers[position]), ())),
+            is_narrow=bool(is_narrow[position]),
         )
-        for rank, column in enumerate(
+        for rank, position in enumerate(
             np.argsort(-np.abs(sizes).max(axis=0), kind="stable"), start=1
         )
     )
@@ -84,7 +90,8 @@ def _term_sizes(view: View, term_of_column: Rows, factors: Rows) -> tuple[Array,
     A term is the sum of several columns, such as the basis columns of a curve. The slope is that of
     the least-squares line of a term on its input; the size is the standard deviation of the term
     over the rows, with the sign of the slope. ``term_of_column`` holds the term of each selected
-    column, and ``factors``, shape (n_terms, 2), the inputs of each term.
+    column, and ``factors``, shape (n_terms, 2), the inputs of each term. ``view`` is the fitted
+    model with its inputs.
     """
     slopes, sizes = np.zeros((2, view.outputs, len(factors)))
     for index, (first, second) in enumerate(factors.tolist()):
@@ -101,7 +108,10 @@ def _term_sizes(view: View, term_of_column: Rows, factors: Rows) -> tuple[Array,
 
 
 def _groups_of(model: Any) -> dict[int, list[str]]:
-    """Return a map from selected column to the names of its groups, {} for norms without groups."""
+    """Return a map from selected column to the names of its groups, {} for norms without groups.
+
+    ``model`` is the fitted estimator.
+    """
     names: dict[int, list[str]] = {}
     for part in selected_groups(model):
         for column in part.columns.tolist():
@@ -110,7 +120,10 @@ def _groups_of(model: Any) -> dict[int, list[str]]:
 
 
 def single_inputs(view: View, selected: Sequence[SelectedFeature]) -> dict[SelectedFeature, int]:
-    """Return a map from each feature that depends on a single input to the column of the input."""
+    """Return a map from each feature that depends on a single input to the column of the input.
+
+    ``view`` is the fitted model with its inputs and ``selected`` are the selected features.
+    """
     if not selected or view.map.unit == "kernels":
         return {}
     inputs = view.map.inputs_of([feature.index for feature in selected]).tolist()
@@ -142,10 +155,10 @@ class Fits:
 def half_fits(fits: Fits, view: View) -> list[Half]:
     """Return the selections of clones that are fitted to random halves of the rows.
 
-    As in stability selection, no parameter is chosen again in each half.
-
-    The list is empty if a selector precedes the model in a pipeline, if X is a design or a file
-    instead of an array or a table, or if the estimator is a ``StabilitySelector``.
+    As in stability selection, no parameter is chosen again in each half. The list is empty if a
+    selector precedes the model in a pipeline, if X is a design or a file instead of an array or a
+    table, or if the estimator is a ``StabilitySelector``. ``fits`` is the estimator with its data
+    and ``view`` the fitted model with its inputs.
     """
     chosen_before = view.offered > view.inputs.shape[1]
     if chosen_before or is_opened(fits.X) or isinstance(fits.estimator, StabilitySelector):
@@ -156,8 +169,8 @@ def half_fits(fits: Fits, view: View) -> list[Half]:
     def fitted(rows: Rows) -> Half:
         """Return the selection of a clone fitted to these rows."""
         model = fitted_to(chosen, fits.X, fits.y, rows, **fits.dependence)
-        part = view_of(model, rows_of(fits.X, rows), None)
-        return Half(part.map, part.columns, part.weights)
+        half_view = view_of(model, rows_of(fits.X, rows), None)
+        return Half(half_view.map, half_view.columns, half_view.weights)
 
     entries = view.design.shape[0] * view.design.shape[1]
     arguments = {"fits": fits_of(fits.estimator, searched=False), **fits.dependence}
@@ -165,23 +178,27 @@ def half_fits(fits: Fits, view: View) -> list[Half]:
 
 
 def with_twins(
-    view: View, selected: tuple[SelectedFeature, ...], asked: Callable[[], Sequence[Twins]]
+    view: View, selected: tuple[SelectedFeature, ...], refits: Callable[[], Sequence[Twins]]
 ) -> tuple[SelectedFeature, ...]:
-    """Return the features, the largest of them with columns that could replace them.
+    """Return the features; the largest of them with columns that could replace them.
 
-    These are highly correlated columns and the results of refits with a feature forbidden, which
-    the function ``asked`` returns.
+    selected : the features in order of their size. refits : a function that returns the results of
+    refits with a feature left out; it is called only if these are shown. The other replacements are
+    highly correlated columns. ``view`` is the fitted model with its inputs.
     """
-    first = single_inputs(view, selected[:MOST_NAMED])
-    if not view.inputs.listable or not first or view.map.unit is not None:
+    single = single_inputs(view, selected[:MOST_NAMED])
+    if not view.inputs.listable or not single or view.map.unit is not None:
         return selected
     words = {
-        feature.index: [f"{view.displayed[j]} (r = {r:.2f})" for j, r in others]
+        feature.index: [
+            f"{view.displayed[other]} (r = {correlation:.2f})" for other, correlation in others
+        ]
         for feature, others in zip(
-            first, correlated_columns(view.inputs, [*first.values()]), strict=True
+            single, correlated_columns(view.inputs, [*single.values()]), strict=True
         )
     }
-    for twin in asked():
+    # The results of refits follow the correlations.
+    for twin in refits():
         if twin.rise is not None:
             words.setdefault(twin.feature, []).append(twin.words)
     return tuple(
@@ -192,10 +209,11 @@ def with_twins(
 def forbidden(
     view: View, X: Any, y: Any, names: Callable[[int], str] | None = None
 ) -> Sequence[Twins]:
-    """Return the rise of the objective if a refit forbids single columns.
+    """Return the increase of the objective if a refit leaves out single columns.
 
-    The list is empty for models without solver results, with products or curves, or that do not
-    support it. ``names`` maps the index of a column to its name.
+    X, y : the data of the fit. ``names`` maps the index of a column to its name. The list is empty
+    for models without solver results, with products or curves, or that do not support it. ``view``
+    is the fitted model with its inputs.
     """
     if not view.results or view.is_mapped:
         return []
@@ -211,22 +229,24 @@ def along_chromosomes(
 ) -> ChromosomesDisplay | None:
     """Return a Manhattan plot of the correlations of features with the target, or None.
 
-    ``positions`` holds chromosomes and positions; if it is None, they are parsed from the names of
-    columns. ``y`` holds numbers or class codes. The result is None if positions are not known.
+    ``y`` holds numbers or class codes. ``positions`` holds chromosomes and positions; if it is
+    None, they are parsed from the names of columns. The result is None if positions are not known,
+    or the target is survival times. ``view`` is the fitted model with its inputs and ``selected``
+    are the selected features.
     """
-    where = places_in(view.names) if positions is None else positions
-    if where is None or view.map.unit == "kernels" or y.dtype.names is not None:
+    places = places_in(view.names) if positions is None else positions
+    if places is None or view.map.unit == "kernels" or y.dtype.names is not None:
         return None
-    if not len(where[0]) == len(np.asarray(where[1])) == view.inputs.shape[1]:
+    if not len(places[0]) == len(np.asarray(places[1])) == view.inputs.shape[1]:
         raise ValueError(
             f"positions must have one chromosome and one place a column, {view.inputs.shape[1]}, "
-            f"got {len(where[0])} and {len(np.asarray(where[1]))}"
+            f"got {len(places[0])} and {len(np.asarray(places[1]))}"
         )
     targets = np.atleast_2d(np.asarray(y, dtype=np.float64).T)
     if view.classes is not None:
         targets = np.array([y == code for code in range(len(view.classes))], dtype=np.float64)
     columns = {feature.name: column for feature, column in single_inputs(view, selected).items()}
-    return ChromosomesDisplay.of(view.inputs, targets, where, columns)
+    return ChromosomesDisplay.of(view.inputs, targets, places, columns)
 
 
 def boxes_of(
@@ -234,7 +254,8 @@ def boxes_of(
 ) -> list[BoxesDisplay]:
     """Return box plots of the largest features by class, [] if there are too many classes.
 
-    ``codes``, shape (n_rows,), holds the class code of each row.
+    ``codes``, shape (n_rows,), holds the class code of each row. ``view`` is the fitted model with
+    its inputs and ``selected`` are the selected features.
     """
     boxes = list[BoxesDisplay]()
     labels = view.labels
@@ -242,9 +263,11 @@ def boxes_of(
         return boxes
     codes_used = np.unique(codes)
     names = [labels[code] for code in codes_used]
-    for feature, j in [*single_inputs(view, selected).items()][:MOST_PANELS]:
-        x = view.input(j)
-        boxes.append(BoxesDisplay(feature.shown, names, [x[codes == code] for code in codes_used]))
+    for feature, column in [*single_inputs(view, selected).items()][:MOST_PANELS]:
+        values = view.input(column)
+        boxes.append(
+            BoxesDisplay(feature.shown, names, [values[codes == code] for code in codes_used])
+        )
     return boxes
 
 
@@ -262,36 +285,38 @@ def content_of(
     positions: Places | None = None,
     path: Display | None = None,
     near: Display | None = None,
-    asked: Callable[[], Sequence[Twins]] = tuple,
-    known: Callable[[SelectedFeature], SelectedFeature] = lambda item: item,
+    refits: Callable[[], Sequence[Twins]] = tuple,
+    describe: Callable[[SelectedFeature], SelectedFeature] = lambda item: item,
     stability: dict[int, float] | None = None,
-    looks: bool = True,
+    scan: bool = True,
     missing: Mapping[str, int] = MappingProxyType({}),
-    **more: Any,
+    **fields: Any,
 ) -> Content:
     """Return the content of the page about a model and the data it was fitted to.
 
-    ``y`` holds class codes, numbers, or structured survival records. ``halves`` are fits to random
-    halves of the rows. ``gaps`` holds, for each result, the gap on the selected features or None.
-    ``free`` are the indices of covariates. ``near`` shows the near-best models. ``asked`` returns
-    the cost of forbidding single features. ``known`` adds metadata to a feature. ``stability`` maps
-    features to selection frequencies, or is None. ``looks`` is whether to inspect the data for
-    leakage and duplicates.
-    ``missing`` maps columns to their numbers of imputed values. ``more`` holds further fields of
-    ``Content``.
+    ``y`` holds class codes, numbers, or structured survival records. ``target`` and ``outputs`` are
+    the names of the target and of the outputs. ``halves`` are fits to random halves of the rows.
+    ``results`` has the solver result of each output, and ``gaps``, for each result, the gap on the
+    selected features or None. ``positions`` are those on chromosomes, ``path`` the path display.
+    ``free`` are the indices of covariates. ``near`` shows the near-best models. ``refits`` returns
+    the results of refits without single features. ``describe`` adds metadata to a feature.
+    ``stability`` maps features to selection frequencies, or is None. ``scan`` is whether to look
+    for leakage and duplicates in the data. ``missing`` maps columns to their numbers of imputed
+    values. ``fields`` holds further fields of ``Content``. ``view`` is the fitted model with its
+    inputs and ``held_out`` are the scores on held-out rows, or None.
     """
-    features, covariates = without_covariates([*map(known, selected_of(view))], free)
+    features, covariates = without_covariates([*map(describe, selected_of(view))], free)
     proof = SubsetProof.of(view, held_out is not None and held_out.refitted)
     features = (
-        with_twins(view, features, (lambda: proof.twins) if proof else asked) if looks else features
+        with_twins(view, features, (lambda: proof.twins) if proof else refits) if scan else features
     )
     selected = _with_shares(features, stability or (shares(halves) if halves else None))
-    warned, asks, boxes = (
-        _data_warnings(view, y, selected, target, missing) if looks else ([], [], [])
+    warned, questions, boxes = (
+        _data_warnings(view, y, selected, target, missing) if scan else ([], [], [])
     )
-    places = along_chromosomes(view, y, selected, positions)
-    groups = None if "groups" in more else groups_of(view.model, selected)
-    pictures = [places, groups, *boxes, validation_of(FittedEstimator(view.model)), path, near]
+    manhattan = along_chromosomes(view, y, selected, positions)
+    groups = None if "groups" in fields else groups_of(view.model, selected)
+    pictures = [manhattan, groups, *boxes, validation_of(FittedEstimator(view.model)), path, near]
     return Content(
         target=target,
         task="survival" if y.dtype.names else "classification" if view.labels else "regression",
@@ -310,31 +335,38 @@ def content_of(
         evidence=[picture for picture in pictures if picture is not None],
         scale=_scale_of(view),
         proof=proof,
-        **_seen_data(view, y, target, selected, missing) if looks and view.inputs.listable else {},
+        **_seen_data(view, y, target, selected, missing) if scan and view.inputs.listable else {},
         warnings=(
             *(held_out.warnings if held_out else ()),
             *warned,
             *imputed(_sources([*selected, *covariates]), missing, view.inputs.shape[0]),
         ),
-        questions=tuple(asks),
-        **more,
+        questions=tuple(questions),
+        **fields,
     )
 
 
 def _sources(features: Sequence[SelectedFeature]) -> list[str]:
-    """Return the names of the columns that the features are made of."""
+    """Return the names of the columns that the features are made of, both factors of products."""
     return [name for feature in features for name in feature.factors or (feature.shown,)]
 
 
 def _class_counts(view: View, y: NDArray[Any]) -> tuple[tuple[str, int], ...]:
-    """Return the label and the number of rows of each class."""
+    """Return the label and the number of rows of each class.
+
+    ``view`` is the fitted model with its inputs.
+    """
     return tuple((label, int(np.sum(y == code))) for code, label in enumerate(view.labels or ()))
 
 
 def _fits_of(
     outputs: tuple[str, ...], results: Sequence[Result], gaps: Sequence[float | None]
 ) -> tuple[FitSummary, ...]:
-    """Return a summary of each solver result, labeled with its output."""
+    """Return a summary of each solver result, labeled with its output.
+
+    gaps : for each result, the gap on the selected features or None. ``outputs`` are the names of
+    the outputs and ``results`` is the solver result of each output.
+    """
     names = outputs if len(outputs) == len(results) else ("all outputs",) * len(results)
     return tuple(map(FitSummary.of, names, results, gaps))
 
@@ -342,14 +374,20 @@ def _fits_of(
 def _with_shares(
     selected: tuple[SelectedFeature, ...], shared: dict[int, float] | None
 ) -> tuple[SelectedFeature, ...]:
-    """Return the features with their selection frequencies over halves, if these are known."""
+    """Return the features with their selection frequencies over halves, if these are known.
+
+    shared : frequency by feature index, or None. ``selected`` are the selected features.
+    """
     if shared is None:
         return selected
-    return tuple(replace(f, stability=shared.get(f.index, 0.0)) for f in selected)
+    return tuple(replace(feature, stability=shared.get(feature.index, 0.0)) for feature in selected)
 
 
 def _scale_of(view: View) -> str:
-    """Return the quantity whose logarithm the model predicts: "odds", "hazard", "mean" or ""."""
+    """Return the quantity whose logarithm the model predicts: "odds", "hazard", "mean" or "".
+
+    ``view`` is the fitted model with its inputs.
+    """
     if not view.results:
         return ""
     return scale_of_loss(as_loss(view.model.loss))
@@ -364,7 +402,9 @@ def _seen_data(
 ) -> dict[str, Any]:
     """Return the overview fields ``columns`` and ``rows`` of ``Content``.
 
-    The profiles are of a numeric target, the selected columns, and further columns.
+    The profiles are of a numeric target, the selected columns, and further columns. target : the
+    name of the target; missing : number of imputed values by column. ``view`` is the fitted model
+    with its inputs.
     """
     first = np.array([*single_inputs(view, selected).values()], dtype=np.int64)
     columns = profiles(view.inputs, view.displayed, first, missing)
@@ -380,17 +420,24 @@ def _data_warnings(
     target: str,
     missing: Mapping[str, int],
 ) -> tuple[list[str], list[str], list[BoxesDisplay]]:
-    """Return data warnings, questions to the reader, and box plots of features by class."""
+    """Return data warnings, questions to the reader, and box plots of features by class.
+
+    y : numbers or class codes. target : its name. missing : number of imputed values by column.
+    ``view`` is the fitted model with its inputs and ``selected`` are the selected features.
+    """
     columns = [*single_inputs(view, selected).values()]
-    odd = suspects(view.inputs, y, view.labels, columns, view.displayed, target, missing)
-    return *odd, boxes_of(view, y, selected)
+    warnings_and_questions = suspects(
+        view.inputs, y, view.labels, columns, view.displayed, target, missing
+    )
+    return *warnings_and_questions, boxes_of(view, y, selected)
 
 
 def groups_of(model: Any, selected: Sequence[SelectedFeature]) -> GroupsDisplay | None:
     """Return the display of the sizes of the selected groups, or None with fewer than two.
 
     If each feature is in one group, a size is the l2 norm of the standardized coefficients;
-    otherwise it is that of the latent parts, or of the groups of the norm.
+    otherwise it is that of the latent parts, or of the groups of the norm. ``model`` is the fitted
+    estimator.
     """
     squares: dict[str, float] = {}
     for feature in selected:
@@ -409,7 +456,9 @@ def curves_of(
 ) -> list[CurveDisplay]:
     """Return the curves of the largest inputs of an additive model, with uncertainty bands.
 
-    A band holds the middle 80% of the curves of the random halves ``halves``.
+    A band holds the middle 80% of the curves of the random halves ``halves``. ``view`` is the
+    fitted model with its inputs, ``selected`` are the selected features, and ``outputs`` the names
+    of the outputs.
     """
     if view.map.unit != "inputs":
         return []
@@ -417,23 +466,24 @@ def curves_of(
     for feature in selected[:MOST_PANELS]:
         levels, values = curve_of(view.map, view.columns, view.weights, feature.index)
         column = view.input(feature.index)
-        columns = np.unique(column)
-        if columns.size <= 2:  # a binary or constant input gets a step function at its values
-            values = np.array([np.interp(columns, levels, row) for row in values])
-            levels = columns
+        distinct = np.unique(column)
+        if distinct.size <= 2:  # a binary or constant input gets a step function at its values
+            values = np.array([np.interp(distinct, levels, row) for row in values])
+            levels = distinct
         low, high = band_of(feature.index, levels, view.outputs, halves)
         curves.append(
             CurveDisplay(
                 feature.shown,
                 levels,
                 values,
-                np.quantile(column, np.linspace(0.1, 0.9, 9)) if columns.size > 2 else (),
+                np.quantile(column, np.linspace(0.1, 0.9, 9)) if distinct.size > 2 else (),
                 steps=levels.size <= 2 or view.map.is_steps,
                 low=low,
                 high=high,
                 outputs=outputs,
             )
         )
+    # All curves share one scale of the y axis, so that their sizes can be compared.
     arrays = [part for curve in curves for part in (curve.values, curve.low, curve.high)]
     values = np.concatenate([[0.0], *(part.ravel() for part in arrays if part is not None)])
     margin = 0.06 * np.ptp(values) or 1.0

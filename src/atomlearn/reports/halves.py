@@ -85,7 +85,10 @@ def fitted_halves(
 
 
 def shares(halves: Sequence[Half]) -> dict[int, float]:
-    """Return a map from feature to its selection frequency, without features of frequency 0."""
+    """Return a map from feature to its selection frequency, without features of frequency 0.
+
+    ``halves`` are the selections on halves of the rows.
+    """
     counts = Counter(term for half in halves for term in half.terms)
     return {term: count / len(halves) for term, count in counts.items()}
 
@@ -96,26 +99,28 @@ def band_of(
     """Return the pointwise 10% and 90% quantiles of the curves of a term over the halves.
 
     Both have shape (n_outputs, n_levels). The curve of a half that did not select the term is zero.
-    The result is (None, None) with fewer than ``FEWEST_HALVES`` halves.
+    The result is (None, None) with fewer than ``FEWEST_HALVES`` halves. ``levels`` are the values
+    of the input at which curves are compared.
     """
     if len(halves) < FEWEST_HALVES:
         return None, None
-    every = np.zeros((len(halves), n_outputs, levels.size))
+    curves = np.zeros((len(halves), n_outputs, levels.size))
     for index, half in enumerate(halves):
-        term_curve, values = curve_of(half.map, half.columns, half.weights, term)
-        every[index] = [np.interp(levels, term_curve, row) for row in values]
-    low, high = np.quantile(every, [0.1, 0.9], axis=0)
+        levels_of_half, values = curve_of(half.map, half.columns, half.weights, term)
+        curves[index] = [np.interp(levels, levels_of_half, row) for row in values]
+    low, high = np.quantile(curves, [0.1, 0.9], axis=0)
     return low, high
 
 
-def curve_of(map: FeatureMap, columns: Columns, weights: Array, j: int) -> tuple[Array, Array]:
+def curve_of(map: FeatureMap, columns: Columns, weights: Array, input: int) -> tuple[Array, Array]:
     """Return the levels of input j, and the curve of each output at these levels.
 
     The shapes are (n_levels,) and (n_outputs, n_levels). ``weights``, shape (n_outputs, m), are the
-    coefficients of the basis columns ``columns``, shape (m,).
+    coefficients of the basis columns ``columns``, shape (m,). ``map`` is the feature map of an
+    additive model.
     """
-    full = np.zeros((len(weights), map.n_columns))
-    full[:, columns] = weights
-    pairs = [map.curve(j, row) for row in full]
+    all_coefficients = np.zeros((len(weights), map.n_columns))
+    all_coefficients[:, columns] = weights
+    pairs = [map.curve(input, row) for row in all_coefficients]
     values = np.array([np.asarray(row, dtype=np.float64) for _, row in pairs])
     return np.asarray(pairs[0][0], dtype=np.float64), values

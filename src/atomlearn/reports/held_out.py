@@ -48,41 +48,42 @@ from atomlearn.survival.target import checked_survival
 def held_out_of(fits: Fits, view: View, test: Any, fraction: float) -> HeldOut | None:
     """Return the verdict, scores and displays on held-out rows, or None without such rows.
 
-    ``test`` is a pair (X, y) of rows that the estimator was not fitted to, or None; then a clone is
-    fitted without a share ``fraction`` of the rows and tested on these.
+    ``fits`` is the estimator with its data, ``view`` the fitted model. ``test`` is a pair (X, y) of
+    rows that the estimator was not fitted to, or None; then a clone is fitted without a share
+    ``fraction`` of the rows and tested on these.
     """
     X = fits.X
     y = fits.y
     if test is not None:
         fitted = fits.estimator
-        rows = test[0]
-        truth = np.asarray(test[1])
-        known = np.zeros(len(truth), dtype=bool)
+        test_rows = test[0]
+        test_targets = np.asarray(test[1])
+        is_training_row = np.zeros(len(test_targets), dtype=bool)
         n_trained = len(y)
-        verdict = judged_rows(fitted, rows, truth, fits.rng)
-        scores = _test_scores([fitted], [rows], truth, y, view, fits.at)
+        verdict = judged_rows(fitted, test_rows, test_targets, fits.rng)
+        scores = _test_scores([fitted], [test_rows], test_targets, y, view, fits.at)
     elif fraction > 0 and not is_opened(X) and int((1 - fraction) * len(y)) > 0:
         train, held_out = split_of(fits.estimator, y, fraction, fits.rng, **fits.dependence)
         if not held_out.size or np.unique(y[train]).size < len(view.classes or ()):
             return None  # a class has too few rows to hold one out
         subset = (train, held_out), fits.rng
         with warnings.catch_warnings(action="ignore"):
-            tested = held_out_test(
+            result = held_out_test(
                 fits.estimator, X, y, *subset, **fits.dependence, repeated=fits.repeated
             )
-            fitted, trial, verdict = tested
-            known = trial.across(train, held_out)
+            fitted, trial, verdict = result
+            is_training_row = trial.across(train, held_out)
             n_trained = train.size
-            rows = rows_of(X, held_out)
+            test_rows = rows_of(X, held_out)
             scores = _part_scores(fits, view, fitted, trial.parts(verdict, train, held_out))
     else:
         return None
-    again = view_of(fitted, rows, None)
-    covariates = covariate_terms(fitted, rows, view)
+    training_view = view_of(fitted, test_rows, None)
+    covariates = covariate_terms(fitted, test_rows, view)
     return HeldOut.of(
         n_trained,
-        known,
-        np.setdiff1d(again.terms, covariates),
+        is_training_row,
+        np.setdiff1d(training_view.terms, covariates),
         view.terms,
         verdict=verdict,
         refitted=test is None,
@@ -93,25 +94,32 @@ def held_out_of(fits: Fits, view: View, test: Any, fraction: float) -> HeldOut |
 def _part_scores(fits: Fits, view: View, fitted: Any, parts: Sequence[Fold]) -> dict[str, Any]:
     """Return the scores of the rows that the verdict is about.
 
-    ``parts`` are pairs of training and test row indices; each test part is scored by a model that
-    was fitted to its training part.
+    ``fitted`` is the model of a single part. ``parts`` are pairs of training and test row indices;
+    each test part is scored by a model that was fitted to its training part. ``fits`` is the
+    estimator with its data and ``view`` the fitted model with its inputs.
     """
     X = fits.X
     y = fits.y
     models = [fitted]
-    kept = [part for part in parts if part[1].size]
+    nonempty_parts = [part for part in parts if part[1].size]
     if len(parts) > 1:
-        models = [fitted_to(fits.estimator, X, y, train, **fits.dependence) for train, _ in kept]
-    if not kept:
+        models = [
+            fitted_to(fits.estimator, X, y, train, **fits.dependence) for train, _ in nonempty_parts
+        ]
+    if not nonempty_parts:
         return {}
-    trained = y[kept[0][0]] if len(parts) == 1 else y
-    tests = [test for _, test in kept]
-    tested = [rows_of(X, test) for test in tests], y[np.concatenate(tests)]
-    return _test_scores(models, *tested, trained, view, fits.at)
+    training_targets = y[nonempty_parts[0][0]] if len(parts) == 1 else y
+    tests = [test for _, test in nonempty_parts]
+    test_data = [rows_of(X, test) for test in tests], y[np.concatenate(tests)]
+    return _test_scores(models, *test_data, training_targets, view, fits.at)
 
 
 def covariate_terms(fitted: Any, X: Any, view: View) -> list[int]:
-    """Return the indices of the unpenalized covariate terms of an estimator, [] if none."""
+    """Return the indices of the unpenalized covariate terms of an estimator, [] if none.
+
+    X : the rows, for the names and the number of its columns. ``fitted`` is the fitted estimator
+    and ``view`` the fitted model with its inputs.
+    """
     covariates = covariates_of(fitted, X)
     return (
         [] if covariates is None else view.map.term_of(view.map.main_columns(covariates)).tolist()
@@ -122,43 +130,62 @@ def _test_scores(
     models: Sequence[Any],
     rows: Sequence[Any],
     truth: NDArray[Any],
-    trained: NDArray[Any],
+    training_targets: NDArray[Any],
     view: View,
     times: Sequence[float] = (),
 ) -> dict[str, Any]:
-    """Return the scores of models on their test rows; survival models are checked ``times`` times.
+    """Return the fields ``scores``, ``confusion`` and ``displays`` of ``HeldOut``, by their names.
 
-    ``rows`` holds the test data of each model, ``truth`` the concatenated test targets, and
-    ``trained`` the training targets, from which the baseline is computed.
+    ``models`` and ``rows`` hold the models and the test data of each, ``truth`` the concatenated
+    test targets, and ``training_targets`` those from which the baseline is computed. Survival
+    models are checked at ``times``. ``view`` is the fitted model with its inputs.
     """
     outputs = outputs_of(view, "")
     models_and_rows = [*zip(models, rows, strict=True)]
     if view.classes is None:
         task: Task = "regression" if truth.dtype.names is None else "survival"
         predictions = [
-            np.asarray(model.predict(own), dtype=float) for model, own in models_and_rows
+            np.asarray(model.predict(model_rows), dtype=float)
+            for model, model_rows in models_and_rows
         ]
         decisions = np.concatenate(predictions).reshape(len(truth), -1)
         survival_at = None
         folds = [len(part) for part in predictions]
         with suppress(AttributeError, ValueError):  # other models, and several strata
             curves = np.concatenate(
-                [model.predict_survival_function(own) for model, own in models_and_rows]
+                [
+                    model.predict_survival_function(model_rows)
+                    for model, model_rows in models_and_rows
+                ]
             )
             survival_at = lambda time: np.array([curve(time) for curve in curves])  # noqa: E731
         arguments: dict[str, Any] = {"left": survival_at, "folds": folds, "at": times}
-        return held_out_scores(task, trained, truth, decisions, outputs, **arguments)
+        return held_out_scores(task, training_targets, truth, decisions, outputs, **arguments)
+    # Labels become class codes, so that all classifiers are scored in the same way.
     classes = np.array(view.classes)
-    shares = None
+    probabilities = None
     with suppress(AttributeError):  # the loss has no class probabilities
-        shares = np.concatenate([model.predict_proba(own) for model, own in models_and_rows])
-    called = np.concatenate([model.predict(own) for model, own in models_and_rows])
-    codes, known, called = (np.searchsorted(classes, part) for part in (truth, trained, called))
-    parts = [decisions_of(model, own) for model, own in models_and_rows]
-    decisions = np.concatenate(parts).reshape(codes.size, -1)
-    folds = [len(part) for part in parts]
+        probabilities = np.concatenate(
+            [model.predict_proba(model_rows) for model, model_rows in models_and_rows]
+        )
+    predicted_labels = np.concatenate(
+        [model.predict(model_rows) for model, model_rows in models_and_rows]
+    )
+    codes, training_codes, predicted_labels = (
+        np.searchsorted(classes, part) for part in (truth, training_targets, predicted_labels)
+    )
+    decisions_of_models = [decisions_of(model, model_rows) for model, model_rows in models_and_rows]
+    decisions = np.concatenate(decisions_of_models).reshape(codes.size, -1)
+    folds = [len(part) for part in decisions_of_models]
     return held_out_scores(
-        "classification", known, codes, decisions, outputs, called, shares, folds=folds
+        "classification",
+        training_codes,
+        codes,
+        decisions,
+        outputs,
+        predicted_labels,
+        probabilities,
+        folds=folds,
     )
 
 
@@ -180,10 +207,10 @@ def held_out_scores(
     numbers, or structured survival records. ``decisions``, shape (n_rows, n_outputs), holds
     decision values of a classifier, else predictions. ``called`` holds predicted class codes, or
     None for those of the largest decision value. ``probabilities``, shape (n_rows, n_classes), may
-    be None.
-    ``left`` maps a time to the predicted survival probability of each row, shape (n_rows,).
-    ``folds`` are the sizes of consecutive test folds with a separate model each; decision values
-    are ranked within folds. ``at`` are the times of the calibration (none: the median event time).
+    be None. ``left`` maps a time to the predicted survival probability of each row, shape
+    (n_rows,). ``folds`` are the sizes of consecutive test folds with a separate model each;
+    decision values are ranked within folds. ``at`` are the times of the calibration (none: the
+    median event time). ``task`` is the kind of target and ``outputs`` are the names of the outputs.
     """
     if task == "survival":
         records = checked_survival(truth)
@@ -200,6 +227,7 @@ def held_out_scores(
         if truth.ndim == 1 and truth.size >= ENOUGH_ROWS and np.ptp(decisions):
             displays.append(CoverageDisplay.of_errors(truth, decisions))
         return {"scores": scores_of_numbers(trained, truth, decisions), "displays": displays}
+    # Classification: the label of the largest decision, unless labels were predicted.
     n_classes = max(2, len(outputs))
     if called is None:
         called = (
@@ -219,8 +247,9 @@ def held_out_scores(
 def ranks_within(decisions: Array, sizes: Sequence[int]) -> Array:
     """Return the decision values, converted to relative ranks within each of several folds.
 
-    The values of different models are not on a common scale. Those of a single model are returned
-    unchanged. ``sizes`` are the sizes of the folds.
+    ``decisions`` has shape (n_rows, n_outputs), and ``sizes`` are the sizes of the folds. The
+    values of different models are not on a common scale. Those of a single model are returned
+    unchanged.
     """
     if len(sizes) < 2:
         return decisions
@@ -229,7 +258,11 @@ def ranks_within(decisions: Array, sizes: Sequence[int]) -> Array:
 
 
 def scores_of_numbers(trained: Array, truth: Array, predicted: Array) -> tuple[Score, ...]:
-    """Return the R^2 and RMSE of predictions, with the training mean as the baseline."""
+    """Return the R^2 and RMSE of predictions, with the training mean as the baseline.
+
+    ``trained`` are the training targets, ``truth`` the held-out targets, and ``predicted`` their
+    predictions.
+    """
     guess = np.broadcast_to(trained.mean(axis=0), truth.shape)
     pooled = partial(r2_score, multioutput="variance_weighted")
     figures = {"R²": pooled, "RMSE": root_mean_squared_error}
@@ -258,6 +291,8 @@ def scores_of_classes(
 
     They are the accuracy, and the AUC for two classes or the balanced accuracy for more classes.
     ``trained``, ``truth`` and ``called`` hold training, true and predicted class codes.
+    ``decisions`` are the decision values (n_rows, n_outputs) and ``n_classes`` is the number of
+    classes.
     """
     largest = np.full_like(truth, np.argmax(np.bincount(trained, minlength=n_classes)))
     figures = {"accuracy": accuracy_score}

@@ -26,7 +26,10 @@ class ReportUnavailable(RuntimeError):
 
 
 def report_html(content: Content) -> str:
-    """Return the page as HTML; ReportUnavailable is raised without jinja2 or matplotlib."""
+    """Return the page about ``content`` as HTML, in which displays of one kind share a card.
+
+    Raises ReportUnavailable without jinja2 or matplotlib.
+    """
     try:
         import jinja2
         import matplotlib  # noqa: F401
@@ -38,8 +41,8 @@ def report_html(content: Content) -> str:
     style = _text("report.css")
     script = _text("report.js")
     cards = [
-        (first, [Markup(svg_of(display)) for display in (first, *others)])
-        for _, (first, *others) in groupby(content.displays, key=type)
+        (first_display, [Markup(svg_of(display)) for display in (first_display, *other_displays)])
+        for _, (first_display, *other_displays) in groupby(content.displays, key=type)
     ]
     page: str = _template(jinja2).render(
         content=content,
@@ -59,13 +62,16 @@ def report_html(content: Content) -> str:
 
 
 def _text(name: str) -> str:
-    """Return the text of a file of the package, such as ``report.css``."""
+    """Return the text of a file in this folder of the package, such as ``report.css``."""
     return (resources.files("atomlearn.reports") / name).read_text("utf-8")
 
 
 @cache
 def _template(jinja2: ModuleType) -> Any:
-    """Return the compiled template; it is cached, because compiling takes long."""
+    """Return the compiled template; it is cached, because compiling takes long.
+
+    jinja2 : the module, which is an optional package.
+    """
     environment = jinja2.Environment(
         autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
@@ -73,26 +79,29 @@ def _template(jinja2: ModuleType) -> Any:
 
 
 def _policy(style: str, script: str) -> str:
-    """Return the content security policy of the page.
+    """Return the content security policy of the page, from the texts of its style and script.
 
     It allows the style and the script of this page only, by their SHA-256 hashes, and no network
     access.
     """
     digests = [hashlib.sha256(text.encode()).digest() for text in (style, script)]
-    own = [f"'sha256-{base64.b64encode(digest).decode()}'" for digest in digests]
+    hashes = [f"'sha256-{base64.b64encode(digest).decode()}'" for digest in digests]
     return (
-        f"default-src 'none'; base-uri 'none'; form-action 'none'; script-src {own[1]}; "
-        f"style-src-elem {own[0]}; style-src-attr 'unsafe-inline'; img-src data:"
+        f"default-src 'none'; base-uri 'none'; form-action 'none'; script-src {hashes[1]}; "
+        f"style-src-elem {hashes[0]}; style-src-attr 'unsafe-inline'; img-src data:"
     )
 
 
 def verdict_words(content: Content) -> list[str]:
-    """Return sentences on the verdict, its evidence and its limits."""
+    """Return sentences on the verdict, its evidence and its limits.
+
+    ``content`` is the content of the report.
+    """
     verdict = content.verdict
     target = content.target
     if not verdict.n_rows:
         return [f"Nothing is known of how well this model predicts: {verdict.how['verdict']}."]
-    first = {
+    answer = {
         "better": f"A model of selected features predicts {target} better than {verdict.guess}, if "
         "the rows are independent: where one patient or family has several, or rows follow in "
         "time, say so (--rows-of, --order; in Python groups=, order=).",
@@ -102,32 +111,34 @@ def verdict_words(content: Content) -> list[str]:
         f"{target} better than {verdict.guess}.",
     }[verdict.verdict]
     rows = f"{verdict.n_rows:,} rows"
-    second = f"On {rows}: {verdict.evidence}, that is, {p_words(verdict)}"
+    evidence = f"On {rows}: {verdict.evidence}, that is, {p_words(verdict)}"
     # If a score is better, no bound is needed; and sometimes there is none.
     if not verdict.better and verdict.critical > verdict.baseline:
         article = "An" if verdict.score_name == "AUC" else "A"
         name = verdict.score_name
-        least = verdict.critical
-        second += f" {article} {name} above {least:.3f} would count as better than chance."
-    words = [first, second]
+        critical = verdict.critical
+        evidence += f" {article} {name} above {critical:.3f} would count as better than chance."
+    sentences = [answer, evidence]
     if "compared_with" in verdict.how:
-        words.append(f"It is compared with {verdict.how['compared_with']}.")
+        sentences.append(f"It is compared with {verdict.how['compared_with']}.")
+    # What the test could have detected: measured by simulation, or known from the null
+    # distribution.
     signal = "a correlation of 0.3" if verdict.baseline == 0.0 else f"{_useful(verdict)} of 0.65"
     if verdict.power is not None:
         share = f"{verdict.power:.0%} of the trials"
-        words.append(f"A signal with {signal}, put into these data, was found in {share}.")
+        sentences.append(f"A signal with {signal}, put into these data, was found in {share}.")
     elif verdict.verdict == "no better":
-        words.append(
+        sentences.append(
             f"A model that predicts with {signal} would have been distinguished from a guess with "
             "a probability of 80% or more."
         )
     if content.again:
         # The listed features are those of the refit on all rows, but the scores belong to the model
         # of the training rows, so the text states how far the two selections agree.
-        words.append(
+        sentences.append(
             f"{content.count:,} {content.unit}s were selected from all rows{content.again}."
         )
-    return words
+    return sentences
 
 
 def _useful(verdict: Verdict) -> str:
@@ -136,7 +147,10 @@ def _useful(verdict: Verdict) -> str:
 
 
 def p_words(verdict: Verdict) -> str:
-    """Return a sentence on how often a target unrelated to the features reaches the score."""
+    """Return a sentence on how often a target unrelated to the features reaches the score.
+
+    ``verdict`` is the verdict with its p-value.
+    """
     times = 1.0 / max(verdict.p_value, 1e-12)
     often = f"once in {times:,.0f} times" if verdict.p_value < 0.5 else "about as often as not"
     often = f"at most {often}" if verdict.at_most else often
@@ -144,11 +158,15 @@ def p_words(verdict: Verdict) -> str:
 
 
 def _meaning(content: Content) -> list[str]:
-    """Return sentences that explain the duality gap as a distance from the optimum."""
+    """Return sentences that explain the duality gap as a distance from the optimum.
+
+    ``content`` is the content of the report.
+    """
     ending = " of each fit" if len(content.fits) > 1 else ""
     proved = f"The objective{ending} is proved to be at most {{}} above its optimum over {{}}."
     on_selected = content.gap_on_selected
     sentences = []
+    # If the number of features was given, there are two gaps: over these features, and over all.
     if on_selected is not None:
         sentences.append(proved.format(_gap_in_percent(on_selected), content.over))
     if content.is_bounded:
@@ -165,7 +183,10 @@ def _meaning(content: Content) -> list[str]:
 
 
 def _badge(content: Content) -> str:
-    """Return whether the fit reached its tolerance, as a short label."""
+    """Return whether the fit reached its tolerance, as a short label.
+
+    ``content`` is the content of the report.
+    """
     if content.headline_gap <= content.goal:
         return "fitted exactly"
     if content.gap_on_selected is None:
@@ -176,9 +197,9 @@ def _badge(content: Content) -> str:
 def _gap_in_percent(gap: float) -> str:
     """Return the gap relative to the optimum, in percent.
 
-    The given gap is relative to the objective that was reached.
+    ``gap`` is (objective - bound) / objective, relative to the objective that was reached; gap / (1
+    - gap) is relative to the bound.
     """
-    # Readers compare with the optimum, so the gap is converted to be relative to it.
     if gap >= 1:
         return "any amount"
     return percent(gap / (1.0 - gap))

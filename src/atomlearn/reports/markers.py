@@ -50,7 +50,8 @@ def markers_of(
     """Return the markers of each class, those with the largest coefficients first.
 
     The result is empty for a model without a coefficient for each class. ``codes``, shape
-    (n_rows,), are class codes.
+    (n_rows,), are class codes. ``view`` is the fitted model with its inputs and ``selected`` are
+    the selected features.
     """
     labels = view.labels
     if labels is None or view.outputs != len(labels) or not selected:
@@ -61,12 +62,13 @@ def markers_of(
     by_class: dict[str, list[Marker]] = {label: [] for label in labels}
     for feature in selected:
         values = view.design.gather(np.array([feature.index])).dense()[:, 0]
-        pair = np.array([values, values != 0], dtype=np.float64)
-        sums = class_indicators @ pair.T
-        here = sums / counts[:, None]
-        elsewhere = (pair.sum(axis=1) - sums) / others[:, None]
+        # Sums over the rows of each class of the values, and of the indicators of nonzero values.
+        values_and_presence = np.array([values, values != 0], dtype=np.float64)
+        sums = class_indicators @ values_and_presence.T
+        inside = sums / counts[:, None]
+        outside = (values_and_presence.sum(axis=1) - sums) / others[:, None]
         for index, label in enumerate(labels):
-            means = here[index, 0], elsewhere[index, 0], here[index, 1], elsewhere[index, 1]
+            means = inside[index, 0], outside[index, 0], inside[index, 1], outside[index, 1]
             numbers = feature.coefficients[index], feature.standardized[index], *means
             by_class[label].append(Marker(feature, *map(float, numbers)))
     return {
@@ -81,8 +83,8 @@ def marker_rows(markers: Mapping[str, Sequence[Marker]]) -> Iterator[list[Any]]:
         *("class", "rank", "feature", "symbol", "coefficient", "standardized_coefficient"),
         *("mean_in_class", "mean_elsewhere", "nonzero_in_class", "nonzero_elsewhere"),
     ]
-    for label, of_class in markers.items():
-        for rank, marker in enumerate(of_class, start=1):
+    for label, markers_of_class in markers.items():
+        for rank, marker in enumerate(markers_of_class, start=1):
             feature = marker.feature
             numbers = marker.coefficient, marker.standardized, marker.mean, marker.mean_elsewhere
             shares = marker.share, marker.share_elsewhere
@@ -94,10 +96,12 @@ def marker_lines(markers: Mapping[str, Sequence[Marker]]) -> list[str]:
     if not markers:
         return []
     lines = ["", "  markers of each class, with coefficients per standard deviation"]
-    for label, of_class in [*markers.items()][:MOST_CLASSES]:
+    for label, markers_of_class in [*markers.items()][:MOST_CLASSES]:
         words = [
             f"{printable(marker.feature.shown, 30)} {marker.standardized:+.2f}"
-            for marker in [marker for marker in of_class if marker.is_higher][:MOST_IN_TERMINAL]
+            for marker in [marker for marker in markers_of_class if marker.is_higher][
+                :MOST_IN_TERMINAL
+            ]
         ]
         lines.append(f"    {printable(label, 48)}: {', '.join(words) or 'none'}")
     if len(markers) > MOST_CLASSES:

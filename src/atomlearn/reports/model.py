@@ -21,7 +21,7 @@ Label = str | int | float | bool
 
 @dataclass(frozen=True, slots=True)
 class ModelInput:
-    """An input column of the model: its index, name, least and greatest value in training."""
+    """An input column of the model: its index, name, minimum and maximum in training."""
 
     index: int
     name: str
@@ -119,8 +119,8 @@ class SavedModel:
     ``columns`` are the encoding plans of the columns that the model reads. ``alleles`` are, for
     genotypes, the counted alleles of the inputs.
 
-    ``proof`` holds what ``atomlearn verify`` checks, or why there is nothing to check; see
-    docs/verify.md.
+    ``proof`` holds the claims that ``atomlearn verify`` checks, or the reason why there are none;
+    see docs/verify.md.
 
     ``settings`` are the hyperparameters of the fit, as text and numbers. For survival models the
     scores are log hazards, and the settings hold ``baseline_times`` and ``baseline_hazard``, the
@@ -166,14 +166,20 @@ class SavedModel:
         return result
 
     def parts(self, columns: Any) -> Array:
-        """Return the terms of each score, shape (n_samples, n_features, n_outputs)."""
+        """Return the terms of each score, shape (n_samples, n_features, n_outputs).
+
+        ``columns`` is as in ``scores``; a score is the sum of its terms plus the intercept.
+        """
         contributions = np.zeros((columns.shape[0], len(self.features), len(self.intercepts)))
         for index, added in enumerate(self._terms(columns)):
             contributions[:, index] = added
         return contributions
 
     def _terms(self, columns: Any) -> Iterator[Array]:
-        """Yield the term of each feature in the scores, shape (n_samples, n_outputs)."""
+        """Yield the term of each feature in the scores, shape (n_samples, n_outputs).
+
+        ``columns`` is as in ``scores``; a term is the value of the feature times its coefficients.
+        """
         if not self.features:
             return
         design = as_design(columns)
@@ -189,7 +195,10 @@ class SavedModel:
                 yield added * self.coefficients[:, index]
 
     def predict(self, scores: Array) -> list[Label]:
-        """Return the label of each row of scores or, for other tasks, the expected value."""
+        """Return the label of each row of scores or, for other tasks, the expected value.
+
+        ``scores`` is the result of ``scores``.
+        """
         if self.classes is None:
             return [float(value) for value in as_loss(self.loss).mean(scores[:, 0])]
         chosen = scores[:, 0] > 0 if len(self.classes) == 2 else np.argmax(scores, axis=1)
@@ -201,7 +210,8 @@ class SavedModel:
         ``share`` is the nominal coverage, such as 0.9. The width comes from the errors on held-out
         rows of a model that was fitted without them, so the coverage holds for rows from the same
         distribution as the held-out rows. For survival models the shape is (n_samples, 1): the time
-        after which this share of the events occurs.
+        after which this share of the events occurs. ``scores`` is the result of the method of that
+        name.
         """
         errors = np.asarray(self.settings.get("held_out_errors", ()))
         rank = math.ceil(share * (errors.size + 1) - 1e-9)
@@ -212,16 +222,16 @@ class SavedModel:
                 f"this model ({self.task}) has {errors.size} of them; of classes see the "
                 "probabilities, else ask for a smaller share, or select with --test-fraction"
             )
-        far = np.sort(errors)[rank - 1]
+        error = np.sort(errors)[rank - 1]  # the quantile of these errors and a new one
         if self.task == "survival":
-            hazard = np.exp(self.settings["baseline_score"] - scores - far)
-            clock = self.settings["held_out_hazard"], self.settings["held_out_times"]
-            return np.asarray(np.interp(hazard, *clock))
+            hazard = np.exp(self.settings["baseline_score"] - scores - error)
+            hazards_and_times = self.settings["held_out_hazard"], self.settings["held_out_times"]
+            return np.asarray(np.interp(hazard, *hazards_and_times))
         loss = as_loss(self.loss)
         mean = loss.mean(scores[:, 0])
-        far = far * scale_of(loss, mean)
-        low = np.maximum(mean - far, 0.0) if has_link(loss) else mean - far
-        return np.column_stack([low, mean + far])
+        error = error * scale_of(loss, mean)
+        low = np.maximum(mean - error, 0.0) if has_link(loss) else mean - error
+        return np.column_stack([low, mean + error])
 
     def risks(
         self, scores: Array, times: Sequence[float], strata: Sequence[str] | None = None
@@ -229,7 +239,8 @@ class SavedModel:
         """Return the probability of an event by each time, (n_samples, n_times), of survival data.
 
         ``strata`` are the strata of the rows, None for a model without strata. A ValueError is
-        raised for other models, unknown strata, and times beyond the last one.
+        raised for other models, unknown strata, and times beyond the last one. ``scores`` is the
+        result of the method of that name.
         """
         if self.task != "survival":
             raise ValueError(f"--at needs a survival model, and this is a {self.task}")
@@ -246,7 +257,10 @@ class SavedModel:
         return np.asarray(-np.expm1(-ratio * hazard))
 
     def _hazard(self, stratum: str | None, event_times: Sequence[float]) -> Array:
-        """Return the cumulative baseline hazard of a stratum at these times."""
+        """Return the cumulative baseline hazard (n_times,) of a stratum at these times.
+
+        ``stratum`` is None for a model without strata. Raises ValueError for an unknown one.
+        """
         times, hazard = baseline_keys(stratum)
         if times not in self.settings:
             keys = [key for key in self.settings if key.startswith("baseline[")]
@@ -255,13 +269,14 @@ class SavedModel:
                 f"--at needs the baseline hazard of each row, and the model has none of stratum "
                 f"{stratum!r}: it has {listing(strata) if strata else 'no finite one'}"
             )
-        places = np.searchsorted(self.settings[times], event_times, side="right")
-        return np.append(0.0, self.settings[hazard])[places]
+        positions = np.searchsorted(self.settings[times], event_times, side="right")
+        return np.append(0.0, self.settings[hazard])[positions]
 
     def probabilities(self, scores: Array) -> Array | None:
         """Return P(class | x), shape (n_samples, n_classes).
 
         The result is None if the model is no classifier or its loss has no class probabilities.
+        ``scores`` is the result of the method of that name.
         """
         if self.classes is None or not has_probabilities(as_loss(self.loss)):
             return None

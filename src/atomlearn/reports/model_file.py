@@ -87,9 +87,11 @@ def model_text(model: SavedModel, name: str) -> str:
     content["columns"] = [plan.portable() for plan in model.columns]
 
     def text_of(content: dict[str, Any]) -> str:
-        """Return the JSON text; arrays become lists."""
-        lists = np.ndarray.tolist
-        return json.dumps(content, indent=1, allow_nan=False, ensure_ascii=False, default=lists)
+        """Return ``content`` as JSON text; arrays become lists."""
+        array_to_list = np.ndarray.tolist
+        return json.dumps(
+            content, indent=1, allow_nan=False, ensure_ascii=False, default=array_to_list
+        )
 
     # The hash is of the numbers that a reader finds in the text.
     text = text_of(content | {"sha256": claim_digest(json.loads(text_of(content)))})
@@ -110,7 +112,10 @@ def read_model(path: str | Path) -> SavedModel:
 
 
 def _not_a_model(name: str, reason: object) -> ValueError:
-    """Return the error for a file that is not a model file, with the reason ``reason``."""
+    """Return the error for a file that is not a model file, with the reason ``reason``.
+
+    ``name`` is the file name.
+    """
     remedy = "pass the model.json that `atomlearn select` wrote"
     return ValueError(f"{name} is not a model file: {reason}; {remedy}")
 
@@ -124,7 +129,10 @@ def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def parse_model(text: str, name: str) -> SavedModel:
-    """Return the model in a JSON text; ``name`` is the file name in error messages."""
+    """Return the model in a JSON text; ``name`` is the file name in error messages.
+
+    Raises ValueError for a text that ``model_text`` does not write.
+    """
     try:
         content = json.loads(text, parse_constant=_refuse_constant, object_pairs_hook=_unique_keys)
     except (ValueError, RecursionError) as error:
@@ -150,12 +158,18 @@ def parse_model(text: str, name: str) -> SavedModel:
 
 
 def _refuse_constant(value: str) -> NoReturn:
-    """Raise ValueError for the JSON constants NaN and Infinity."""
+    """Raise ValueError for the JSON constants NaN and Infinity.
+
+    ``value`` is the constant.
+    """
     raise ValueError(f"it holds {value}, and a model has finite numbers only")
 
 
 def _settings(place: str, value: object) -> dict[str, Any]:
-    """Return the settings of a model, after checking that all numbers are finite."""
+    """Return the settings of a model, after checking that all numbers are finite.
+
+    ``place`` is the position of the value in the file, for error messages.
+    """
     settings: dict[str, Any] = of_type(place, value, dict)
     for key, item in settings.items():
         if key.endswith(("_times", "_hazard", "_errors")):
@@ -179,32 +193,35 @@ def _check(model: SavedModel) -> None:
     n_outputs = len(labels) if len(labels) > 2 else 1
     # A joint multinomial fit of all classes has a single certificate.
     n_fits = 1 if model.settings.get("classes") == "together" else n_outputs
-    columns = [item.index for item in model.inputs]
-    numbers = [feature.index for feature in model.features]
-    kinds = ("regression", "survival")
+    inputs = [item.index for item in model.inputs]
+    features = [feature.index for feature in model.features]
+    numeric_tasks = ("regression", "survival")
     statuses = [certificate.status for certificate in model.certificates]
-    is_known = model.task in kinds or (model.task == "classification" and model.classes is not None)
-    shape = n_outputs, len(numbers)
-    different = model.classes is None or len(set(labels)) == len(labels) >= 2
-    for holds, place, expected, received in (
+    has_known_task = model.task in numeric_tasks or (
+        model.task == "classification" and model.classes is not None
+    )
+    shape = n_outputs, len(features)
+    has_valid_classes = model.classes is None or len(set(labels)) == len(labels) >= 2
+    # Each line: the condition, the place in the file, the expected and the received value.
+    for is_valid, place, expected, received in (
         (
-            is_known,
+            has_known_task,
             "task",
             "classification (which has classes), regression or survival",
             model.task,
         ),
-        (different, "classes", "at least two different labels, or null", model.classes),
+        (has_valid_classes, "classes", "at least two different labels, or null", model.classes),
         (model.first_index < 2, "first_index", "0 or 1", model.first_index),
-        (_are_places(columns, model.n_inputs), "inputs", "different columns of the data", columns),
-        (_are_places(numbers, model.n_features), "features", "different features", numbers),
+        (_are_places(inputs, model.n_inputs), "inputs", "different columns of the data", inputs),
+        (_are_places(features, model.n_features), "features", "different features", features),
         (model.coefficients.shape == shape, "coefficients", f"of shape {shape}", "another shape"),
         (model.intercepts.shape == shape[:1], "intercepts", f"{n_outputs} numbers", "others"),
         (len(statuses) == n_fits, "certificates", f"a list of length {n_fits}", statuses),
         (Status.__members__.keys() >= {*statuses}, "certificates", "of known statuses", statuses),
     ):
-        demand(holds, place, expected, received)
+        demand(is_valid, place, expected, received)
     for index, feature in enumerate(model.features):
-        _check_feature(f"features[{index}]", feature, len(columns), n_outputs)
+        _check_feature(f"features[{index}]", feature, len(inputs), n_outputs)
 
 
 def _are_places(numbers: list[int], bound: int) -> bool:
@@ -215,17 +232,18 @@ def _are_places(numbers: list[int], bound: int) -> bool:
 def _check_feature(place: str, feature: ModelFeature, n_inputs: int, n_outputs: int) -> None:
     """Raise ValueError if the factors or the curve of a feature are invalid.
 
-    ``place`` is the position of the feature in the file, for the error message.
+    ``place`` is the position of the feature in the file, for the error message. ``n_inputs`` is the
+    number of inputs of the model and ``n_outputs`` the number of its outputs.
     """
     factors = feature.factors
     curve = feature.curve
-    limit = 2 if curve is None else 1
-    fits = 1 <= len(factors) <= limit and max(factors) < n_inputs
-    demand(fits, f"{place}.factors", "one or two positions in inputs, of a curve one", factors)
+    most_factors = 2 if curve is None else 1
+    valid = 1 <= len(factors) <= most_factors and max(factors) < n_inputs
+    demand(valid, f"{place}.factors", "one or two positions in inputs, of a curve one", factors)
     if curve is not None:
         levels = curve.levels
         # Level codes are stored as bytes, so a curve has at most 256 levels.
-        fits = levels.ndim == 1 and 1 <= levels.size <= 256 and bool((np.diff(levels) > 0).all())
-        fits = fits and curve.values.shape == (n_outputs, levels.size)
+        valid = levels.ndim == 1 and 1 <= levels.size <= 256 and bool((np.diff(levels) > 0).all())
+        valid = valid and curve.values.shape == (n_outputs, levels.size)
         expected = "a value of each output at 1 to 256 increasing levels"
-        demand(fits, f"{place}.curve", expected, levels.tolist())
+        demand(valid, f"{place}.curve", expected, levels.tolist())

@@ -114,7 +114,8 @@ def report(
         raise TypeError(f"report(estimator, X, y, path): y must be the target, got {y!r}")
     file = Path(path)
     check_place(file)
-    kept = (*files_of_run(file.parent, ["summary.json"]), "summary.json", file.name)
+    files_after = (*files_of_run(file.parent, ["summary.json"]), "summary.json", file.name)
+    # A matrix decomposition has no target; all other estimators are models with coefficients.
     content = content_of_matrix(estimator, X, feature_names)
     if content is None:
         fits = Fits(estimator, X, np.asarray(y), rng, *_rows_of(X, groups, order), n_resamples, at)
@@ -137,7 +138,7 @@ def report(
     if effects is not None:
         sentences = effects.sentences(names_in(X) if feature_names is None else feature_names)
         content = replace(content, notes=(*content.notes, *sentences))
-    summary = summary_text(replace(content, files=tuple(dict.fromkeys(kept))))
+    summary = summary_text(replace(content, files=tuple(dict.fromkeys(files_after))))
     write_together(file.parent, {"summary.json": summary, file.name: report_html(content)})
     return content
 
@@ -145,13 +146,13 @@ def report(
 def _rows_of(X: Any, groups: Any, order: Any) -> tuple[dict[str, Any], Any]:
     """Return the fit arguments ``groups`` and ``order``, and the duplicate rows.
 
-    Duplicate rows are joined to the given groups unless there is an order; they are an array with
-    an index that duplicates share, or None.
+    X : the data of the fit. Duplicate rows are joined to the given groups unless there is an order.
+    The second result is an array with an index that duplicates share, or None.
     """
-    repeated = None if is_opened(X) else repeated_rows(X)
-    if order is None and repeated is not None:
-        groups = joined(repeated.size, groups, repeated)
-    return {"groups": groups, "order": order}, repeated
+    duplicates = None if is_opened(X) else repeated_rows(X)
+    if order is None and duplicates is not None:
+        groups = joined(duplicates.size, groups, duplicates)
+    return {"groups": groups, "order": order}, duplicates
 
 
 def _content_of_model(
@@ -166,38 +167,40 @@ def _content_of_model(
 
     ``tested`` is the pair of the test data (X, y), or None, and the share of rows to hold out.
     ``outputs`` are the names of the outputs, and ``positions`` the positions on chromosomes, or
-    None.
+    None. ``fits`` is the estimator with its data, ``view`` the fitted model with its inputs, and
+    ``target`` the name of the target.
     """
     estimator = fits.estimator
-    codes = view.codes_of(fits.y)
+    targets = view.codes_of(fits.y)
     held_out = held_out_of(fits, view, *tested)
     is_unordered = fits.dependence["order"] is None
-    generated = isinstance(view.model, FeatureGenerator)
-    stable = None
+    is_generated = isinstance(view.model, FeatureGenerator)
+    selection_shares = None
     if isinstance(estimator, StabilitySelector):
-        stable = dict(enumerate(estimator.selection_probabilities_.tolist()))
+        selection_shares = dict(enumerate(estimator.selection_probabilities_.tolist()))
     n_rows, n_columns = view.inputs.shape
-    is_single = generated and view.map.unit is None
-    zero = np.setdiff1d(view.model.selected_, view.terms) if is_single else np.arange(0)
+    is_single = is_generated and view.map.unit is None
+    # Feature generation may select columns whose coefficient then is zero: they were considered.
+    unused = np.setdiff1d(view.model.selected_, view.terms) if is_single else np.arange(0)
     return content_of(
         view,
-        codes,
+        targets,
         held_out,
         target,
         outputs,
         half_fits(fits, view),
         results=view.results,
-        gaps=[view.model.selected_gap_ if generated else None for _ in view.results],
+        gaps=[view.model.selected_gap_ if is_generated else None for _ in view.results],
         free=covariate_terms(estimator, fits.X, view),
         positions=positions,
-        path=None if view.is_mapped else path_of_view(view, codes),
+        path=None if view.is_mapped else path_of_view(view, targets),
         near=near_best_of_view(view, fits.y),
-        asked=partial(forbidden, view, fits.X, fits.y),
-        stability=stable,
+        refits=partial(forbidden, view, fits.X, fits.y),
+        stability=selection_shares,
         data="",
         notes=() if fits.repeated is None else (repeating(fits.repeated, is_unordered),),
         chosen_first=view.offered > n_columns,
-        considered=tuple(view.map.term_names(zero, view.names)) if zero.size else (),
+        considered=tuple(view.map.term_names(unused, view.names)) if unused.size else (),
         details=(("Rows", f"{n_rows:,}"), ("Columns", f"{n_columns:,}"), ("Seed", str(fits.rng))),
     )
 
@@ -217,19 +220,20 @@ def content_of_matrix(estimator: Any, X: Any, names: Any) -> Content | None:
 
     A decomposition, such as ``SparsePCA``, has components or matrices as large as X. It has no
     target, so the content includes neither a verdict nor held-out scores. ``names`` are the names
-    of the columns of X, or None.
+    of the columns of X, or None. ``estimator`` is the fitted decomposition.
     """
     fitted = {name: value for name, value in vars(estimator).items() if name.endswith("_")}
-    parts = {words: fitted[name] for name, words in _PARTS.items() if name in fitted}
+    parts = {caption: fitted[name] for name, caption in _PARTS.items() if name in fitted}
     components = fitted.get("components_", fitted.get("right_", np.zeros((0, 0))).T)
     if not parts and not components.size:
         return None
     names = names_in(X) if names is None else names
+    # A line per part for the title: its number of nonzero entries.
     sizes = [
-        f"{words}: {part.nnz if is_sparse(part) else np.count_nonzero(part):,} entries"
-        for words, part in parts.items()
+        f"{caption}: {part.nnz if is_sparse(part) else np.count_nonzero(part):,} entries"
+        for caption, part in parts.items()
     ]
-    pictures = [MatrixDisplay(part, names, words) for words, part in parts.items()]
+    pictures = [MatrixDisplay(part, names, caption) for caption, part in parts.items()]
     support = np.flatnonzero(components.any(axis=0))
     if support.size:
         sizes.insert(0, f"{len(components)} components, in {support.size:,} columns")
@@ -241,7 +245,7 @@ def content_of_matrix(estimator: Any, X: Any, names: Any) -> Content | None:
         if isinstance(value, (int, float))
     }
     result = fitted.get("result_")
-    (n_samples, n_features) = np.shape(X)
+    n_samples, n_features = np.shape(X)
     return Content(
         data="",
         target="the matrix",

@@ -29,12 +29,13 @@ class Profile:
     def of(cls, name: str, values: Array, missing: int) -> Profile:
         """Return the profile of a column without missing values.
 
-        ``missing`` is the number of its values that were imputed.
+        ``missing`` is the number of its values that were imputed. ``name`` is the name of the
+        column.
         """
         counts = np.histogram(values, bins=16)[0]
-        least, middle, most = np.quantile(values, [0.0, 0.5, 1.0]).tolist()
+        smallest, median, largest = np.quantile(values, [0.0, 0.5, 1.0]).tolist()
         bars = (counts / counts.max()).tolist()
-        return cls(name, missing, np.unique(values).size, (least, middle, most), tuple(bars))
+        return cls(name, missing, np.unique(values).size, (smallest, median, largest), tuple(bars))
 
 
 def profiles(
@@ -43,7 +44,7 @@ def profiles(
     """Return the profiles of the columns ``first``, followed by those of other columns.
 
     There are at most ``MOST_NAMED`` profiles. ``missing`` maps a column to its number of imputed
-    values.
+    values. ``design`` is the matrix of columns and ``names`` are the names of the columns.
     """
     others = np.setdiff1d(np.arange(min(design.shape[1], 2 * MOST_NAMED)), first)
     return [
@@ -59,13 +60,14 @@ def profiles(
 def facts_of(design: Design, missing: Mapping[str, int]) -> str:
     """Return a sentence on the numbers of rows, duplicate rows and columns with imputed values.
 
-    ``missing`` maps a column to its number of imputed values.
+    ``missing`` maps a column to its number of imputed values. ``design`` is the matrix of columns.
     """
     n_rows, n_columns = design.shape
+    # Equal rows have equal random combinations of their entries.
     sums = design.predict(np.random.default_rng(0).standard_normal(n_columns))
-    alike = n_rows - np.unique(sums.round(9)).size
-    gaps = sum(map(bool, missing.values()))
+    n_equal = n_rows - np.unique(sums.round(9)).size
+    n_gaps = sum(map(bool, missing.values()))
     return (
-        f"{n_rows:,} rows, {alike or 'none'} of them like an earlier row; {n_columns:,} columns, "
-        f"values were missing in {gaps or 'none'} of them"
+        f"{n_rows:,} rows, {n_equal or 'none'} of them like an earlier row; {n_columns:,} columns, "
+        f"values were missing in {n_gaps or 'none'} of them"
     )

@@ -58,7 +58,10 @@ def register(display: type[Display], needs: str) -> Callable[[Maker], Maker]:
     """
 
     def add(make: Maker) -> Maker:
-        """Register the function and return it unchanged."""
+        """Register the function and return it unchanged.
+
+        ``make`` returns a display or None.
+        """
         MAKERS[display] = make, needs
         return make
 
@@ -71,7 +74,10 @@ def register(display: type[Display], needs: str) -> Callable[[Maker], Maker]:
     "'penalized' or 'squared'",
 )
 def path_display(fitted: FittedEstimator) -> PathDisplay | None:
-    """Fit the regularization path around the alpha of a model with one output."""
+    """Fit the regularization path around the alpha of a model with one output.
+
+    ``fitted`` is a fitted estimator with its data.
+    """
     view = view_of(fitted.estimator, fitted.X, fitted.names)
     return path_of_view(view, view.codes_of(np.asarray(fitted.y)))
 
@@ -81,9 +87,10 @@ def path_of_view(
 ) -> PathDisplay | None:
     """Return the regularization path around the alpha of a model, or None.
 
-    The result is None if the model has several outputs, no alpha, or a constrained form. ``y``
-    holds class codes, or the target of the loss; ``options`` are further arguments of ``path``.
-    Coefficients are per standard deviation of the features.
+    ``y`` holds class codes, or the target of the loss; ``sample_weight`` (n,) the weights of the
+    fit; ``options`` are further arguments of ``path``. The result is None if the model has several
+    outputs, no alpha, or a constrained form. Coefficients are per standard deviation of the
+    features. ``view`` is the fitted model with its inputs.
     """
     model = view.model
     alpha = level_of(model)
@@ -114,7 +121,10 @@ def path_of_view(
     "was not chosen by cross-validation; fit AtomicRegressorCV or AtomicClassifierCV",
 )
 def validation_of(fitted: FittedEstimator) -> ValidationDisplay | None:
-    """Return the scores by which a cross-validated estimator chose alpha, or None."""
+    """Return the scores by which a cross-validated estimator chose alpha, or None.
+
+    ``fitted`` is a fitted estimator with its data.
+    """
     model = fitted.estimator
     if not isinstance(model, CrossValidatedModel):
         return None
@@ -130,7 +140,10 @@ def validation_of(fitted: FittedEstimator) -> ValidationDisplay | None:
 
 @register(ConvergenceDisplay, "has no history of gaps; fit one of ours")
 def convergence_of(fitted: FittedEstimator) -> ConvergenceDisplay | None:
-    """Return the duality gaps of an estimator, or of a result of ``solve``; else None."""
+    """Return the duality gaps of an estimator, or of a result of ``solve``; else None.
+
+    ``fitted`` is a fitted estimator with its data.
+    """
     results = results_of(fitted.estimator) or [fitted.estimator]
     try:
         return ConvergenceDisplay([result.history for result in results])
@@ -140,7 +153,10 @@ def convergence_of(fitted: FittedEstimator) -> ConvergenceDisplay | None:
 
 @register(StabilityDisplay, "knows no shares of halves; fit a StabilitySelector around it")
 def stability_of(fitted: FittedEstimator) -> StabilityDisplay | None:
-    """Return the largest selection frequencies of a ``StabilitySelector``, or None."""
+    """Return the largest selection frequencies of a ``StabilitySelector``, or None.
+
+    ``fitted`` is a fitted estimator with its data.
+    """
     selector = fitted.estimator
     try:
         shares = np.asarray(selector.selection_probabilities_)
@@ -165,6 +181,7 @@ def coefficients_of(fitted: FittedEstimator) -> CoefficientDisplay:
         view = view_of(model, fitted.X, fitted.names)
         weights = view.weights * moments_of(view.design, view.columns)[1]
         names_of_features = view.map.names(view.columns, view.names)
+    # The largest features, and names for the outputs if there are several.
     order = np.argsort(-np.abs(weights).max(axis=0, initial=0.0), kind="stable")[:MOST_NAMED]
     names = model.classes_ if is_classifier(model) else target_names(fitted.y)
     outputs = [str(name) for name in names]
@@ -193,8 +210,10 @@ def calibration_of(fitted: FittedEstimator) -> CalibrationDisplay | None:
     classes = np.asarray(model.classes_)
     truth = np.asarray(fitted.y)
     codes = [1] if classes.size == 2 else list(range(classes.size))
-    points = [calibration_points(truth == classes[code], probabilities[:, code]) for code in codes]
-    return CalibrationDisplay(points, [str(classes[code]) for code in codes])
+    points = [
+        calibration_points(truth == classes[output], probabilities[:, output]) for output in codes
+    ]
+    return CalibrationDisplay(points, [str(classes[output]) for output in codes])
 
 
 @register(CoverageDisplay, "gives no intervals; fit a search of numbers: AtomicRegressorCV()")
@@ -204,18 +223,21 @@ def coverage_of(fitted: FittedEstimator) -> CoverageDisplay | None:
     X and y should be rows that the estimator was not fitted to.
     """
     try:
-        predicted, low, high = fitted.estimator.predict(fitted.X, interval=0.9)
+        predicted, lower, upper = fitted.estimator.predict(fitted.X, interval=0.9)
     except (TypeError, ValueError):
         return None
     truth = np.asarray(fitted.y)
-    return CoverageDisplay(predicted, (low <= truth) & (truth <= high))
+    return CoverageDisplay(predicted, (lower <= truth) & (truth <= upper))
 
 
 @register(
     GroupsDisplay, "has selected no groups; fit a norm with groups at a level that selects some"
 )
 def groups_display(fitted: FittedEstimator) -> GroupsDisplay | None:
-    """Return the sizes of latent parts or of the groups of the norm, or None if there are none."""
+    """Return the sizes of latent parts or of the groups of the norm, or None if there are none.
+
+    ``fitted`` is a fitted estimator with its data.
+    """
     parts = selected_groups(fitted.estimator)
     return GroupsDisplay.of(parts) if parts else None
 
@@ -226,22 +248,25 @@ def groups_display(fitted: FittedEstimator) -> GroupsDisplay | None:
     "is low enough to select some",
 )
 def interactions_of(fitted: FittedEstimator) -> InteractionsDisplay | None:
-    """Return the selected products of two columns, or None if no product was selected."""
+    """Return the selected products of two columns, or None if no product was selected.
+
+    ``fitted`` is a fitted estimator with its data.
+    """
     model = fitted.estimator
     map = model.feature_map_
     columns, weights = nonzero_coefficients(model.coef_)
     if not map.has_pairs:
         return None
     pairs = map.inputs_of(map.term_of(columns))
-    two = (pairs >= 0).sum(axis=1) == 2
-    if not two.any():
+    is_product = (pairs >= 0).sum(axis=1) == 2
+    if not is_product.any():
         return None
     # With several classes, the coefficient with the largest absolute value is drawn, because the
     # sum over classes may be zero.
-    largest = np.abs(weights[:, two]).argmax(axis=0)
-    sizes = weights[:, two][largest, np.arange(largest.size)]
+    largest = np.abs(weights[:, is_product]).argmax(axis=0)
+    sizes = weights[:, is_product][largest, np.arange(largest.size)]
     names = np.array(names_of_columns(model, range(map.n_inputs), fitted.names), dtype=object)
-    return InteractionsDisplay.of(names[pairs[two][:, :2]], sizes)
+    return InteractionsDisplay.of(names[pairs[is_product][:, :2]], sizes)
 
 
 @register(
@@ -250,13 +275,17 @@ def interactions_of(fitted: FittedEstimator) -> InteractionsDisplay | None:
     "one output, and pass X and y",
 )
 def near_best_of(fitted: FittedEstimator) -> NearBestDisplay | None:
-    """Return the ranges of the largest coefficients over all near-best models, or None."""
+    """Return the ranges of the largest coefficients over all near-best models, or None.
+
+    ``fitted`` is a fitted estimator with its data.
+    """
     model = fitted.estimator
     try:
         within = float(model.within) if isinstance(model, SubsetModel) else NEAR
         models = near_best(model, fitted.X, fitted.y, within=within, time_limit=NEAR_SECONDS)
     except (TypeError, ValueError):
         return None
+    # Only ranges that were computed by fits, of the largest coefficients.
     tight = np.flatnonzero(models.tight)
     order = np.argsort(-np.abs(models.values[tight]), kind="stable")[:MOST_NAMED]
     strongest = tight[order]
@@ -278,17 +307,21 @@ def near_best_of(fitted: FittedEstimator) -> NearBestDisplay | None:
 def near_best_of_view(view: View, y: Any) -> NearBestDisplay | None:
     """Return the near-best models of a convex model on a page, None if that takes long.
 
-    ``y`` are the targets as the model was fitted to them.
+    ``y`` are the targets as the model was fitted to them. ``view`` is the fitted model with its
+    inputs.
     """
-    large = view.columns.size > MOST_NAMED or np.prod(view.inputs.shape) > LARGE
-    if large or view.is_mapped or isinstance(view.model, SubsetModel):
+    is_slow = view.columns.size > MOST_NAMED or np.prod(view.inputs.shape) > LARGE
+    if is_slow or view.is_mapped or isinstance(view.model, SubsetModel):
         return None
     return near_best_of(FittedEstimator(view.model, view.inputs, y, view.names))
 
 
 @register(BoundsDisplay, "has no bounds on subsets; fit SubsetRegressor or SubsetClassifier")
 def bounds_of(fitted: FittedEstimator) -> BoundsDisplay | None:
-    """Return the objective and lower bound over time of a best subset model, or None."""
+    """Return the objective and lower bound over time of a best subset model, or None.
+
+    ``fitted`` is a fitted estimator with its data.
+    """
     try:
         history = fitted.estimator.result_.history
         lines = [(record.seconds, record.objective, record.lower_bound) for record in history]

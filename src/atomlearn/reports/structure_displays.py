@@ -57,7 +57,11 @@ class GroupsDisplay(Display):
         return cls(sizes[order], [name_of_part(parts[index]) for index in order])
 
     def _draw(self, ax: Any, options: dict[str, Any]) -> None:
-        """Draw one bar per group."""
+        """Draw one bar per group.
+
+        ``ax`` are the axes of matplotlib to draw on. ``options`` are further arguments of
+        matplotlib.
+        """
         self.bars_ = ax.barh(names_on(ax, self.names), self.sizes, **options)
         ax.set_xlabel("size of the coefficients of the group")
 
@@ -134,22 +138,27 @@ class InteractionsDisplay(Display):
         ``factors`` holds the pair of names of each product, and ``values`` their coefficients.
         """
         sizes = np.asarray(values, dtype=np.float64)
-        names, places = np.unique(np.asarray(factors, dtype=object), return_inverse=True)
-        pairs = places.reshape(-1, 2)
+        names, positions = np.unique(np.asarray(factors, dtype=object), return_inverse=True)
+        pairs = positions.reshape(-1, 2)
+        # The columns with the largest sum of absolute coefficients are shown.
         total = np.bincount(pairs.ravel(), np.repeat(np.abs(sizes), 2))
-        kept = np.sort(np.argsort(-total, kind="stable")[:MOST_NAMED])
+        strongest = np.sort(np.argsort(-total, kind="stable")[:MOST_NAMED])
         matrix = np.zeros((names.size, names.size))
         np.add.at(matrix, tuple(np.sort(pairs).T), sizes)
         matrix += np.triu(matrix, 1).T
-        return cls(matrix[np.ix_(kept, kept)], names[kept].tolist())
+        return cls(matrix[np.ix_(strongest, strongest)], names[strongest].tolist())
 
     def _draw(self, ax: Any, options: dict[str, Any]) -> None:
-        """Draw the matrix with the names of columns on both axes."""
+        """Draw the matrix with the names of columns on both axes.
+
+        ``ax`` are the axes of matplotlib to draw on. ``options`` are further arguments of
+        matplotlib.
+        """
         self.image_ = ax.imshow(self.matrix, **{**signed_colors(self.matrix), **options})
-        places = np.arange(len(self.names))
+        positions = np.arange(len(self.names))
         names = [label_of(name) for name in self.names]
-        ax.set_xticks(places, names, rotation=90)
-        ax.set_yticks(places, names)
+        ax.set_xticks(positions, names, rotation=90)
+        ax.set_yticks(positions, names)
         ax.grid(linewidth=0.3)
         ax.set_title(span_of(self.matrix), fontsize="small")
 
@@ -182,7 +191,11 @@ class MatrixDisplay(Display):
     size = (3.4, 2.8)
 
     def _draw(self, ax: Any, options: dict[str, Any]) -> None:
-        """Draw the image, with the names of columns if there are few."""
+        """Draw the image, with the names of columns if there are few.
+
+        ``ax`` are the axes of matplotlib to draw on. ``options`` are further arguments of
+        matplotlib.
+        """
         matrix = self.matrix
         labels = self.names
         dense = matrix.toarray() if is_sparse(matrix) else matrix

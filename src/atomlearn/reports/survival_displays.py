@@ -24,24 +24,26 @@ def kaplan_meier(records: NDArray[Any]) -> tuple[Array, Any]:
     the cumulative incidence. ``records`` is a structured array of ``losses.survival_target``.
     """
     times, counts = np.unique(records["time"][records["event"]], return_counts=True)
-    steps = counts / at_risk(records, times)
+    event_shares = counts / at_risk(records, times)
     if not records["competing"].any():
-        return times, np.cumprod(1.0 - steps)
-    records_from_zero = records.copy()
-    records_from_zero["event"] |= records_from_zero["competing"]
-    records_from_zero["competing"] = False
-    ends, survival = kaplan_meier(records_from_zero)
+        return times, np.cumprod(1.0 - event_shares)
+    # With competing events, the survival of any event precedes each step of the incidence.
+    any_event = records.copy()
+    any_event["event"] |= any_event["competing"]
+    any_event["competing"] = False
+    ends, survival = kaplan_meier(any_event)
     survival_before = np.append(1.0, survival)[np.searchsorted(ends, times, side="left")]
-    return times, 1.0 - np.cumsum(survival_before * steps)
+    return times, 1.0 - np.cumsum(survival_before * event_shares)
 
 
 def at_risk(records: NDArray[Any], times: Array) -> Any:
     """Return the number of rows at risk at each time.
 
-    A row is at risk after its entry until its event or censoring, inclusive.
+    ``records`` is a structured array of survival records, and ``times`` has shape (n_times,). A row
+    is at risk after its entry until its event or censoring, inclusive.
     """
-    seen = (records["entry"] < times[:, None]) & (records["time"] >= times[:, None])
-    return seen.sum(axis=1)
+    is_at_risk = (records["entry"] < times[:, None]) & (records["time"] >= times[:, None])
+    return is_at_risk.sum(axis=1)
 
 
 @dataclass
@@ -58,17 +60,21 @@ class SurvivalDisplay(Display):
     part = "prediction"
 
     def _draw(self, ax: Any, options: dict[str, Any]) -> None:
-        """Draw the three curves, with the numbers at risk below the ticks."""
+        """Draw the three curves, with the numbers at risk below the ticks.
+
+        ``ax`` are the axes of matplotlib to draw on. ``options`` are further arguments of
+        matplotlib.
+        """
         last_time = self.records["time"].max()
         # Ticks at round times.
         ticks = ax.xaxis.get_major_locator().tick_values(0.0, last_time)[::2]
         ticks = ticks[(ticks >= 0.0) & (ticks <= last_time)]
-        below = [[f"{tick:.6g}" for tick in ticks]]
+        tick_labels = [[f"{tick:.6g}" for tick in ticks]]
         for name, rows in zip(THIRDS, np.array_split(np.argsort(self.risk), 3), strict=True):
             times, survival = kaplan_meier(self.records[rows])
             ax.step(np.r_[0.0, times], np.r_[1.0, survival], where="post", label=name, **options)
-            below.append([str(count) for count in at_risk(self.records[rows], ticks)])
-        ax.set_xticks(ticks, ["\n".join(lines) for lines in zip(*below, strict=True)])
+            tick_labels.append([str(count) for count in at_risk(self.records[rows], ticks)])
+        ax.set_xticks(ticks, ["\n".join(lines) for lines in zip(*tick_labels, strict=True)])
         names = f"time; at risk: {', '.join(THIRDS)}"
         ax.set(xlabel=names, ylabel="without an event", ylim=(0, 1.01))
         ax.legend()
@@ -94,7 +100,7 @@ class CalibratedAtDisplay(SharesDisplay):
         """Return the display at these times, or at the median time of events.
 
         ``survival`` maps a time to the predicted survival probability of each row. Rows are grouped
-        by quantiles of this probability.
+        by quantiles of this probability. ``records`` are the survival records of held-out rows.
         """
         times_drawn = at or (float(np.median(records["time"][records["event"]])),)
         curves = []

@@ -44,32 +44,35 @@ def suspects(
     """Return warnings about leakage and degenerate columns, and questions to the reader.
 
     ``selected`` are the indices of the selected columns, ``names`` the names of all columns, and
-    ``classes`` the labels of the codes ``y``, or None for a numeric target. ``missing`` maps a
-    column to its number of imputed values. Large data are subsampled.
+    ``classes`` the labels of the codes ``y``, or None for a numeric target. ``target`` is the name
+    of the target. ``missing`` maps a column to its number of imputed values. Large data are
+    subsampled. ``design`` is the matrix of columns.
     """
     rng = np.random.default_rng(0)
     columns = np.unique(np.asarray(selected, dtype=np.int64)[:200])
     suspicions = list[str]()
     questions = list[str]()
     if columns.size and y.ndim == 1 and y.dtype.names is None:
+        # Checks of rows and columns, of selected columns and a sample of the others.
         rows = np.sort(rng.permutation(y.size)[:MOST_ROWS])
         others = rng.permutation(design.shape[1])[:MOST_COLUMNS] if design.listable else columns
-        looked = np.union1d(columns, others)
-        X = _entries(design, looked, rows)
-        known = [names[column] for column in looked]
-        is_selected = np.isin(looked, columns)
+        inspected = np.union1d(columns, others)
+        X = _entries(design, inspected, rows)
+        titles = [names[column] for column in inspected]
+        is_selected = np.isin(inspected, columns)
         if classes is None:
-            few = looked.size + 10 > rows.size  # too few rows: any target is a combination
-            candidates = np.flatnonzero(is_selected) if few else np.arange(looked.size)
+            few_rows = inspected.size + 10 > rows.size  # too few rows: any target is a combination
+            candidates = np.flatnonzero(is_selected) if few_rows else np.arange(inspected.size)
             suspicions += adding_up(
-                X[:, candidates], y[rows], [known[number] for number in candidates], target
+                X[:, candidates], y[rows], [titles[number] for number in candidates], target
             )
         suspicions += parts_of_target(
-            X, y[rows], classes, known, target, missing if rows.size == y.size else {}
+            X, y[rows], classes, titles, target, missing if rows.size == y.size else {}
         )
-        suspicions += aggregates(X, y[rows], classes, known, target)
-        for same, line in _leaks(X, y[rows], classes, is_selected, known, design.shape[1]):
-            (suspicions if same else questions).append(line)
+        suspicions += aggregates(X, y[rows], classes, titles, target)
+        for is_copy, sentence in _leaks(X, y[rows], classes, is_selected, titles, design.shape[1]):
+            (suspicions if is_copy else questions).append(sentence)
+    # Checks of all columns.
     if design.listable and design.shape[1] <= 2_000_000:
         deviations = column_moments(design)[1]
         constant = int(np.count_nonzero(deviations == 0))
@@ -83,6 +86,7 @@ def _entries(design: Design, columns: Columns, rows: Rows) -> Array:
     """Return the entries of these rows and columns as a dense array, (n_rows, n_columns).
 
     Columns are gathered 100 at a time, because all rows of all columns may not fit in memory.
+    ``design`` is the matrix of columns.
     """
     parts = np.split(columns, range(100, columns.size, 100))
     return np.hstack([design.gather(part).dense()[rows] for part in parts]).astype(np.float64)
@@ -103,7 +107,8 @@ def _leaks(
     with the target by Spearman correlation or AUC, so that binned or monotonically transformed
     targets are found. A column is reported only if it is far stronger than the other columns, and
     significant after Bonferroni correction for ``n_columns`` columns. ``selected`` is the mask of
-    selected columns of X.
+    selected columns of X. ``classes`` are the labels of the codes y, or None, and ``names`` the
+    names of the columns of X.
     """
     ranks = rankdata(X, axis=0)
     n_rows = y.size
@@ -118,29 +123,35 @@ def _leaks(
     suspicions = list[tuple[bool, str]]()
     for label, values in targets.items():
         centered = values - values.mean()
-        along = np.abs(centered @ ranks)
+        products = np.abs(centered @ ranks)
         sizes = np.sqrt(np.sum(ranks**2, axis=0) * (centered @ centered))
-        strength = correlation = np.divide(along, sizes, out=np.zeros_like(along), where=sizes > 0)
+        strength = correlation = np.divide(
+            products, sizes, out=np.zeros_like(products), where=sizes > 0
+        )
         if classes is not None:
-            strength = 2.0 * along / max(values.sum() * (n_rows - values.sum()), 1.0)
-        far = np.arctanh(np.minimum(strength, 1.0 - 1e-12))
-        usual = np.sort(far)[-min(4, far.size)] if far.size > 1 else 0.0
+            strength = 2.0 * products / max(values.sum() * (n_rows - values.sum()), 1.0)
+        # Compared on Fisher's scale: a leak is twice as far from 0 as the fourth strongest column.
+        fisher_z = np.arctanh(np.minimum(strength, 1.0 - 1e-12))
+        typical_z = np.sort(fisher_z)[-min(4, fisher_z.size)] if fisher_z.size > 1 else 0.0
         square = np.maximum(1.0 - correlation**2, 1e-300)
+        # The p-value of the rank correlation, with Bonferroni's correction.
         chance = 2.0 * t.sf(correlation * np.sqrt((n_rows - 2) / square), n_rows - 2)
-        rare = chance * n_columns * len(targets) <= 0.05
-        leaks = np.flatnonzero(selected & rare & (strength >= LEAKING) & (far >= 2.0 * usual))
+        is_rare = chance * n_columns * len(targets) <= 0.05
+        leaks = np.flatnonzero(
+            selected & is_rare & (strength >= LEAKING) & (fisher_z >= 2.0 * typical_z)
+        )
         for column in leaks[np.argsort(-strength[leaks], kind="stable")].tolist():
             strength_shown = strength[column] if classes is None else 0.5 + 0.5 * strength[column]
-            words = f"{names[column]} alone tells {label} with {unit} of {strength_shown:.3f}"
+            claim = f"{names[column]} alone tells {label} with {unit} of {strength_shown:.3f}"
             if classes is None and strength[column] >= COPIED:
-                suspicions.append((True, f"{words}, row by row: is it a copy of the target?"))
+                suspicions.append((True, f"{claim}, row by row: is it a copy of the target?"))
                 continue
-            asks = (
-                f"{words}, far beyond other features: is it known before the target? Then it is a "
+            question = (
+                f"{claim}, far beyond other features: is it known before the target? Then it is a "
                 "strong marker. If it was made from the target, or measured after it, leave it "
                 "out; if the target was made from it, as clusters are, the scores are circular"
             )
-            suspicions.append((False, asks))
+            suspicions.append((False, question))
     return suspicions[:10]
 
 
@@ -158,42 +169,49 @@ def parts_of_target(
     searches for at most ``MOST_PARTS`` conditions "column has its most frequent value" or "has
     another value" that together hold in exactly the rows of the class. An intersection is found as
     the union of the negated conditions. Columns with missing values in exactly these rows are
-    reported, too. Covers that chance would produce with this number of columns are left out.
+    reported, too; ``missing`` maps columns to numbers of imputed values. Covers that chance would
+    produce with this number of columns are left out. ``names`` and ``target`` are the names of the
+    columns of X and of the target. ``classes`` are the labels of the codes y, or None.
     """
     suspicions = list[str]()
-    events = [(f"{target} is {c}", y == k) for k, c in enumerate(classes or ())]
+    events = [(f"{target} is {label}", y == code) for code, label in enumerate(classes or ())]
     if classes is None:
         common = mode(y).mode
         events = [(f"{target} is {common:g}", y == common)]
-    usual = np.asarray(mode(X, axis=0).mode)
-    is_usual = usual == X
-    explained = np.zeros(usual.size, dtype=bool)
+    modes = np.asarray(mode(X, axis=0).mode)
+    is_mode = modes == X
+    explained = np.zeros(modes.size, dtype=bool)
     for event_words, rows in events:
         if not 0 < rows.sum() < y.size or rows.sum() < 5:
             continue
-        gone = is_usual[rows].all(axis=0) & (is_usual.sum(axis=0) < y.size)
-        gone[[missing.get(name) != rows.sum() for name in names]] = False
-        for j in np.flatnonzero(gone).tolist():
+        # All rows of the class have the most frequent value, as imputed values have, and as many
+        # are imputed.
+        is_missing_exactly = is_mode[rows].all(axis=0) & (is_mode.sum(axis=0) < y.size)
+        is_missing_exactly[[missing.get(name) != rows.sum() for name in names]] = False
+        for number in np.flatnonzero(is_missing_exactly).tolist():
             suspicions.append(
-                f"{names[j]} is missing in just the rows in which {event_words}{_LEAVE_OUT}"
+                f"{names[number]} is missing in just the rows in which {event_words}{_LEAVE_OUT}"
             )
-        signs = np.hstack([is_usual, ~is_usual])
-        explained |= gone
-        inside = ~signs[~rows].any(axis=0) & signs.any(axis=0) & ~np.tile(explained, 2)
-        for chosen in _covering_conditions(signs, rows, inside):
-            parts = [_words(X, names, usual, column) for column in sorted(chosen)]
+        # Column k is the condition "has its most frequent value" of column k, then the negations.
+        conditions = np.hstack([is_mode, ~is_mode])
+        explained |= is_missing_exactly
+        allowed = ~conditions[~rows].any(axis=0) & conditions.any(axis=0) & ~np.tile(explained, 2)
+        for chosen in _covering_conditions(conditions, rows, allowed):
+            parts = [
+                _condition_in_words(X, names, modes, condition) for condition in sorted(chosen)
+            ]
             suspicions.append(
                 f"{event_words} in just the rows in which {' or '.join(parts)}{_LEAVE_OUT}"
             )
     return suspicions[:4]
 
 
-def _covering_conditions(signs: Mask, rows: Mask, allowed: Mask) -> Iterator[list[int]]:
+def _covering_conditions(conditions: Mask, rows: Mask, allowed: Mask) -> Iterator[list[int]]:
     """Yield sets of conditions whose union equals ``rows`` and is not explained by chance.
 
-    ``signs``, shape (n_rows, n_conditions), holds which rows satisfy each condition, and
-    ``allowed`` masks the conditions that hold only in ``rows``. Columns of a set are not used
-    again.
+    ``conditions``, shape (n_rows, n_conditions), holds which rows satisfy each condition, ``rows``
+    is a mask (n_rows,), and ``allowed`` masks the conditions that hold only in ``rows``. Each set
+    is found greedily. The columns of a set are not used again.
     """
     allowed = allowed.copy()
     n_rows = int(rows.sum())
@@ -201,15 +219,17 @@ def _covering_conditions(signs: Mask, rows: Mask, allowed: Mask) -> Iterator[lis
         chosen = list[int]()
         uncovered = rows.copy()
         while uncovered.any() and len(chosen) < MOST_PARTS:
-            gains = allowed * (uncovered.astype(np.int64) @ signs)
-            if not gains.any():
+            n_covered = allowed * (uncovered.astype(np.int64) @ conditions)
+            if not n_covered.any():
                 return
-            chosen.append(int(gains.argmax()))
-            uncovered &= ~signs[:, chosen[-1]]
-        chance = np.log(n_rows / rows.size) * signs[:, chosen].sum()
-        if uncovered.any() or chance + len(chosen) * np.log(signs.shape[1]) >= np.log(0.01):
+            chosen.append(int(n_covered.argmax()))
+            uncovered &= ~conditions[:, chosen[-1]]
+        # A cover by chance: all its rows are in the class, for one of many sets of conditions.
+        chance = np.log(n_rows / rows.size) * conditions[:, chosen].sum()
+        if uncovered.any() or chance + len(chosen) * np.log(conditions.shape[1]) >= np.log(0.01):
             return
         yield chosen
+        # The condition and the negated condition of a column are half the length apart.
         half = allowed.size // 2
         allowed[
             [column % half for column in chosen] + [half + column % half for column in chosen]
@@ -219,17 +239,18 @@ def _covering_conditions(signs: Mask, rows: Mask, allowed: Mask) -> Iterator[lis
 _LEAVE_OUT = ": if that is not known before the target, leave it out (--drop)"
 
 
-def _words(X: Array, names: Sequence[str], modes: Array, column: int) -> str:
+def _condition_in_words(X: Array, names: Sequence[str], modes: Array, column: int) -> str:
     """Return in words that a column has, or does not have, its most frequent value.
 
-    ``modes`` holds the most frequent value of each column; ``column`` is the index of the
-    condition, which is beyond the number of columns for a negated condition.
+    ``names`` and ``modes`` hold the name and the most frequent value of each column of X.
+    ``column`` is the index of the condition, which is beyond the number of columns for a negated
+    condition.
     """
-    j = column % modes.size
-    equals = column < modes.size
+    j = column % modes.size  # the column of X
+    has_mode = column < modes.size
     others = np.unique(X[X[:, j] != modes[j], j])
-    if equals or others.size == 1:
-        return f"{names[j]} is {modes[j] if equals else others[0]:g}"
+    if has_mode or others.size == 1:
+        return f"{names[j]} is {modes[j] if has_mode else others[0]:g}"
     return f"{names[j]} is not {modes[j]:g}"
 
 
@@ -239,33 +260,36 @@ def aggregates(
     """Return sentences on columns that are group means of the target (target encoding).
 
     A group consists of the rows with one value of the column. Group means of the target usually
-    deviate from a linear function of the column by their standard errors; a column whose group
-    means are far closer than that, and closer than to their common mean, was computed from the
-    target.
+    deviate from a linear function of the column by their standard errors. A column was computed
+    from the target if its group means are far closer to a line than that, and closer than to their
+    common mean. ``classes`` are the labels of the codes y, or None; ``names`` and ``target`` are
+    the names of the columns of X and of the target.
     """
     suspicions = list[str]()
     targets = {target: np.asarray(y, dtype=np.float64)}
     if classes is not None:
-        targets = {f"{target} = {c}": (y == k) * 1.0 for k, c in enumerate(classes)}
+        targets = {f"{target} = {label}": (y == code) * 1.0 for code, label in enumerate(classes)}
         targets = dict([*targets.items()][1:]) if len(classes) == 2 else targets
-    for j, column in enumerate(X.T):
+    for k, column in enumerate(X.T):
         values, group = np.unique(column, return_inverse=True)
         if not FEWEST_GROUPS <= values.size <= y.size / 2:
             continue
         sizes = np.bincount(group)
-        for words, numbers in targets.items():
-            means = np.bincount(group, numbers) / sizes
-            variance = float(np.sum((numbers - means[group]) ** 2)) / max(y.size - values.size, 1)
+        for words, target_values in targets.items():
+            means = np.bincount(group, target_values) / sizes
+            variance = float(np.sum((target_values - means[group]) ** 2)) / max(
+                y.size - values.size, 1
+            )
             line = np.polyfit(values - values.mean(), means, 1, w=np.sqrt(sizes))
             squared_residuals = np.sum(
                 sizes * (means - np.polyval(line, values - values.mean())) ** 2
             )
             # Most groups have no row of a rare class, so that their means agree by chance.
-            between = float(np.sum(sizes * (means - numbers.mean()) ** 2))
-            usual = min(variance * (values.size - 2), between)
-            if line[0] and squared_residuals < NO_ERROR**2 * usual:
+            between_groups = float(np.sum(sizes * (means - target_values.mean()) ** 2))
+            expected_squares = min(variance * (values.size - 2), between_groups)
+            if line[0] and squared_residuals < NO_ERROR**2 * expected_squares:
                 suspicions.append(
-                    f"{names[j]} has one value in each of {values.size:,} groups of rows, and it "
+                    f"{names[k]} has one value in each of {values.size:,} groups of rows, and it "
                     f"is their mean of {words}, held-out rows included: leave it out (--drop)"
                 )
                 break
@@ -273,7 +297,11 @@ def aggregates(
 
 
 def _duplicates(design: Design, columns: Columns) -> list[str]:
-    """Return a warning if columns are copies of others, compared by two random projections."""
+    """Return a warning if columns are copies of others, compared by two random projections.
+
+    columns : the indices of the columns to compare; constant columns are left out before.
+    ``design`` is the matrix of columns.
+    """
     rng = np.random.default_rng(0)
     sums = np.array(
         [design.scores(rng.standard_normal(design.shape[0])).at(columns) for _ in range(2)]
@@ -293,9 +321,10 @@ def _duplicates(design: Design, columns: Columns) -> list[str]:
 def adding_up(X: Array, y: NDArray[Any], names: Sequence[str], target: str) -> list[str]:
     """Return a sentence if a linear combination of columns equals a numeric target exactly.
 
-    The columns are reduced to a basis by QR with pivoting, and the target is regressed on it by
-    least squares; a residual at the level of rounding errors is exact. There must be at least 10
-    more rows than columns.
+    X, y : (n, p) columns and target; ``names`` and ``target`` are their names. The columns are
+    reduced to a basis by QR with pivoting, and the target is regressed on it by least squares; a
+    residual at the level of rounding errors is exact. There must be at least 10 more rows than
+    columns.
     """
     if not 2 <= X.shape[1] <= len(X) - 10:
         return []
@@ -303,9 +332,9 @@ def adding_up(X: Array, y: NDArray[Any], names: Sequence[str], target: str) -> l
     values = y - y.mean()
     scale = np.linalg.norm(X, axis=0)
     scale[scale == 0] = 1.0
-    R, order = qr(X / scale, mode="r", pivoting=True)
+    triangular_factor, order = qr(X / scale, mode="r", pivoting=True)
     # Copies of a column count once.
-    basis = np.sort(order[: np.count_nonzero(np.abs(np.diag(R)) > 1e-10)])
+    basis = np.sort(order[: np.count_nonzero(np.abs(np.diag(triangular_factor)) > 1e-10)])
     weights = np.linalg.lstsq(X[:, basis] / scale[basis], values, rcond=None)[0] / scale[basis]
     if np.abs(values - X[:, basis] @ weights).max() > 1e-7 * np.abs(values).max():
         return []
@@ -322,7 +351,8 @@ def adding_up(X: Array, y: NDArray[Any], names: Sequence[str], target: str) -> l
 def imputed(names: Sequence[str], missing: Mapping[str, int], n_rows: int) -> list[str]:
     """Return a warning about columns of the model with filled values, else [].
 
-    ``missing`` maps a column to its number of imputed values.
+    ``names`` are the columns of the model, ``missing`` maps a column to its number of imputed
+    values. ``n_rows`` is the number of rows.
     """
     counts = {name: missing[name] for name in dict.fromkeys(names) if missing.get(name)}
     if not counts:
@@ -360,14 +390,17 @@ def repeating(repeated: Rows, folded: bool) -> str:
     """
     sizes = np.bincount(repeated)
     n_repeated = int(np.sum(sizes[sizes > 1] - 1))
-    what = "such rows are held out, folded and halved together, and count once for the verdict"
+    note = "such rows are held out, folded and halved together, and count once for the verdict"
     if not folded:
-        what = "held-out rows that repeat an earlier one do not count"
-    return f"{n_repeated:,} of {repeated.size:,} rows repeat another one, exactly or nearly: {what}"
+        note = "held-out rows that repeat an earlier one do not count"
+    return f"{n_repeated:,} of {repeated.size:,} rows repeat another one, exactly or nearly: {note}"
 
 
 def drifting(p_value: float) -> list[str]:
-    """Return a warning if a trend test finds that errors grow along a series, else []."""
+    """Return a warning if a trend test finds that errors grow along a series, else [].
+
+    ``p_value`` is that of the test, see ``OutOfFold.drift``.
+    """
     if p_value > LEVEL:
         return []
     return [

@@ -30,36 +30,42 @@ from atomlearn.reports.markers import marker_lines, marker_rows
 def selected_csv(content: Content) -> str:
     """Return a CSV with one row per selected feature, in rank order, and the covariates after them.
 
-    Covariates have no rank. Losses of hazards, odds or means have a column of ratios, exp(w).
-    Cells that a spreadsheet would execute as formulas are prefixed with an apostrophe. Floats are
-    written with all digits, so that they are read back exactly.
+    Covariates have no rank. Losses of hazards, odds or means have a column of ratios, exp(w). Cells
+    that a spreadsheet would execute as formulas are prefixed with an apostrophe. Floats are written
+    with all digits, so that they are read back exactly. ``content`` is the content of the report.
     """
     outputs = content.outputs
     suffixes = [""] if len(outputs) == 1 else [f"[{output}]" for output in outputs]
     kinds = ["coefficient", "standardized_coefficient"]
     kinds += [f"{content.scale}_ratio"] if content.scale else []
     numbers = [f"{kind}{suffix}" for kind in kinds for suffix in suffixes]
-    roles = {item.index: "covariate" for item in content.covariates}
-    items = [
-        replace(item, about=(("role", roles.get(item.index, "selected")), *item.about))
+    # If there are covariates, a further column says which rows are.
+    roles = {feature.index: "covariate" for feature in content.covariates}
+    features_with_roles = [
+        replace(feature, about=(("role", roles.get(feature.index, "selected")), *feature.about))
         if roles
-        else item
-        for item in (*content.selected, *content.covariates)
+        else feature
+        for feature in (*content.selected, *content.covariates)
     ]
-    keys = list(dict.fromkeys(key for item in items for key, _ in item.about))
-    header = ["rank", "feature", "index", *numbers, *keys]
+    headers = list(
+        dict.fromkeys(key for feature in features_with_roles for key, _ in feature.about)
+    )
+    header = ["rank", "feature", "index", *numbers, *headers]
     lines: list[list[Any]] = [[*map(inert, header)]]
-    for item in items:
-        extra = [dict(item.about).get(key, "") for key in keys]
-        values = [*item.coefficients, *item.standardized]
-        values += np.exp(np.minimum(item.coefficients, 700.0)).tolist() if content.scale else []
-        rank = "" if item.index in roles else item.rank
-        lines.append([rank, inert(item.name), item.index, *values, *extra])
+    for feature in features_with_roles:
+        further_values = [dict(feature.about).get(key, "") for key in headers]
+        values = [*feature.coefficients, *feature.standardized]
+        values += np.exp(np.minimum(feature.coefficients, 700.0)).tolist() if content.scale else []
+        rank = "" if feature.index in roles else feature.rank
+        lines.append([rank, inert(feature.name), feature.index, *values, *further_values])
     return csv_text(lines)
 
 
 def groups_csv(content: Content) -> str:
-    """Return a CSV with one row per selected group, the largest weight first."""
+    """Return a CSV with one row per selected group, the largest weight first.
+
+    ``content`` is the content of the report.
+    """
     lines: list[list[Any]] = [["group", "members", "selected", "share", "weight"]]
     for group in content.groups:
         counts = group.n_members, group.n_selected, group.n_selected / group.n_members
@@ -68,7 +74,10 @@ def groups_csv(content: Content) -> str:
 
 
 def enrichment_csv(content: Content) -> str:
-    """Return a CSV with one row per set with selected members, "" without sets."""
+    """Return a CSV with one row per set with selected members, "" without sets.
+
+    ``content`` is the content of the report.
+    """
     if not content.universe:
         return ""
     head = ["set", "size", "selected", "expected", "p_value", "p_adjusted", "members"]
@@ -80,14 +89,17 @@ def enrichment_csv(content: Content) -> str:
 
 
 def markers_csv(content: Content) -> str:
-    """Return a CSV with one row per class and selected feature, "" without several classes."""
+    """Return a CSV with one row per class and selected feature, "" without several classes.
+
+    ``content`` is the content of the report.
+    """
     if not content.markers:
         return ""
     return csv_text([*map(inert, line)] for line in marker_rows(content.markers))
 
 
 def csv_text(lines: Iterable[Iterable[Any]]) -> str:
-    """Return the rows of cells as CSV text."""
+    """Return lines of cells as CSV text; floats are written with all digits."""
     stream = io.StringIO()
     csv.writer(stream, lineterminator="\n").writerows(lines)  # floats with all digits
     return stream.getvalue()
@@ -98,7 +110,10 @@ MOST_SHOWN = 10
 
 
 def summary_lines(content: Content) -> list[str]:
-    """Return the lines that the terminal shows: verdict, scores and the first features."""
+    """Return the lines that the terminal shows: verdict, scores and the first features.
+
+    ``content`` is the content of the report.
+    """
     verdict = content.verdict
     lines = [f"  verdict: {str(verdict).partition(': ')[0]}", f"  {verdict.evidence}"]
     for name, value, against in content.figures:
@@ -114,6 +129,7 @@ def summary_lines(content: Content) -> list[str]:
         lines.append(f"  not solved to the gap asked for: {content.headline_gap:.1e} is proved")
     if content.proof:
         lines += ["", *(f"  {sentence}" for sentence in content.proof.sentences)]
+    # Sections on groups, features, covariates, markers and enrichment, as far as there are any.
     if content.groups:
         lines += ["", "  groups, the heaviest first"]
         for group in content.groups[:MOST_SHOWN]:
@@ -146,7 +162,10 @@ def summary_lines(content: Content) -> list[str]:
 
 
 def considered_words(content: Content) -> str:
-    """Return the first names of features with a zero coefficient, and a count of the others."""
+    """Return the first names of features with a zero coefficient, and a count of the others.
+
+    ``content`` is the content of the report.
+    """
     names = [printable(name, 48) for name in content.considered[:MOST_SHOWN]]
     ending = ""
     if len(content.considered) > MOST_SHOWN:
@@ -158,24 +177,25 @@ def _feature_lines(content: Content, features: tuple[SelectedFeature, ...]) -> l
     """Return the lines of a table of features.
 
     Its columns are rank, name, output (if there are several), effect per standard deviation, and
-    coefficient.
+    coefficient. ``content`` is the content of the report.
     """
     has_outputs = len(content.outputs) > 1
     has_intervals = any(feature.interval for feature in features)
-    heads: tuple[str, ...] = ("rank", "feature", "for", "per st. dev.", "coefficient")
+    header: tuple[str, ...] = ("rank", "feature", "for", "per st. dev.", "coefficient")
     if has_intervals:
-        heads += (f"{content.scale} ratio (95%)" if content.scale else "estimate (95%)",)
-    rows = [heads] + [
+        header += (f"{content.scale} ratio (95%)" if content.scale else "estimate (95%)",)
+    rows = [header] + [
         (
             "" if feature in content.covariates else str(feature.rank),
             printable(feature.shown, 48),
-            printable(" and ".join(content.outputs[at] for at in feature.outputs), 48),
+            printable(" and ".join(content.outputs[output] for output in feature.outputs), 48),
             feature.effect(content.scale),
             f"{feature.coefficients[feature.output]:.4g}",
             *([feature.interval] if has_intervals else []),
         )
         for feature in features
     ]
+    # Columns of text are aligned by their widest cells.
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = []
     for rank, name, label, *numbers in rows:
@@ -189,10 +209,12 @@ def _feature_lines(content: Content, features: tuple[SelectedFeature, ...]) -> l
 def summary_text(content: Content) -> str:
     """Return the summary as JSON: the verdict, its score, the selection, and the duality gap.
 
-    ``how`` explains how each number was computed; an unknown number is null.
+    ``how`` explains how each number was computed; an unknown number is null. ``content`` is the
+    content of the report.
     """
     summary: dict[str, Any] = {"format": "atomlearn-summary", "version": 1}
     summary |= content.verdict.as_dict()
+    # Further explanations join those of the verdict.
     summary["how"] |= {
         "proved_gap": f"(objective - lower bound) / objective, a duality gap over {content.over} "
         "of the model that is written, fitted to all rows; it says how exactly the problem was "
@@ -244,19 +266,21 @@ def files_of_run(folder: Path, names: Iterable[str] = RUN_FILES) -> list[str]:
 
     The list is empty if there is no summary. ``names`` are the names of the files to be written.
 
-    Raises ------ ValueError If a wanted file exists and is not listed, because it was not written
-    by atomlearn.
+    Raises
+    ------
+    ValueError
+        If a file to be written exists and is not listed, because atomlearn did not write it.
     """
     listed = list[str]()
-    there = [name for name in RUN_FILES if (folder / name).exists()]
+    existing = [name for name in RUN_FILES if (folder / name).exists()]
     with suppress(OSError, ValueError, TypeError, KeyError):
         content = json.loads((folder / "summary.json").read_text("utf-8", errors="replace"))
         if content["format"] == "atomlearn-summary":
-            listed = [name for name in there if name in content.get("files", there)]
-    theirs = [name for name in names if name in there and name not in listed]
-    if theirs:
+            listed = [name for name in existing if name in content.get("files", existing)]
+    foreign = [name for name in names if name in existing and name not in listed]
+    if foreign:
         raise ValueError(
-            f"{folder} has {', '.join(theirs)}, not written by atomlearn; give another folder, so "
+            f"{folder} has {', '.join(foreign)}, not written by atomlearn; give another folder, so "
             "that nothing of yours is lost"
         )
     return listed

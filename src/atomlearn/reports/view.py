@@ -84,7 +84,10 @@ class View:
         return None if self.classes is None else [str(label) for label in self.classes]
 
     def codes_of(self, y: NDArray[Any]) -> NDArray[Any]:
-        """Return the class code of each row; targets of other tasks are returned unchanged."""
+        """Return the class code of each row of y; targets of other tasks are returned unchanged.
+
+        Raises ValueError for a class that the model does not know.
+        """
         if self.classes is None:
             return y
         if strange := y[~np.isin(y, self.classes)].tolist():
@@ -123,7 +126,7 @@ def results_of(model: Any) -> Sequence[Result]:
 
 
 def level_of(model: Any) -> float | None:
-    """Return the regularization strength alpha of a fitted model, or None without a single one."""
+    """Return the regularization strength alpha of a fitted model, None if it has no single one."""
     try:
         alpha = model.alpha_
     except AttributeError:  # not chosen by cross-validation
@@ -170,18 +173,22 @@ def view_of(estimator: Any, X: Any, names: Sequence[str] | None) -> View:
     data = X
     offered = 0
     names_of_inputs = list(names) if names is not None else feature_names(X)
+    # In a pipeline the model is the last step, and its columns come out of the first steps.
     if hasattr(model, "steps"):
-        model, front = model[-1], model[:-1]
-        if len(front):
-            data = front.transform(X)
+        model, first_steps = model[-1], model[:-1]
+        if len(first_steps):
+            data = first_steps.transform(X)
             try:
                 names_of_inputs = [
-                    str(name) for name in front.get_feature_names_out(names_of_inputs)
+                    str(name) for name in first_steps.get_feature_names_out(names_of_inputs)
                 ]
             except (AttributeError, ValueError):
                 names_of_inputs = None
-            masks = [step.get_support() for _, step in front.steps if hasattr(step, "get_support")]
+            masks = [
+                step.get_support() for _, step in first_steps.steps if hasattr(step, "get_support")
+            ]
             offered = max(map(len, masks), default=0)
+    # A selector such as StabilitySelector has its model in ``estimator_``.
     if not hasattr(model, "coef_"):
         model = getattr(model, "estimator_", model)
     if not hasattr(model, "coef_"):
@@ -196,16 +203,16 @@ def view_of(estimator: Any, X: Any, names: Sequence[str] | None) -> View:
     else:
         _check_n_features(model, inputs, reset=False)
     design = inputs
-    terms = map_of(inputs)
+    feature_map = map_of(inputs)
     if results_of(model):
-        terms = model.feature_map_
+        feature_map = model.feature_map_
         design = model._expanded(inputs)
     columns, weights = nonzero_coefficients(model.coef_)
-    every = range(inputs.shape[1])
-    labels = names_of_columns(model, every, names_of_inputs)
+    all_columns = range(inputs.shape[1])
+    labels = names_of_columns(model, all_columns, names_of_inputs)
     classes = tuple(model.classes_.tolist()) if is_classifier(model) else None
     offered = max(inputs.shape[1], offered)
-    return View(model, inputs, design, terms, labels, columns, weights, classes, offered)
+    return View(model, inputs, design, feature_map, labels, columns, weights, classes, offered)
 
 
 def target_names(y: Any) -> list[str]:
@@ -218,7 +225,7 @@ def outputs_of(view: View, target: str, names: Sequence[str] = ()) -> tuple[str,
     """Return the names of the outputs: of the targets, or of the classes.
 
     For two classes it is the name of the second class only. ``names`` are the names of several
-    targets; ``target`` names a single target.
+    targets; ``target`` names a single target. ``view`` is the fitted model with its inputs.
     """
     if view.classes is not None:
         return tuple(view.labels or ())[-view.outputs :]

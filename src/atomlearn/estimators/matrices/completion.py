@@ -130,6 +130,7 @@ class MatrixCompletion(OneToOneFeatureMixin, TransformerMixin, MatrixModel):
     random_state: int = 0
 
     def __sklearn_tags__(self) -> Any:
+        """Return scikit-learn's tags: X may have NaN, and the type of its numbers is kept."""
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
@@ -163,14 +164,21 @@ class MatrixCompletion(OneToOneFeatureMixin, TransformerMixin, MatrixModel):
         return self
 
     def _standardize(self, data: Array, observed: Mask) -> None:
-        """Set ``mean_`` and ``scale_`` of each column from its observed entries."""
+        """Set ``mean_`` and ``scale_`` of each column from its observed entries.
+
+        data : (n_samples, n_features); observed : a mask of its numbers.
+        """
         counts = np.maximum(observed.sum(axis=0), 1)
         self.mean_ = np.where(observed, data, 0.0).sum(axis=0) / counts
         squares = np.where(observed, (data - self.mean_) ** 2, 0.0).sum(axis=0) / counts
         self.scale_ = np.sqrt(np.where(self.standardize & (squares > 0), squares, 1.0))
 
     def _problem(self, data: Array, chosen: Mask, alpha: float) -> Problem:
-        """Return the problem of the chosen entries, each with weight 1 / N."""
+        """Return the problem of the chosen entries, each with weight 1 / N.
+
+        data : (n_samples, n_features) with NaN; chosen : a mask of observed entries; alpha : the
+        weight of the trace norm.
+        """
         rows, cols = np.nonzero(chosen)
         design = Entries(rows, cols, (data.shape[0], data.shape[1]))
         regularizer = Regularizer(TraceNorm(), "penalized", alpha)
@@ -179,18 +187,23 @@ class MatrixCompletion(OneToOneFeatureMixin, TransformerMixin, MatrixModel):
         return Problem.build(design, targets[chosen], Squared(), regularizer, sample_weight=weight)
 
     def _chosen_alpha(self, data: Array, observed: Mask, settings: Settings) -> float:
-        """Return the given alpha, or the best at entries that are held out of a path."""
+        """Return the given alpha, or the best at entries that are held out of a path.
+
+        data : (n_samples, n_features) with NaN; observed : a mask of its numbers; settings : those
+        of the fits. Each alpha is scored by the mean squared error at the held-out entries.
+        """
         self.alphas_ = np.zeros(0)
         self.scores_ = np.zeros(0)
         if self.alpha is not None:
             return positive("alpha", self.alpha, "weight of the trace norm")
         largest_rank = np.inf if self.rank is None else whole("rank", self.rank)
-        size = self._n_observed
+        n_observed = self._n_observed
         rng = np.random.default_rng(self.random_state)
-        is_held_out = rng.random(size) < self.validation_fraction
+        # Hold out a random part of the observed entries, at least one of them.
+        is_held_out = rng.random(n_observed) < self.validation_fraction
         if is_held_out.all() or not is_held_out.any():
             is_held_out[:] = False
-            is_held_out[rng.integers(size)] = size > 1
+            is_held_out[rng.integers(n_observed)] = n_observed > 1
         held_out = np.zeros_like(observed)
         held_out[observed] = is_held_out
         fitted = self._problem(data, observed & ~held_out, 1.0)
@@ -201,18 +214,19 @@ class MatrixCompletion(OneToOneFeatureMixin, TransformerMixin, MatrixModel):
         alphas: list[float] = []
         scores = []
         ranks = []
-        warm = None
-        _, hopeless = NoImprovement(patience=3).begin_folds()
+        start = None
+        _, stops_improving = NoImprovement(patience=3).begin_folds()
+        # Follow a path of decreasing alpha until the error rises or the rank is too large.
         for alpha in (largest * np.geomspace(0.9, 1e-2, N_ALPHAS)).tolist():
-            result = settings.run(with_amount(fitted, alpha), warm)
-            warm = result.warm_start()
+            result = settings.run(with_amount(fitted, alpha), start)
+            start = result.warm_start()
             factors = result.low_rank
             predicted = unseen.design.predictions(factors.left * factors.weights, factors.right)
             alphas.append(alpha)
             squares = np.square(unseen.y - predicted)
             scores.append(float(np.mean(squares)))
             ranks.append(_rank(result))
-            if hopeless(-scores[-1]) or ranks[-1] > largest_rank:
+            if stops_improving(-scores[-1]) or ranks[-1] > largest_rank:
                 break
         self.alphas_ = np.array(alphas)
         self.scores_ = np.array(scores)
@@ -235,20 +249,26 @@ class MatrixCompletion(OneToOneFeatureMixin, TransformerMixin, MatrixModel):
         standardized = (double(data) - self.mean_) / self.scale_
         row_factors = np.zeros((data.shape[0], self.rank_))
         ridge = self._n_observed * self.alpha_ * np.eye(self.rank_)
+        # A ridge regression of the observed entries of each row on the factors of their columns.
         for row, observed in enumerate(np.isfinite(data)):
             if observed.any() and self.rank_:
                 factors = self.right_[observed]
-                z = standardized[row, observed]
-                row_factors[row] = np.linalg.solve(factors.T @ factors + ridge, factors.T @ z)
+                observed_values = standardized[row, observed]
+                row_factors[row] = np.linalg.solve(
+                    factors.T @ factors + ridge, factors.T @ observed_values
+                )
         return self._filled(data, row_factors)
 
     def _filled(self, data: NDArray[Any], row_factors: Array) -> NDArray[Any]:
-        """Return X with the low-rank fit in place of missing entries, in the units of X."""
+        """Return X with the low-rank fit in place of missing entries, in the units of X.
+
+        row_factors : (n_samples, rank) the factors of the rows. ``data`` is the matrix X with NaN.
+        """
         fill = row_factors @ self.right_.T * self.scale_ + self.mean_
         return np.where(np.isfinite(data), data, fill).astype(data.dtype, copy=False)
 
 
 def _rank(result: Result) -> int:
-    """Return the rank of the low-rank term of a result."""
+    """Return the rank of the low-rank part of a result."""
     factors: Any = result.low_rank
     return int(factors.weights.size)

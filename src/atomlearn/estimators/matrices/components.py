@@ -12,14 +12,7 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_array, check_is_fitted
 
-from atomlearn.core import (
-    L1,
-    Form,
-    Regularizer,
-    Scaled,
-    Status,
-    positive,
-)
+from atomlearn.core import L1, Form, Regularizer, Scaled, Status, positive
 from atomlearn.estimators.checks import amount_of, whole
 from atomlearn.estimators.matrices.matrix_models import (
     MatrixTransformer,
@@ -267,17 +260,26 @@ class SparsePCA(MatrixTransformer):
         n_samples, n_features = checked.shape
         means = double(checked).mean(axis=0)
         centered = checked - means
-        S: Any = centered.T @ centered / (n_samples - 1)
-        norm = SparsePSD(min(whole("n_features", self.n_features), n_features), shape=S.shape)
-        self.alpha_ = amount_of(self, lambda: 0.1 * norm.polar_bounds(S)[0] / S.size)
+        covariance: Any = centered.T @ centered / (n_samples - 1)
+        norm = SparsePSD(
+            min(whole("n_features", self.n_features), n_features), shape=covariance.shape
+        )
+        self.alpha_ = amount_of(
+            self, lambda: 0.1 * norm.polar_bounds(covariance)[0] / covariance.size
+        )
         regularizer = Regularizer(norm, self.form, self.alpha_)
-        result = self._solved(problem_of_entries(Identity(S.shape), S, regularizer))
+        result = self._solved(
+            problem_of_entries(Identity(covariance.shape), covariance, regularizer)
+        )
         factored = result.low_rank
         order = np.argsort(-factored.weights, kind="stable")[:count]
         directions = factored.left[:, order].T
-        top = np.argmax(np.abs(directions), axis=1)[:, None]
-        directions = directions * np.where(np.take_along_axis(directions, top, axis=1) < 0, -1, 1)
-        # The squared diagonal of R in the QR decomposition of the projected data.
+        largest_entry = np.argmax(np.abs(directions), axis=1)[:, None]
+        directions = directions * np.where(
+            np.take_along_axis(directions, largest_entry, axis=1) < 0, -1, 1
+        )
+        # Variance that earlier components do not explain: the squared diagonal of R in the QR
+        # decomposition of the projected data.
         diagonal = np.diag(np.linalg.qr(centered @ directions.T, mode="r"))
         variance = np.zeros(order.size)
         variance[: diagonal.size] = np.square(diagonal) / (n_samples - 1)
@@ -285,7 +287,7 @@ class SparsePCA(MatrixTransformer):
         self.components_ = directions + 0.0
         self.weights_ = factored.weights[order]
         self.explained_variance_ = variance
-        self.explained_variance_ratio_ = variance / (float(np.trace(S)) or 1.0)
+        self.explained_variance_ratio_ = variance / (float(np.trace(covariance)) or 1.0)
         self.search_gap_ = float(result.gap if result.search_gap is None else result.search_gap)
         return self
 

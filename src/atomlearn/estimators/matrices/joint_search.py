@@ -62,13 +62,22 @@ class JointSearch:
     filled: Sequence[Checked] = ()
 
     def of_fold(self, fold: int, train: Rows) -> Checked:
-        """Return the data of a fold, in which only its training rows have weight."""
+        """Return the data of a fold, in which only its training rows ``train`` have weight.
+
+        fold : the index of the fold.
+        """
         data = self.filled[fold] if self.filled else self.data
         return replace(data, weight=self._weight_of(train))
 
-    def problem(self, penalty: tuple[Norm, float], of_fold: Checked | None = None) -> TaskProblem:
-        """Return the problem whose norm has weight 1, of all rows or of a fold."""
-        data = self.data if of_fold is None else of_fold
+    def problem(
+        self, penalty: tuple[Norm, float], data_of_fold: Checked | None = None
+    ) -> TaskProblem:
+        """Return the problem whose norm has weight 1, of all rows or of a fold.
+
+        penalty : the norm and l1_ratio. data_of_fold : the result of ``of_fold``, None for all
+        rows.
+        """
+        data = self.data if data_of_fold is None else data_of_fold
         norm, l1_ratio = penalty
         return joint_problem(self.model, data, self.loss, norm, 1.0 / l1_ratio, l1_ratio)
 
@@ -90,7 +99,13 @@ class JointSearch:
     def scored(
         self, folds: Sequence[Fold], score: Score | None, settings: Settings
     ) -> CrossValidation:
-        """Return the held-out scores of all candidates."""
+        """Return the held-out scores of all candidates.
+
+        score : the function that scores decisions, None for minus the mean loss. settings : those
+        of the fits. The table has four numbers for each (penalty, level, fold): score, passes,
+        number of selected features and relative gap. After an interruption only complete folds
+        count.
+        """
         levels = self.levels()
         table = np.full((4, len(self.penalties), levels.shape[1], len(folds)), np.nan)
         paths: dict[tuple[int, int], PathResult] = {}
@@ -101,11 +116,11 @@ class JointSearch:
             task = self.problem(self.penalties[number], data)
             path = path_of(task.problem, levels[number], settings)
             paths[number, fold] = path
-            ended = ended_by([[path]])
-            # If a search was interrupted before any level, its first level counts, so that there is
-            # a choice.
-            known = path if ended.is_converged else solved([path])[0]
-            for level, result in enumerate(known.results):
+            path_status = ended_by([[path]])
+            # If a search was interrupted before any level, its first level counts, so that at least
+            # one candidate has a score.
+            scored_path = path if path_status.is_converged else solved([path])[0]
+            for level, result in enumerate(scored_path.results):
                 W = result.coef.reshape(self.data.design.shape[1], -1)
                 value = self._score(data, score, W, task.intercepts(W), test)
                 selected = np.count_nonzero(W.any(axis=1))
@@ -115,15 +130,16 @@ class JointSearch:
                     selected,
                     result.relative_gap,
                 )
-            if not ended.is_converged:
-                status = ended
+            if not path_status.is_converged:
+                status = path_status
                 break
-        of_norms = tuple(
+        # The paths by norm and fold, in the form of searches with one output.
+        paths_of_norms = tuple(
             tuple((paths[number, fold],) for fold in range(len(folds)) if (number, fold) in paths)
             for number in range(len(self.penalties))
         )
         complete = np.arange(len(folds)) if status.is_converged else known_folds(table[0])
-        readings = sum(path.passes for path in paths.values())
+        n_passes = sum(path.passes for path in paths.values())
         norms = tuple(norm for norm, _ in self.penalties)
         ratios = tuple(l1_ratio for _, l1_ratio in self.penalties)
         scores, level_passes, n_selected, gaps = table[..., complete]
@@ -134,15 +150,18 @@ class JointSearch:
             level_passes,
             n_selected,
             gaps,
-            readings,
+            n_passes,
             relax=0.0,
-            paths=of_norms,
+            paths=paths_of_norms,
             status=status,
             l1_ratios=ratios,
         )
 
     def _weight_of(self, train: Rows) -> Array:
-        """Return the sample weights of the rows of a fold, which have the sum of all rows."""
+        """Return sample weights that are 0 outside of ``train``, with the sum of all rows.
+
+        train : the training rows of a fold.
+        """
         weight = self.data.weight * np.bincount(train, minlength=self.data.weight.size)
         scaled: Array = weight * (self.data.weight.sum() / weight.sum())
         return scaled
@@ -150,7 +169,11 @@ class JointSearch:
     def _score(
         self, data: Checked, score: Score | None, W: Array, intercepts: Array, test: Rows
     ) -> float:
-        """Return the score of the held-out rows; by default minus their mean loss."""
+        """Return the score of the held-out rows; by default minus their mean loss.
+
+        data : the data of the fold; W (n_features, n_outputs), intercepts : the solution; test :
+        the held-out rows; score : the function that scores decisions, or None.
+        """
         nonzero_rows = np.flatnonzero(W.any(axis=1))
         rows = part_of(data.fitted_design, rows=test)
         decisions = dense_part(rows, nonzero_rows) @ W[nonzero_rows] + intercepts
@@ -166,7 +189,10 @@ class JointSearch:
 
 
 def target_matrix(data: Checked) -> NDArray[Any]:
-    """Return the targets (n_samples, n_targets); of classes their indicators."""
+    """Return the targets (n_samples, n_targets); of classes their indicators.
+
+    ``data`` is the checked data.
+    """
     if data.classes is None:
         return data.y
     indicators: NDArray[Any] = np.eye(data.classes.size)[data.codes]
@@ -181,20 +207,26 @@ def search_jointly(
     score: Score | None,
     settings: Settings,
 ) -> None:
-    """Choose norm, alpha and l1_ratio of a model of several targets, and fit it to all rows."""
+    """Choose norm, alpha and l1_ratio of a model of several targets, and fit it to all rows.
+
+    data : the checked data; loss : the loss of all targets together; folds : (training rows,
+    held-out rows); score : the function that scores decisions, or None; settings : those of the
+    fits.
+    """
     candidates = model._candidates()
     if model.until is not None:
         raise ValueError(
             f"until={model.until!r} is for one target, and y has several; leave until out, or fit "
             "one target at a time"
         )
-    opened = [norm for norm in candidates if norm.candidates(*data.design.shape)[0] is not norm]
-    if opened:
+    without_k = [norm for norm in candidates if norm.candidates(*data.design.shape)[0] is not norm]
+    if without_k:
         raise ValueError(
-            f"norms: {opened[0]!r} has no k, which is searched for one target only; give k, such "
-            "as norms.RowGroups(k=5)"
+            f"norms: {without_k[0]!r} has no k, which is searched for one target only; give k, "
+            "such as norms.RowGroups(k=5)"
         )
-    counted_data, counted = data.counted()
+    # All pairs of a norm and an l1_ratio are scored; the best one is fitted to all rows.
+    counted_data, counted_design = data.counted()
     ratios = model._l1_ratios()
     penalties = [(norm, ratio) for ratio in ratios for norm in candidates]
     search = JointSearch(model, counted_data, loss, penalties, [*filled_for(data, folds)])
@@ -208,4 +240,4 @@ def search_jointly(
         data = replace(data, weight=search._weight_of(folds[0][0]))
     model._fit_jointly(data, loss, settings)
     model.status_ = model._searched if model.status_.is_converged else model.status_
-    model.n_passes_ += counted.passes
+    model.n_passes_ += counted_design.passes

@@ -35,7 +35,11 @@ class MatrixModel(ProvedModel):
     """An estimator that fits a matrix to X, without y; not for direct use."""
 
     def _checked(self, X: Any, *, reset: bool, least: int = 1, gaps: bool = False) -> NDArray[Any]:
-        """Return X in float32 or float64 after its checks; ``gaps`` allows NaN."""
+        """Return X in float32 or float64 after its checks.
+
+        reset : whether X is the data of a fit. least : minimum number of rows. gaps : whether NaN
+        is allowed.
+        """
         checked = checked_array(self, X, reset=reset, ensure_min_samples=least)
         aligned: NDArray[Any] = np.require(checked, requirements="A")
         refuse_not_finite(
@@ -50,7 +54,10 @@ class MatrixModel(ProvedModel):
         return result
 
     def _record(self, result: Result) -> None:
-        """Set the attributes of the fit; warn if its gap is not proved."""
+        """Set the attributes of the fit; warn if its gap is not proved.
+
+        ``result`` is the solution.
+        """
         self.result_ = result
         # An NP-hard search usually ends with this status, so it is no reason to warn.
         searched = result.status is Status.SEARCH_RELATIVE
@@ -63,6 +70,7 @@ class MatrixTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Matri
     components_: NDArray[Any]
 
     def __sklearn_tags__(self) -> Any:
+        """Return scikit-learn's tags: ``transform`` keeps the type of the numbers."""
         tags = super().__sklearn_tags__()
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
@@ -79,7 +87,11 @@ def double(X: NDArray[Any]) -> Array:
 
 
 def problem_of_entries(design: Design, entries: Array, regularizer: Regularizer) -> Problem:
-    """Return the problem with the loss 1 / (2 N) times the squared errors of the N entries."""
+    """Return the problem with the loss 1 / (2 N) times the squared errors of the N entries.
+
+    design : the linear map from the parameters to the N predicted entries. entries : the entries to
+    predict. regularizer : the penalty.
+    """
     weight = 1.0 / entries.size
     return Problem.build(design, entries.reshape(-1), Squared(), regularizer, sample_weight=weight)
 

@@ -20,7 +20,9 @@ def joint_problem(
 ) -> TaskProblem:
     """Return the problem over W (n_features, n_outputs), with one intercept for each output.
 
-    ``loss`` is the loss of all outputs together.
+    data : the checked data; ``loss`` is the loss of all outputs together; norm, amount, l1_ratio :
+    the penalty, as for ``penalty_of``. The norm of one output becomes a norm of matrices.
+    ``estimator`` is one of this library.
     """
     if np.any(estimator.relax):
         raise ValueError(
@@ -33,6 +35,7 @@ def joint_problem(
             "several targets (and multi_class='multinomial') need columns that can be listed, not "
             "implicit products; use features='linear', or fit one target at a time"
         )
+    # Targets as a matrix: numbers minus the offset, or 0/1 indicators of classes.
     Y = data.y
     offset = data.offset
     if data.classes is not None:
@@ -48,15 +51,18 @@ def joint_problem(
     joint_norm = over_tasks(norm_for(estimator, norm, design), design.shape[1], Y.shape[1])
     regularizer, tau = penalty_of(joint_norm, estimator._form_of(joint_norm), amount, l1_ratio)
     has_intercept = bool(estimator.fit_intercept)
-    fitted = data.fitted_design
-    task = task_problem(fitted, Y, data.weight, loss, regularizer, has_intercept, offset)
+    fitted_design = data.fitted_design
+    task = task_problem(fitted_design, Y, data.weight, loss, regularizer, has_intercept, offset)
     task = replace(task, problem=replace(task.problem, tau=tau))
     free = unpenalized_columns(estimator, design)
     return task if free is None else task.freed(free)
 
 
 def joint_coefficients(task: TaskProblem, result: Result, data: Checked) -> tuple[Array, Array]:
-    """Return the coefficients (n_outputs, n_features) and the intercepts, in the units of X."""
+    """Return the coefficients (n_outputs, n_features) and the intercepts, in the units of X.
+
+    task : the joint problem; result : its solution. ``data`` is the checked data.
+    """
     W = result.coef.reshape(data.design.shape[1], -1)
     coef = np.ascontiguousarray(W.T)
     intercepts = task.intercepts(W)
