@@ -40,17 +40,18 @@ def group_newton(
     starts: Positions,
     members: Positions,
     limit: Array,
-    scalings: Array,
+    start: Array,
     *,
     gram: bool,
     squared_target: float,
     gap_target: float,
     max_steps: int = 100,
-) -> tuple[Array, Array, NewtonOutcome]:
+) -> tuple[Array, NewtonOutcome]:
     """Minimize 1/2 ||y - B w||^2 + sum_g limit_g ||u_g||_2 over u, with w = sum_g u_g.
 
-    u_g is a vector on the features of group g; groups may overlap (the latent group lasso). The
-    method is Newton's method over the scalings t >= 0 of
+    u_g is a vector on the features of group g; groups may overlap (the latent group lasso). On
+    columns it first minimizes over one group after the other, while few sweeps suffice. The method
+    is then Newton's method over the scalings t >= 0 of
 
         phi(t) = min_u 1/2 ||y - B w||^2 + 1/2 sum_g ||u_g||^2 / t_g + 1/2 sum_g limit_g^2 t_g,
 
@@ -68,8 +69,8 @@ def group_newton(
     members : int64
         Group g holds the features members[starts[g]:starts[g + 1]].
     limit : (n_groups,) float64 > 0
-    scalings : (n_groups,) float64 >= 0
-        Warm start t.
+    start : float64
+        Warm start u, one entry for each of ``members``.
     squared_target : float
         ||y||^2.
     gap_target : float
@@ -79,9 +80,10 @@ def group_newton(
 
     Returns
     -------
-    t : (n_groups,) scalings >= 0
-    slopes : (p,) with u_g = t_g slopes[members of g]
+    u : float64
+        One entry for each of ``members``.
     outcome : NewtonOutcome
+        Its steps are those of Newton's method, 0 if the sweeps reached the target.
     """
     # The kernel checks nothing: check the shapes, and copy the arrays that it overwrites.
     load_blas()
@@ -89,15 +91,14 @@ def group_newton(
     n_rows, n_features = arrays.shape
     linear_term = _checks.weights(linear, "linear", n_rows)
     bounds = _checks.positive_weights(limit, "limit", limit.size)
-    new_scalings = np.array(_checks.weights(scalings, "scalings", bounds.size))
     entries = _checks.positions(members, "members", n_features)
+    u = np.array(_checks.weights(start, "start", entries.size))
     group_starts = _checked_starts(starts, entries.size, bounds.size)
-    slopes = np.zeros(n_features)
-    of_groups = group_starts, entries, bounds, new_scalings
+    of_groups = group_starts, entries, bounds, u
     code, steps, gap = _native.group_newton(
-        arrays, gram, linear_term, squared_target, *of_groups, slopes, gap_target, max_steps
+        arrays, gram, linear_term, squared_target, *of_groups, gap_target, max_steps
     )
-    return new_scalings, slopes, NewtonOutcome(NewtonStatus(code), steps, gap)
+    return u, NewtonOutcome(NewtonStatus(code), steps, gap)
 
 
 def _samples_or_gram(matrix: Array, gram: bool) -> Array:

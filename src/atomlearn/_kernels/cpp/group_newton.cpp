@@ -12,9 +12,11 @@
 
 #include "active_set.hpp"
 #include "bindings.hpp"
+#include "group_sweeps.hpp"
 #include "newton.hpp"
 #include "pivoting.hpp"
 #include "ridge_systems.hpp"
+#include "vectors.hpp"
 
 namespace atomlearn {
 namespace {
@@ -32,24 +34,25 @@ struct NewtonOutcome {
     double gap = kInfinity;
 };
 
-// Minimises f(A w) + sum_g limit_g ||u_g|| over w = sum of the u_g. On any status `scalings` and
-// `slopes` are those of the point of least gap: u_g = t_g slopes over the members of g.
+// Minimises f(A w) + sum_g limit_g ||u_g|| over w = sum of the u_g. On any status `u`, an entry a
+// member, is the point of least gap: u_g = t_g slopes over the members of g.
 class Descent {
   public:
-    Descent(const LeastSquares& loss, const Groups& groups, const double* limit, double* scalings,
-            double* slopes)
+    Descent(const LeastSquares& loss, const Groups& groups, const double* limit, double* u)
         : groups_(groups),
           limit_(limit),
-          best_t_(scalings),
-          best_slopes_(slopes),
+          u_(u),
           system_(ridge_system(loss, groups.n_features)),
           t_(as_size(groups.count)),
           trial_(as_size(groups.count)),
           lengths_(as_size(groups.count)),
           spread_(as_size(groups.n_features)),
           listed_(as_size(groups.n_features)) {
-        for (Index g = 0; g < groups.count; ++g)
-            t_[as_size(g)] = scalings[g] > 0.0 ? scalings[g] : 0.0;
+        for (Index g = 0; g < groups.count; ++g) {
+            const double* own = u + groups.starts[g];
+            t_[as_size(g)] =
+                std::sqrt(dot(own, own, groups.starts[g + 1] - groups.starts[g])) / limit[g];
+        }
     }
 
     NewtonOutcome run(double gap_target, Index max_steps) {
@@ -115,18 +118,14 @@ class Descent {
             polar = std::max(polar, lengths_[as_size(g)] / limit_[g]);
         }
         const double objective = 0.5 * system_->residual + penalty;
-        const double shrink = polar > 1.0 ? 1.0 / polar : 1.0;
-        const auto conjugate = [&](double s) {
-            return s * (0.5 * s * system_->residual - system_->inner);
-        };
-        const double excess = polar > 1.0 ? objective * (polar - 1.0) : 0.0;
-        const double gap = objective + std::min(conjugate(shrink), conjugate(1.0) + excess);
+        const double gap = group_gap(system_->residual, system_->inner, penalty, polar);
         if (!std::isfinite(gap)) broken_ = true;
         lowest_ = std::min(lowest_, objective);
         if (!(std::max(gap, 0.0) < out_.gap)) return false;
         out_.gap = std::max(gap, 0.0);
-        std::copy(t_.begin(), t_.end(), best_t_);
-        std::copy(system_->slopes.begin(), system_->slopes.end(), best_slopes_);
+        for (Index g = 0; g < groups_.count; ++g)
+            for (Index e = groups_.starts[g]; e < groups_.starts[g + 1]; ++e)
+                u_[e] = t_[as_size(g)] * system_->slopes[as_size(groups_.members[e])];
         return true;
     }
 
@@ -253,8 +252,7 @@ class Descent {
 
     const Groups& groups_;
     const double* limit_;
-    double* best_t_;
-    double* best_slopes_;
+    double* u_;
     std::unique_ptr<RidgeSystem> system_;
     std::vector<double> t_, trial_, lengths_, spread_;
     std::vector<char> listed_;
@@ -274,9 +272,8 @@ class Descent {
 std::tuple<int, Index, double> scalings_of_groups(const DoubleMatrix& matrix, bool is_gram,
                                                   const Doubles& linear, double squared_target,
                                                   const Positions& starts, const Positions& members,
-                                                  const Doubles& limit, const OutDoubles& scalings,
-                                                  const OutDoubles& slopes, double gap_target,
-                                                  Index max_steps) {
+                                                  const Doubles& limit, const OutDoubles& u,
+                                                  double gap_target, Index max_steps) {
     LeastSquares loss{};
     loss.squared_target = squared_target;
     if (is_gram) {
@@ -289,10 +286,14 @@ std::tuple<int, Index, double> scalings_of_groups(const DoubleMatrix& matrix, bo
         loss.length = size_of(matrix);
         loss.target = linear.data();
     }
-    const Groups groups{starts.data(), members.data(), size_of(limit), size_of(slopes)};
+    const Index n_features = size_of(matrix, 1);
+    const Groups groups{starts.data(), members.data(), size_of(limit), n_features};
+    if (!is_gram) {
+        const double gap = sweep_groups(loss, groups, limit.data(), gap_target, u.data());
+        if (gap <= gap_target) return {static_cast<int>(NewtonStatus::reached), 0, gap};
+    }
     const NewtonOutcome outcome =
-        Descent(loss, groups, limit.data(), scalings.data(), slopes.data())
-            .run(gap_target, max_steps);
+        Descent(loss, groups, limit.data(), u.data()).run(gap_target, max_steps);
     return {static_cast<int>(outcome.status), outcome.steps, outcome.gap};
 }
 

@@ -148,18 +148,18 @@ def _minimum(
     partition = Partition(groups.labels, groups.weights.size, groups.weights.size)
     limit = problem.regularizer.amount / model.scale * groups.weights
     order, starts = partition.order
-    scalings = partition.norms(weights) / limit
+    u = weights[order]
     steps = 0
     most = 4 * TUNING.few_steps
     # The kernel does not look at the clock. With a limit or without one it makes the same steps.
     while True:
-        scalings, slopes, outcome = group_newton(
+        u, outcome = group_newton(
             model.matrix,
             model.linear,
             starts,
             positions[order],
             limit,
-            scalings,
+            u,
             gram=model.gram,
             squared_target=model.squared_target,
             gap_target=gap_target / model.scale,
@@ -168,7 +168,9 @@ def _minimum(
         steps += outcome.steps
         unfinished = outcome.status is NewtonStatus.STEP_LIMIT and steps < TUNING.inner_steps
         if not unfinished or problem.deadline.passed:
-            return scalings[partition.labels] * slopes[positions], steps
+            found = np.empty_like(weights)
+            found[order] = u
+            return found, steps
         most *= 2  # the best point may be its start, from which it has to go further
 
 
