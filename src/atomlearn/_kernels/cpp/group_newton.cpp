@@ -288,7 +288,15 @@ std::tuple<int, Index, double> scalings_of_groups(const DoubleMatrix& matrix, bo
     }
     const Index n_features = size_of(matrix, 1);
     const Groups groups{starts.data(), members.data(), size_of(limit), n_features};
-    if (!is_gram) {
+    // Groups that share columns undo each other's moves: sweeps over them take long.
+    std::vector<char> seen(as_size(n_features), 0);
+    bool apart = true;
+    for (Index e = 0; e < starts.data()[groups.count]; ++e) {
+        char& column = seen[as_size(members.data()[e])];
+        apart = apart && column == 0;
+        column = 1;
+    }
+    if (!is_gram && apart) {
         const double gap = sweep_groups(loss, groups, limit.data(), gap_target, u.data());
         if (gap <= gap_target) return {static_cast<int>(NewtonStatus::reached), 0, gap};
     }

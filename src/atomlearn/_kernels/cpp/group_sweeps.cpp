@@ -1,7 +1,6 @@
 // For one group with the Gram matrix G = A'A and c = A'r + G u, with r the residual, the minimum of
-// 1/2 u'Gu - c'u + limit ||u|| is 0 where ||c|| <= limit. Otherwise it is u = t q with
-// (I + t G) q = c at the t where ||q|| = limit; Newton's method finds t by 1 / ||q|| = 1 / limit,
-// which is nearly linear in t.
+// 1/2 u'Gu - c'u + limit ||u|| is 0 where ||c|| <= limit. Otherwise proximal gradient steps on this
+// small problem lead to it, at the step length 1 / max_i sum_k |G_ik|.
 #include "group_sweeps.hpp"
 
 #include <algorithm>
@@ -15,9 +14,10 @@
 namespace atomlearn {
 namespace {
 
-// Newton steps for one group, and the share of its limit to which they go.
-constexpr int kSecular = 20;
-constexpr double kAtLimit = 1e-9;
+// Proximal gradient steps for one group, and the square of the share of its limit at which a change
+// of its slope ends them.
+constexpr int kInner = 30;
+constexpr double kSettled = 1e-6;
 
 class Sweeps {
   public:
@@ -142,25 +142,30 @@ class Sweeps {
         const Index m = static_cast<Index>(pull_.size());
         turn_.assign(pull_.size(), 0.0);
         if (!(dot(pull_.data(), pull_.data(), m) > limit * limit)) return;
-        double t = std::sqrt(dot(start, start, m)) / limit;
-        for (int step = 0; step < kSecular; ++step) {
-            factor_ = gram;
-            for (double& entry : factor_) entry *= t;
-            for (Index i = 0; i < m; ++i) factor_[as_size(i * (m + 1))] += 1.0;
-            turn_ = pull_;
-            if (!blas::cholesky(m, factor_.data(), m)) break;
-            blas::cholesky_solve(m, factor_.data(), m, turn_.data());
-            const double square = dot(turn_.data(), turn_.data(), m);
-            const double length = std::sqrt(square);
-            if (std::fabs(length - limit) <= kAtLimit * limit) break;
-            curved_.resize(pull_.size());
-            for (Index i = 0; i < m; ++i)
-                curved_[as_size(i)] = dot(gram.data() + i * m, turn_.data(), m);
-            blas::cholesky_solve(m, factor_.data(), m, curved_.data());
-            t += (length / limit - 1.0) * square / dot(turn_.data(), curved_.data(), m);
-            t = std::max(t, 0.0);
+        turn_.assign(start, start + m);
+        double largest = 0.0;
+        for (Index i = 0; i < m; ++i) {
+            double sum = 0.0;
+            for (Index k = 0; k < m; ++k) sum += std::fabs(gram[as_size(i * m + k)]);
+            largest = std::max(largest, sum);
         }
-        for (double& entry : turn_) entry *= t;
+        there_.resize(pull_.size());
+        for (int step = 0; step < kInner; ++step) {
+            double square = 0.0, change = 0.0;
+            for (Index i = 0; i < m; ++i) {
+                const double slope = dot(gram.data() + i * m, turn_.data(), m) - pull_[as_size(i)];
+                there_[as_size(i)] = largest * turn_[as_size(i)] - slope;
+                square += there_[as_size(i)] * there_[as_size(i)];
+            }
+            const double kept = std::max(1.0 - limit / std::sqrt(square), 0.0) / largest;
+            for (Index i = 0; i < m; ++i) {
+                there_[as_size(i)] *= kept;
+                const double move = there_[as_size(i)] - turn_[as_size(i)];
+                change += move * move;
+            }
+            turn_.swap(there_);
+            if (change * largest * largest <= kSettled * limit * limit) break;
+        }
     }
 
     const LeastSquares& loss_;
@@ -170,7 +175,7 @@ class Sweeps {
     std::vector<double> residual_, scores_;
     std::vector<std::vector<double>> grams_;
     std::vector<Index> listed_;
-    std::vector<double> pull_, turn_, factor_, curved_;
+    std::vector<double> pull_, turn_, there_;
     double work_of_sweep_ = 0.0;
 };
 
