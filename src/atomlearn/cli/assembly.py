@@ -70,7 +70,7 @@ def assemble_content(
     # fit: without sample weights, offset or covariates, and not interrupted.
     plain = not data.fit_parameters and not data.parameters and not fitted.interrupted
     if plain and has_norm and n_rows * source.map.n_columns <= SMALL:
-        extras["asked"] = partial(forbidden, view, data.design, data.y, source.titles.__getitem__)
+        extras["refit"] = partial(forbidden, view, data.design, data.y, source.titles.__getitem__)
     if source.variants is not None:
         n_others = len(source.names) - len(source.variants.names)  # covariates have no position
         positions = [*source.variants.positions, *[-1] * n_others]
@@ -93,7 +93,7 @@ def assemble_content(
         path=path,
         known=_describer(source, fitted, tests, known),
         stability=fitted.screened.stability if fitted.screened else None,
-        looks=not roles.on_disk and n_rows * n_columns <= LARGE,
+        check=not roles.on_disk and n_rows * n_columns <= LARGE,
         data=source.name,
         details=_details(source, settings, fitted, seconds),
         notes=(*_first_notes(source.notes), *notes),
@@ -165,7 +165,7 @@ def _describer(
 
     def describe(item: SelectedFeature) -> SelectedFeature:
         """Return the feature with its groups, p-values and file metadata."""
-        columns = [int(input) for input in map.inputs_of([item.index])[0] if input >= 0]
+        columns = [int(column) for column in map.inputs_of([item.index])[0] if column >= 0]
         facts = about(source, columns) + marginal.get(item.index, ())
         parts = item.factors or (item.name,)
         if any(part in symbols for part in parts):
@@ -379,7 +379,7 @@ def saved_model(source: Dataset, fitted: FittedSelection) -> SavedModel:
     coefficients = fitted.coefficients
     if fitted.has_curves:
         coefficients = np.ones((fitted.intercepts.size, fitted.units.size))
-    factors = [[int(input) for input in pair if input >= 0] for pair in map.inputs_of(fitted.units)]
+    factors = [[int(each) for each in pair if each >= 0] for pair in map.inputs_of(fitted.units)]
     inputs = sorted({factor for pair in factors for factor in pair})
     position_of = {column: position for position, column in enumerate(inputs)}
     columns = () if schema.names is None else schema.restricted_to(inputs).columns

@@ -295,7 +295,7 @@ class _Profile:
         dual = negative_gradient(problem, self._prediction)
         scores = problem.design.scores(dual).full()
         self._squares = problem.design.squared_norms(counted(problem.weight))
-        lengths = np.sqrt(self._squares) + math.sqrt(dual.size) * problem.design.taken_off(
+        lengths = np.sqrt(self._squares) + math.sqrt(dual.size) * problem.design.subtracted_offsets(
             np.arange(scores.size)
         )
         self._off = 2.0 * growth(dual.size) * float(np.linalg.norm(dual)) * lengths

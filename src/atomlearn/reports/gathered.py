@@ -165,12 +165,12 @@ def half_fits(fits: Fits, view: View) -> list[Half]:
 
 
 def with_twins(
-    view: View, selected: tuple[SelectedFeature, ...], asked: Callable[[], Sequence[Twins]]
+    view: View, selected: tuple[SelectedFeature, ...], refit: Callable[[], Sequence[Twins]]
 ) -> tuple[SelectedFeature, ...]:
     """Return the features, the largest of them with columns that could replace them.
 
     These are highly correlated columns and the results of refits with a feature forbidden, which
-    the function ``asked`` returns.
+    the function ``refit`` returns.
     """
     first = single_inputs(view, selected[:MOST_NAMED])
     if not view.inputs.listable or not first or view.map.unit is not None:
@@ -181,7 +181,7 @@ def with_twins(
             first, correlated_columns(view.inputs, [*first.values()]), strict=True
         )
     }
-    for twin in asked():
+    for twin in refit():
         if twin.rise is not None:
             words.setdefault(twin.feature, []).append(twin.words)
     return tuple(
@@ -262,10 +262,10 @@ def content_of(
     positions: Places | None = None,
     path: Display | None = None,
     near: Display | None = None,
-    asked: Callable[[], Sequence[Twins]] = tuple,
+    refit: Callable[[], Sequence[Twins]] = tuple,
     known: Callable[[SelectedFeature], SelectedFeature] = lambda item: item,
     stability: dict[int, float] | None = None,
-    looks: bool = True,
+    check: bool = True,
     missing: Mapping[str, int] = MappingProxyType({}),
     **more: Any,
 ) -> Content:
@@ -273,21 +273,20 @@ def content_of(
 
     ``y`` holds class codes, numbers, or structured survival records. ``halves`` are fits to random
     halves of the rows. ``gaps`` holds, for each result, the gap on the selected features or None.
-    ``free`` are the indices of covariates. ``near`` shows the near-best models. ``asked`` returns
+    ``free`` are the indices of covariates. ``near`` shows the near-best models. ``refit`` returns
     the cost of forbidding single features. ``known`` adds metadata to a feature. ``stability`` maps
-    features to selection frequencies, or is None. ``looks`` is whether to inspect the data for
-    leakage and duplicates.
-    ``missing`` maps columns to their numbers of imputed values. ``more`` holds further fields of
-    ``Content``.
+    features to selection frequencies, or is None. ``check`` is whether to inspect the data for
+    leakage and duplicates. ``missing`` maps columns to their numbers of imputed values. ``more``
+    holds further fields of ``Content``.
     """
     features, covariates = without_covariates([*map(known, selected_of(view))], free)
     proof = SubsetProof.of(view, held_out is not None and held_out.refitted)
     features = (
-        with_twins(view, features, (lambda: proof.twins) if proof else asked) if looks else features
+        with_twins(view, features, (lambda: proof.twins) if proof else refit) if check else features
     )
     selected = _with_shares(features, stability or (shares(halves) if halves else None))
     warned, asks, boxes = (
-        _data_warnings(view, y, selected, target, missing) if looks else ([], [], [])
+        _data_warnings(view, y, selected, target, missing) if check else ([], [], [])
     )
     places = along_chromosomes(view, y, selected, positions)
     groups = None if "groups" in more else groups_of(view.model, selected)
@@ -310,7 +309,7 @@ def content_of(
         evidence=[picture for picture in pictures if picture is not None],
         scale=_scale_of(view),
         proof=proof,
-        **_seen_data(view, y, target, selected, missing) if looks and view.inputs.listable else {},
+        **_seen_data(view, y, target, selected, missing) if check and view.inputs.listable else {},
         warnings=(
             *(held_out.warnings if held_out else ()),
             *warned,

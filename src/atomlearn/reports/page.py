@@ -192,7 +192,7 @@ def _content_of_model(
         positions=positions,
         path=None if view.is_mapped else path_of_view(view, codes),
         near=near_best_of_view(view, fits.y),
-        asked=partial(forbidden, view, fits.X, fits.y),
+        refit=partial(forbidden, view, fits.X, fits.y),
         stability=stable,
         data="",
         notes=() if fits.repeated is None else (repeating(fits.repeated, is_unordered),),

@@ -19,7 +19,7 @@ from atomlearn.core.masters.master import Master, Refit, block_of, certified, fi
 from atomlearn.core.masters.newton import SemismoothNewton
 from atomlearn.core.masters.tuning import TUNING
 from atomlearn.core.norms.elastic_net import ElasticNetNorm
-from atomlearn.core.norms.ksupport import KSupport, given
+from atomlearn.core.norms.ksupport import KSupport, required_k
 from atomlearn.core.problem.problem import Problem, loss_gradient, objective_at, optimal_intercept
 
 
@@ -29,7 +29,7 @@ def pattern_of(problem: Problem) -> tuple[float, bool] | None:
     elastic = isinstance(norm, ElasticNetNorm)
     if not elastic and not (isinstance(norm, KSupport) and norm.groups is None):
         return None
-    return min(given(norm), max(1, problem.design.shape[1])), elastic
+    return min(required_k(norm), max(1, problem.design.shape[1])), elastic
 
 
 @dataclass(frozen=True, slots=True)

@@ -348,7 +348,7 @@ class SharedLevels(Task):
             references = np.array([point.reference for point in points])
             bounds = np.maximum(SHARE * references, TINY)
         unknown = [point.prediction for point in points if point.dual is None]
-        self.inner.design.row_access.foresee(unknown)
+        self.inner.design.row_access.prefetch(unknown)
         duals = [
             negative_gradient(self.inner, point.prediction) if point.dual is None else point.dual
             for point in points

@@ -27,7 +27,7 @@ from atomlearn.core.masters.sign_pivoting import l1_quadratic
 from atomlearn.core.norms.groups import l1_weights
 from atomlearn.core.paths.pool import Point, Pool
 from atomlearn.core.problem.problem import Problem, with_amount
-from atomlearn.core.problem.proof import given_back, lost_in_loss, prove_from, with_rounding
+from atomlearn.core.problem.proof import as_reported, lost_in_loss, prove_from, with_rounding
 from atomlearn.core.problem.result import Record, Result
 from atomlearn.core.problem.rounding import growth
 from atomlearn.core.solvers.run import silent
@@ -195,7 +195,7 @@ class Sweep:
         for inside, w, shift, z in rows:
             used = w.nonzero()[0]
             intercept = shift - float(offsets[used] @ w[used])
-            certificate = given_back(problem, inside, intercept, z)
+            certificate = as_reported(problem, inside, intercept, z)
             if not certificate.relative_gap <= tol:
                 break
             bounds = certificate.objective, certificate.gap
