@@ -2,7 +2,7 @@
 
 [T] Algorithm 4 (Tan, Tsang, Wang 2014), for any smooth loss and any norm with a proximal map. The
 Moreau projection of [T] Algorithm 3 is the proximal map of the squared ``Groups`` norm. The masters
-in ``newton`` and the FISTA solver over all columns share this iteration.
+in ``newton`` and the FISTA solver over all columns use this iteration.
 """
 
 from __future__ import annotations
@@ -49,21 +49,23 @@ class Iterate:
     def at(
         cls, problem: Problem, weights: Array, linear: Array, intercept: float, scores: Array
     ) -> Iterate:
-        """Return the first iterate, without momentum.
+        """Return the first iterate for a problem whose design is X, without momentum.
 
         weights, linear, intercept : w, X w and b; scores : -X'f'(X w + b).
 
-        The initial estimate of L is ||X'Su||^2 / u'Su times the mean of f''. Here S is the
-        diagonal matrix of sample weights and u the derivatives of the loss per unit of weight, so
-        that a sample of weight 2 counts as two samples. If f'' = 0, the mean of f'' is replaced by
-        u'Su / (2 f), the smallest mean curvature of a loss >= 0 with this value and slope.
+        The initial estimate of L, the Lipschitz constant of the gradient, is ||X'Su||^2 / u'Su
+        times the mean of f''. S is the diagonal matrix of sample weights. u has the derivatives of
+        the loss per unit of weight, so that a sample of weight 2 has the effect of two samples. If
+        f'' = 0, the mean of f'' is replaced by u'Su / (2 f), the smallest mean curvature of a loss
+        >= 0 with this value and slope.
         """
         loss = problem.loss
         y = problem.y
         s = problem.weight
         mass = float(s.sum())
         value = loss_value(problem, linear, intercept)
-        square = pieces.squares(loss_gradient(problem, linear, intercept), s)
+        square = pieces.squares(loss_gradient(problem, linear, intercept), s)  # u'Su
+        # Totals over samples: the smallest curvature, and f'' if it is not zero.
         least = mass * square / (2.0 * value) if value > 0.0 else mass
         total = pieces.curvature(loss, y, linear, s, intercept) or least or mass
         guess = total / mass * float(scores @ scores) / square if square > 0 else 0.0
@@ -113,8 +115,9 @@ class Linearization:
     ) -> tuple[float, float]:
         """Return the Bregman distance f(t) - f(z) - <f'(z), t - z>, and f(t).
 
-        t = linear + shift with the arguments of this method; along : <f'(z), t - z>. If the
-        difference would be lost in rounding, half of <f'(t) - f'(z), t - z> is returned instead.
+        f is the loss of ``problem``, and t = linear + shift, with the arguments of this method.
+        along : the number <f'(z), t - z>. If the difference would be lost in rounding, half of
+        <f'(t) - f'(z), t - z> is returned instead, which is equal up to third order.
         """
         reached = loss_value(problem, linear, shift)
         direct = reached - self.value - along
@@ -123,15 +126,16 @@ class Linearization:
         loss = problem.loss
         y = problem.y
         s = problem.weight
+        # Sums over pieces of the samples, since f' is not stored for all of them.
         longest = 0.0
         largest = 0.0
         symmetrized = 0.0
-        for at, own, target, z, weight in pieces.each_piece(loss, y, self.linear, s, self.shift):
-            trial = linear[at] + shift
-            turn = own.gradient(target, trial, weight)
-            turn -= own.gradient(target, z, weight)
+        for rows, part, target, z, weight in pieces.each_piece(loss, y, self.linear, s, self.shift):
+            trial = linear[rows] + shift
+            change = part.gradient(target, trial, weight)
+            change -= part.gradient(target, z, weight)
             move = trial - z
-            symmetrized += float(turn @ move)
+            symmetrized += float(change @ move)
             longest = max(longest, float(np.abs(move).max(initial=0.0)))
             largest = max(largest, float(np.abs(z).max(initial=0.0)))
         # Half of the symmetrized Bregman distance needs no difference of nearly equal values.
@@ -162,7 +166,11 @@ class Acceleration:
     least_decrease: float = 0.9
 
     def iterate(self, problem: Problem, proximal: Proximal, at: Iterate) -> Iterate:
-        """Return the next iterate, for one product with X' and one with X per trial step."""
+        """Return the iterate of ``problem`` after ``at``: a step from the extrapolated point.
+
+        ``proximal`` is the proximal map of the penalty. The step costs one product with X', and one
+        with X for each trial value of L.
+        """
         b = at.ahead_intercept
         if self.refit_intercept:
             b = optimal_intercept(problem, at.ahead_linear, b)
@@ -182,11 +190,13 @@ class Acceleration:
     def _line_search(
         self, problem: Problem, proximal: Proximal, at: Iterate, model: Linearization, b: float
     ) -> Iterate:
-        """Return the proximal gradient step with the first L that passes the descent test.
+        """Return the proximal gradient step from ``at``, with the first L that passes the test.
 
-        The returned iterate has L reduced, by at most ``least_decrease``, toward the smallest value
-        that would have passed. model : the linearization at the extrapolated point; b : its
-        intercept.
+        The test is that the model plus L/2 ||w - v||^2 bounds the loss at the new point w, where v
+        is the extrapolated point. L grows until it passes. The returned iterate has L reduced
+        toward the smallest value that would have passed, at most by the factor ``least_decrease``.
+        problem : its loss and design are used; proximal : the proximal map of the penalty; model :
+        the linearization at v; b : its intercept.
         """
         lipschitz = at.lipschitz
         while True:
@@ -198,6 +208,7 @@ class Acceleration:
                 b = optimal_intercept(problem, linear, b)
             along = float(model.gradient @ movement) + model.slope * (b - model.shift)
             distance, reached = model.distance(problem, linear, b, along)
+            # The least L with which this step passes.
             local = 2.0 * distance / square if square > 0.0 else 0.0
             if local <= lipschitz * (1 + TUNING.rounding_share) or lipschitz > 1e300:
                 break
@@ -215,7 +226,9 @@ class Acceleration:
         )
 
     def _intercept_step(self, problem: Problem, at: Iterate) -> None:
-        """Make a gradient step in the intercept b, in place, with a backtracking line search.
+        """Make a gradient step in the intercept b of the iterate ``at``, in place.
+
+        A backtracking line search on the loss of ``problem`` finds the step length.
 
         A step is accepted if the quadratic model of the loss bounds the loss there, condition (36)
         of Tan, Tsang and Wang (2014). The derivative is evaluated at the new w, at which the
@@ -250,12 +263,16 @@ class Acceleration:
 def _linearize(
     problem: Problem, linear: Array, shift: float, gradient: Array | None
 ) -> Linearization:
-    """Return the first-order model of f at linear + shift; ``gradient`` is used if it is known."""
-    dual = loss_gradient(problem, linear, shift)
-    slope = float(dual.sum())
+    """Return the first-order model of the problem's loss f at the predictions linear + shift.
+
+    ``gradient`` is the gradient in w there, X'f', if it is known; else it is computed.
+    """
+    derivatives = loss_gradient(problem, linear, shift)
+    slope = float(derivatives.sum())
     if gradient is None:
-        gradient = problem.design.scores(dual).full()
-        if np.may_share_memory(gradient, dual):
+        gradient = problem.design.scores(derivatives).full()
+        # Scores may share memory with the derivatives, for example if X is the identity.
+        if np.may_share_memory(gradient, derivatives):
             gradient = gradient.copy()
     value = loss_value(problem, linear, shift)
     return Linearization(linear, shift, value, gradient, slope)
@@ -270,10 +287,11 @@ def _extrapolated(at: Iterate, following: Iterate, restart: bool) -> Iterate:
     """
     movement = following.weights - at.weights
     shift = following.intercept - at.intercept
-    # The gradient scheme of [O'Donoghue, Candes 2015].
-    turn = following.lipschitz * float((at.ahead_weights - following.weights) @ movement)
-    turn += following.lipschitz_intercept * (at.ahead_intercept - following.intercept) * shift
-    momentum = 1.0 if restart and turn > 0.0 else at.momentum
+    # The gradient scheme of [O'Donoghue, Candes 2015]: the movement has a positive product with the
+    # generalized gradient at v.
+    uphill = following.lipschitz * float((at.ahead_weights - following.weights) @ movement)
+    uphill += following.lipschitz_intercept * (at.ahead_intercept - following.intercept) * shift
+    momentum = 1.0 if restart and uphill > 0.0 else at.momentum
     following.momentum = 0.5 * (1.0 + math.sqrt(1.0 + 4.0 * momentum * momentum))
     push = (momentum - 1.0) / following.momentum
     following.ahead_weights = following.weights + push * movement

@@ -136,9 +136,9 @@ def solved_ahead(
 def _duals(problem: Problem, linear: Array, start: float = 0.0) -> tuple[Array, Array, Array]:
     """Return predictions with optimal intercepts, the intercepts, and the dual vectors.
 
-    The dual vectors are the negative gradients of the loss at the predictions. ``linear``,
-    (n_levels, n_samples), are the predictions without intercepts. ``start`` is where the search for
-    each intercept starts.
+    The dual vectors are the negative gradients of the problem's loss at the predictions.
+    ``linear``, (n_levels, n_samples), are the predictions without intercepts. ``start`` is where
+    the search for each intercept starts.
     """
     shifts = np.array([optimal_intercept(problem, z, start) for z in linear])
     predictions = linear + shifts[:, None]

@@ -405,7 +405,8 @@ def _own_pools(
     """Yield the pool of each path, for folds with designs of their own.
 
     Pools are not shared between norms or folds. ``of_folds`` has the problems of each fold,
-    ``candidates`` are norms with their share of the penalty.
+    ``candidates`` are norms with their share of the penalty, and ``settings`` are those of the
+    paths.
     """
     for penalty in candidates:
         for fold in of_folds:
@@ -423,8 +424,9 @@ def _pools(
 
     Paths over the columns of X have one common source of columns; those of a norm over lifted
     coordinates (repeated columns) have a source of their own. problems : one per output.
-    candidates : norms with their share of the penalty. sources : known source pools, by key, to
-    which new ones are added.
+    candidates : norms with their share of the penalty. n_folds : number of folds per candidate.
+    settings : those of the paths. sources : known source pools, by key, to which new ones are
+    added.
     """
     of_norms = [_candidate(problems[0], *penalty) for penalty in candidates]
     lifted = [norm.lift(problems[0].design.shape[1]) is not None for norm, _ in candidates]

@@ -61,7 +61,7 @@ class _FirstOf(End):
         ends = [end.begin() for end in self.ends]
 
         def reached(problem: Problem, result: Result) -> bool:
-            """Return whether any of the ends is reached at this level."""
+            """Return whether any end is reached at a level, from its problem and result."""
             # Call all of them: each remembers earlier levels.
             answers = [end(problem, result) for end in ends]
             return any(answers)
@@ -134,7 +134,10 @@ class ExplainedDeviance(End):
             raise ValueError(f"ExplainedDeviance: share must be in (0, 1], got {self.share!r}")
 
         def reached(problem: Problem, result: Result) -> bool:
-            """Return whether the loss has fallen to (1 - share) of that without columns."""
+            """Return whether the loss of ``result`` is at most (1 - share) of that without columns.
+
+            ``problem`` is the problem of the level, on the training rows.
+            """
             linear = np.zeros(problem.y.size)
             null_loss = loss_value(problem, linear, optimal_intercept(problem, linear))
             # The loss of the fit is its objective minus norm penalty and ridge term.
@@ -185,7 +188,10 @@ class NoImprovement(End):
         settled = self._settled()
 
         def reached(problem: Problem, result: Result) -> bool:
-            """Return whether the loss on the other rows has not fallen for ``patience`` levels."""
+            """Return whether the loss on the other rows has not fallen for ``patience`` levels.
+
+            ``result`` is the fit of the next level, ``problem`` has its loss.
+            """
             target = problem.loss.check_target(self.y)
             predicted = result.predict(design)
             return settled(-mean_loss(problem.loss, target, predicted, np.ones(target.size)))

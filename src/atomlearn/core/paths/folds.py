@@ -93,7 +93,7 @@ class HeldOutLoss:
             return None
 
         def score(levels: Sequence[Sequence[Result]]) -> Array:
-            """Return the score of each level, (n_levels,), from its results for every output."""
+            """Return the scores (n_levels,); ``levels`` has the results of each for all outputs."""
             total = np.zeros(len(levels))
             for there, part, results in zip(summed, parts, zip(*levels, strict=True), strict=True):
                 # The weights of all levels over the columns that any of them uses.
@@ -121,7 +121,7 @@ def scored_there(score: Score, testing: Design, test: Rows) -> ScoreThere | None
 
 
 def check_folds(folds: Sequence[Fold], problem: Problem) -> None:
-    """Raise ValueError if there are no folds, or a part of one has no sample of positive weight."""
+    """Raise ValueError without folds, or if a part of one has no weight in ``problem``."""
     if not folds:
         raise ValueError("cv gave no folds; it must give at least one (train, test) pair")
     for number, fold in enumerate(folds):

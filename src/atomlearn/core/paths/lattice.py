@@ -158,7 +158,7 @@ def _joined_folds(levels: Array, one: _OfFolds, other: _OfFolds) -> _OfFolds:
 
 
 def _joined(levels: Array, one: PathResult, other: PathResult) -> PathResult:
-    """Return a path with the solutions of both paths, in the order of ``levels``, the grid."""
+    """Return the path ``one`` with the solutions of ``other`` added, in the order of ``levels``."""
     known = [
         (level, r)
         for level in levels

@@ -27,18 +27,21 @@ RATIOS: dict[str, float] = {"penalized": 1e-2, "squared": 1e-4, "constrained": 1
 
 
 def scores_at_zero(problem: Problem) -> Scores:
-    """Return the scores z = X'v at w = 0 with the optimal intercept: one pass over the data."""
+    """Return the problem's scores z = X'v at w = 0 with the optimal intercept, by one pass."""
     problem = over_sums(center_targets(problem))
     return problem.design.scores(dual_at_zero(problem))
 
 
 def dual_at_zero(problem: Problem) -> Array:
-    """Return the negative gradient v = -f' (n_samples,) at w = 0 with the optimal intercept."""
+    """Return the dual vector v = -f' (n_samples,) at w = 0 with the optimal intercept.
+
+    f' is the gradient of the problem's loss in the predictions.
+    """
     return negative_gradient(problem, _prediction_at_zero(problem))
 
 
 def _prediction_at_zero(problem: Problem) -> Array:
-    """Return the predictions (n_samples,) at w = 0: the optimal intercept for each sample."""
+    """Return the problem's predictions (n_samples,) at w = 0: the optimal intercept for each."""
     linear = np.zeros(problem.design.shape[0])
     return linear + optimal_intercept(problem, linear)
 
@@ -141,7 +144,7 @@ def with_l1_ratio(problem: Problem, l1_ratio: float) -> Problem:
 
 
 def l1_ratio_of(problem: Problem) -> float:
-    """Return the share of the norm in the penalty; 1.0 for the constrained form."""
+    """Return the share of the norm in the problem's penalty; 1.0 for the constrained form."""
     penalty = problem.regularizer
     penalized = penalty.form != "constrained"
     return penalty.amount / (penalty.amount + problem.tau) if penalized else 1.0

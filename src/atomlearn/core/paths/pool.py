@@ -137,7 +137,7 @@ class Pool:
         return [Pool(self._problem, self) for _ in range(count)]
 
     def positions(self, columns: Columns) -> Columns:
-        """Return the position in the pool of each column of X, -1 if it is not in the pool."""
+        """Return the position in the pool of each of ``columns`` of X, -1 for those not in it."""
         if not self.columns.size:
             return np.full(columns.size, -1, dtype=np.int64)
         # Search the sorted columns; then check whether the column found is the one searched for.

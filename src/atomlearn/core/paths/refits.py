@@ -164,8 +164,8 @@ class Refits:
 def _at(whole: Problem, start: tuple[Array, float]) -> Refit:
     """Return the point with given weights over the pool and the optimal intercept, as a Refit.
 
-    ``start`` has the weights and a known intercept, from which the optimal one is searched. The gap
-    is set to infinity, as it is not computed.
+    ``whole`` is the problem over the pool. ``start`` has the weights and a known intercept, from
+    which the optimal one is searched. The gap is set to infinity, as it is not computed.
     """
     weights, shift = start
     prediction = block_of(whole).predict(weights)

@@ -44,7 +44,10 @@ def refitted(problem: Problem, result: Result) -> Result:
 
 
 def relaxed(problem: Problem, result: Result, share: float) -> Result:
-    """Return (1 - share) * ``result`` + share * its refit without penalty, see ``refitted``."""
+    """Return (1 - share) * ``result`` + share * its refit without penalty, see ``refitted``.
+
+    ``problem`` is the problem of which ``result`` is the penalized solution.
+    """
     if not share:
         return result
     refit = refitted(problem, result)

@@ -75,7 +75,10 @@ class SearchEnd:
         count = 0
 
         def reached(problem: Problem, result: Result) -> bool:
-            """Take the result of the next level; return whether it is the last one, or beyond."""
+            """Return whether the next level is the last one or later.
+
+            ``problem`` and ``result`` are those of that level.
+            """
             nonlocal count
             level = count
             count = count + 1

@@ -64,7 +64,7 @@ def can_sweep(problem: Problem, pool: Pool, n_levels: int) -> bool:
 
 
 def _price_of(problem: Problem) -> Array | None:
-    """Return the weights p (n_features,) of a penalty level * sum_j p_j |w_j|; None for others."""
+    """Return p (n_features,) if the problem's penalty is level * sum_j p_j |w_j|; else None."""
     regularizer = problem.regularizer
     if regularizer.form != "penalized":
         return None
@@ -413,7 +413,7 @@ class Sweep:
 
 
 def _squares(rows: Array) -> Array:
-    """Return the squared Euclidean norm of each row, (n_rows,)."""
+    """Return the squared Euclidean norm of each of the ``rows`` (n_rows, m), as (n_rows,)."""
     return np.asarray(np.einsum("ij,ij->i", rows, rows))
 
 
