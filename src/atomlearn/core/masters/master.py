@@ -155,8 +155,8 @@ def toward(problem: Problem, at: Candidate, found: Array) -> Candidate | None:
     weights = at.refit.weights
     length = 1.0
     for _ in range(TUNING.halvings):
-        there = found if length == 1.0 else weights + length * (found - weights)
-        trial = certified(problem, there, None, at.refit.intercept)
+        moved = found if length == 1.0 else weights + length * (found - weights)
+        trial = certified(problem, moved, None, at.refit.intercept)
         if trial.improves(at):
             return trial
         length *= 0.5

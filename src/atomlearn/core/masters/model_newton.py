@@ -144,9 +144,9 @@ class ModelNewton(Master):
         if model is None:
             return None
         # The model's gap may be a small share of the problem's, as near the largest level.
-        part = min(certified(model, at.refit.weights).refit.gap / at.refit.gap, 1.0)
+        ratio = min(certified(model, at.refit.weights).refit.gap / at.refit.gap, 1.0)
         share = 0.0 if is_quadratic(plain_loss(problem.loss)) else TUNING.model_share
-        target = part * max(share * at.refit.gap, 0.3 * gap_target)
+        target = ratio * max(share * at.refit.gap, 0.3 * gap_target)
         return self.master.solve(model, at.refit.weights, 0.0, target).weights
 
 
@@ -267,11 +267,11 @@ def spanned(block: Block, right: Array) -> Block | None:
     return None
 
 
-def _factor(H: Array, way: Array, most: float) -> tuple[Array, Array] | None:
-    """Return the lower Cholesky factor L of H, regularized in place, and L^-1 ``way``.
+def _factor(H: Array, right: Array, objective: float) -> tuple[Array, Array] | None:
+    """Return the lower Cholesky factor L of H, regularized in place, and L^-1 ``right``.
 
-    H : (m, m). way : (m,), the negative gradient, so that 1/2 ||L^-1 way||^2 is the decrease that
-    the model predicts. most : the objective.
+    H : (m, m). right : (m,), the negative gradient, so that 1/2 ||L^-1 right||^2 is the decrease
+    that the model predicts. objective : the objective at the point.
 
     A ridge is added to H. It grows until the predicted decrease is at most ten times the objective:
     a larger decrease means that f has a slope in a direction without curvature. None if H has no
@@ -288,7 +288,7 @@ def _factor(H: Array, way: Array, most: float) -> tuple[Array, Array] | None:
         damping *= 100.0
         with suppress(np.linalg.LinAlgError):
             lower = np.asarray(cholesky(H, lower=True, check_finite=False))
-            moved = solve_triangular(lower, way, lower=True, check_finite=False)
-            if moved @ moved <= 20.0 * most:
+            moved = solve_triangular(lower, right, lower=True, check_finite=False)
+            if moved @ moved <= 20.0 * objective:
                 return lower, moved
     return None

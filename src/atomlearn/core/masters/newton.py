@@ -197,8 +197,8 @@ class _Run:
     def open(self) -> bool:
         """Whether to continue: the gap is above target, steps make progress, and time is left."""
         unfinished = self.best.refit.gap > self.target and self.idle < TUNING.newton_patience
-        some = self.problem.design.shape[1] > 0
-        return some and unfinished and not self.problem.deadline.passed
+        has_columns = self.problem.design.shape[1] > 0
+        return has_columns and unfinished and not self.problem.deadline.passed
 
     def gradient_steps(self, period: int, relative_decrease: float | None = None) -> bool:
         """Make up to ``period`` accelerated proximal gradient steps; return whether they converged.
@@ -226,8 +226,8 @@ class _Run:
                 settled |= 0.0 <= last - objective <= relative_decrease * abs(last)
             ends = settled or count == period or problem.deadline.use_step()
             if ends or count % CHECK_EVERY == 0:
-                here = self.at
-                trial = self.last = certified(problem, here.weights, here.linear, here.intercept)
+                state = self.at
+                trial = self.last = certified(problem, state.weights, state.linear, state.intercept)
                 decrease = self.best.refit.objective - trial.refit.objective
                 self.rate = max(decrease, 0.0) / CHECK_EVERY
                 if trial.improves(self.best):
@@ -383,22 +383,22 @@ def newton_step(
 
 
 def _searched(
-    problem: Problem, at: Candidate, step: float, way: Array, curvature: Array, free: Array
+    problem: Problem, at: Candidate, step: float, direction: Array, curvature: Array, free: Array
 ) -> ProxPoint | None:
-    """Return the result of the line search on the forward-backward envelope along ``way``.
+    """Return the result of the line search on the envelope along ``direction``.
 
-    problem, at : the problem, and the start; step : the step size of the proximal map; way : the
-    direction in w; curvature : f'' at the start, (n_samples,); free : a basis of the predictions of
-    unpenalized columns, (n_samples, r). These columns move along by the quadratic model. The result
-    is the proximal point at the accepted step length, or None if ``way`` is not a descent
-    direction.
+    problem, at : the problem, and the start; step : the step size of the proximal map; direction :
+    the direction in w; curvature : f'' at the start, (n_samples,); free : a basis of the
+    predictions of unpenalized columns, (n_samples, r). These columns move along by the quadratic
+    model. The result is the proximal point at the accepted step length, or None if it is not a
+    descent direction.
     """
     block = block_of(problem)
     loss = plain_loss(problem.loss)
     y = problem.y
     s = problem.weight
     start = at.refit.prediction
-    penalized_move = block.predict(way)
+    penalized_move = block.predict(direction)
     unpenalized = free_columns(problem.loss)
     if unpenalized is not None:
         start = unpenalized.whole(y, start, s)
@@ -411,7 +411,7 @@ def _searched(
         free @ np.linalg.lstsq(weighted @ free, weighted @ penalized_move, rcond=1e-13)[0]
     )
     moved = penalized_move + free_move
-    hessian_way = block.scores(curvature * moved).full()  # H way, at the start
+    hessian_way = block.scores(curvature * moved).full()  # H d, at the start
     if not np.isfinite(hessian_way).all():
         return None
 
@@ -428,14 +428,15 @@ def _searched(
             scores = -block.scores(v).full()
             free_slope = float(v @ free_move)
             curve = block.scores(loss.curvature(y, z, s) * moved).full()
-        # The envelope's derivative is (w - prox)'(way / step - H way), plus that of free columns.
-        here = at.refit.weights + length * way
+        # With d the direction, the envelope's derivative is (w - prox)'(d / step - H d), plus the
+        # slope along the unpenalized columns.
+        trial = at.refit.weights + length * direction
         try:
-            ahead = problem.regularizer.prox_point(here + step * scores, step, problem.tau)
+            ahead = problem.regularizer.prox_point(trial + step * scores, step, problem.tau)
         except FloatingPointError:
             return math.inf, None
-        residual = here - ahead.point
-        return float((residual * (way / step - curve)).sum()) + free_slope, ahead
+        residual = trial - ahead.point
+        return float((residual * (direction / step - curve)).sum()) + free_slope, ahead
 
     return search(slope)
 

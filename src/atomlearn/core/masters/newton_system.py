@@ -186,8 +186,8 @@ def _of_samples(block: Block, diagonal: Array, rows: NDArray[np.int64]) -> Array
         total = np.zeros((n_samples, n_samples))
         for piece in LIMITS.pieces(part.stop - part.start, n_samples):
             deadline.check()
-            some = used[part][piece]
-            scaled = array[:, some] * roots[some]
+            chosen = used[part][piece]
+            scaled = array[:, chosen] * roots[chosen]
             total += scaled @ scaled.T
         return total
 

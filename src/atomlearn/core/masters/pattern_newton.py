@@ -88,7 +88,7 @@ class PatternNewton(Master):
         block = block_of(problem)
         form = problem.regularizer.form
         ridge = bool(problem.tau)
-        # The kernel works on the Gram matrix, or on the columns if there are more than samples.
+        # The kernel works on the Gram matrix, or on the columns if they outnumber the samples.
         gram = size <= TUNING.few_columns and (n_samples >= size or ridge)
         few = gram or (n_samples * size <= TUNING.small_entries and not ridge)
         plain = problem.loss.coupled == 1 and problem.metric is None and form != "constrained"
@@ -109,14 +109,14 @@ class PatternNewton(Master):
             steps += more
             if is_quadratic(problem.loss):
                 return found, intercept, steps
-            way = found - weights
+            direction = found - weights
             before = value
             for halving in range(TUNING.halvings):
-                there = weights + 0.5**halving * way
+                trial = weights + 0.5**halving * direction
                 moved = z + 0.5**halving * change
-                value = objective_at(problem, there, moved)
+                value = objective_at(problem, trial, moved)
                 if value < before:
-                    weights = there
+                    weights = trial
                     z = moved
                     break
             if not value < (1.0 - TUNING.rounding_share) * before:
@@ -173,5 +173,5 @@ def _minimum(
         squared=form == "squared",
         gram=gram,
     )
-    way = found - weights
-    return found, block.predict(way) - means @ way - shift, steps
+    direction = found - weights
+    return found, block.predict(direction) - means @ direction - shift, steps

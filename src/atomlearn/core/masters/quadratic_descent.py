@@ -74,8 +74,8 @@ class QuadraticDescent(Master):
         free = free_columns(problem.loss)
         basis = None if free is None else free.basis
         price = problem.regularizer.amount * prices.price
-        at = prices.feasible(problem, weights)
-        best = certified(problem, at, None, intercept)
+        feasible = prices.feasible(problem, weights)
+        best = certified(problem, feasible, None, intercept)
         steps = 0
         while best.refit.gap > gap_target and steps < TUNING.inner_steps:
             if problem.deadline.use_step():

@@ -164,7 +164,7 @@ def _minimum(
     # t_g = ||u_g|| / (level delta_g) at the optimum.
     scalings = partition.norms(weights) / limit
     steps = 0
-    most = 4 * TUNING.few_steps
+    max_steps = 4 * TUNING.few_steps
     # The kernel does not know the deadline: it gets a maximum number of steps, and is called again.
     while True:
         scalings, slopes, outcome = group_newton(
@@ -177,13 +177,14 @@ def _minimum(
             gram=model.gram,
             squared_target=model.squared_target,
             gap_target=gap_target / model.scale,
-            max_steps=most,
+            max_steps=max_steps,
         )
         steps += outcome.steps
         unfinished = outcome.status is NewtonStatus.STEP_LIMIT and steps < TUNING.inner_steps
         if not unfinished or problem.deadline.passed:
             return scalings[partition.labels] * slopes[positions], steps  # u_g = t_g q_g
-        most *= 2  # the kernel may have returned its start: it needs more steps to improve on it
+        # The kernel may have returned its start: it needs more steps to improve on that.
+        max_steps *= 2
 
 
 def free_columns(problem: Problem) -> int:

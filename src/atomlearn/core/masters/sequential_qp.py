@@ -168,7 +168,7 @@ class SequentialQP(Master):
         if not reads(problem, block):
             otherwise = self.fallback or SemismoothNewton()
             return otherwise.solve(problem, weights, intercept, gap_target)
-        at = prices.feasible(problem, weights)
+        w = prices.feasible(problem, weights)
         columns = columns_for_kernel(block)
         best: Candidate | None = None
         before = math.inf
@@ -176,9 +176,9 @@ class SequentialQP(Master):
         while True:
             # Let the kernel make its steps, then certify the point where they end.
             terms = np.array([terms_of(problem)])
-            [at], [intercept], more = _steps(problem, terms, prices, columns, at, intercept, target)
-            at = prices.feasible(problem, at)
-            trial = certified(problem, at, None, intercept)
+            [w], [intercept], more = _steps(problem, terms, prices, columns, w, intercept, target)
+            w = prices.feasible(problem, w)
+            trial = certified(problem, w, None, intercept)
             steps += more
             if best is None or trial.improves(best):
                 best = trial

@@ -39,7 +39,7 @@ def l1_quadratic(
     Parameters
     ----------
     H : (m, m), symmetric positive semidefinite, rows contiguous
-    slope : (m,) gradient of the quadratic at ``weights``, the ridge included
+    slope : (m,) grad of the quadratic at ``weights``, the ridge included
     price : (m,) p > 0
     weights : (m,) warm start of the first level; each solution is the warm start of the next level
     levels : (n_levels,) penalty levels, each close to the one before
@@ -54,18 +54,18 @@ def l1_quadratic(
     factor = ActiveFactor() if factor is None else factor
     found = [np.zeros((0, weights.size))]
     w = weights
-    left = np.asarray(levels, dtype=np.float64)
-    while left.size and going():
+    rest = np.asarray(levels, dtype=np.float64)
+    while rest.size and going():
         # The gradient of the quadratic at w, the last solution.
-        here = slope + H @ (w - weights) + ridge * (w - weights) if w is not weights else slope
-        rows = pivot_path(H, here, price, w, left[:AT_ONCE], ridge=ridge, most=most, state=factor)
+        grad = slope + H @ (w - weights) + ridge * (w - weights) if w is not weights else slope
+        rows = pivot_path(H, grad, price, w, rest[:AT_ONCE], ridge=ridge, most=most, state=factor)
         if not len(rows):  # the exchanges cycle: solve one level by a method that always descends
             w, _ = active_set_qp(
-                H, here, w, price=price, level=float(left[0]), signed=True, ridge=ridge,
+                H, grad, w, price=price, level=float(rest[0]), signed=True, ridge=ridge,
                 from_gradient=True,
             )  # fmt: skip
             rows = w[None]
         found.append(rows)
         w = rows[-1]
-        left = left[len(rows) :]
+        rest = rest[len(rows) :]
     return np.vstack(found)

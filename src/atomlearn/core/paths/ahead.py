@@ -68,6 +68,15 @@ def solved_ahead(
     -------
     list of Point
         Solutions of the first levels, in order.
+
+    Notes
+    -----
+    Each round solves up to ``TOGETHER`` levels over a working set. It has the columns in use, those
+    that violated optimality in the last round, and those that the sequential strong rule keeps;
+    columns whose Gram matrix is known from earlier rounds are included. Two products with the block
+    then give the predictions, dual vectors V and scores Z for the weights W of these levels, and
+    from them the gaps over all columns of the block. The solutions before the first one whose gap
+    is too large are kept. The next round starts at that one.
     """
     prices = prices_of(problem)
     assert prices is not None
@@ -81,8 +90,7 @@ def solved_ahead(
     scores = block.scores(dual).full()
     n_weighted = int(np.count_nonzero(problem.weight))
     points: list[Point] = []
-    # Columns that violated the optimality conditions of a level in the last round.
-    violating = np.zeros(price.size, dtype=bool)
+    violating = np.zeros(price.size, dtype=bool)  # columns, in the last round
     rounds = 0  # rounds since a level was solved
     while len(points) < levels.size and not problem.deadline.passed:
         now = levels[len(points) : len(points) + TOGETHER]
@@ -93,7 +101,6 @@ def solved_ahead(
         # For distant levels the rule keeps nearly all columns; a solution uses n_weighted at most.
         likeliest = np.argsort(-rating, kind="stable")[: 2 * n_weighted]
         chosen = np.sort(likeliest[rating[likeliest] >= reach])
-        # Solve over the working set: the chosen columns, and those whose Gram matrix is known.
         known, kept = block.growing_part(chosen, problem.weight, None, problem.fit_intercept)
         rows = l1_quadratic(
             kept.matrix,
@@ -105,7 +112,6 @@ def solved_ahead(
             most=n_weighted - 1 - problem.fit_intercept,
             going=lambda: not problem.deadline.passed,
         )
-        # Weights W, predictions, dual vectors V and scores Z of these levels, over all columns.
         W = np.zeros((len(rows), price.size))
         W[:, known] = rows
         predictions, shifts, V = _duals(problem, W @ A.T)
@@ -116,7 +122,6 @@ def solved_ahead(
         # The gap at the dual vector v, for gauges (weighted l1 norms) up to objective / level.
         gaps = objectives * np.maximum(largest / now[: len(rows)] - 1.0, 0.0)
         far = gaps > tolerance * objectives
-        # Keep the solutions before the first one whose gap is too large.
         count = int(np.argmax(far)) if far.any() else len(rows)
         for k in range(count):
             used = np.flatnonzero(W[k])
@@ -125,7 +130,6 @@ def solved_ahead(
         rounds = 0 if count else rounds + 1
         if rounds > ROUNDS or not len(rows):
             break
-        # The next round starts at the first level that is not solved, or at the last solution.
         last = min(count, len(rows) - 1)
         weights = W[last]
         scores = Z[last]

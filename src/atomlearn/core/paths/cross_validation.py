@@ -244,6 +244,9 @@ def cross_validate(
     Data is read through row numbers, checked once by the caller, and never copied. The sample
     weights of each training part are scaled to the sum they have over all samples, so that a
     level means the same for a fold as for the whole.
+    The steps are: paths of all candidates and folds, truncated at the common end of the folds of a
+    candidate; their scores at the test rows, arranged as (norm, level, fold); the best share of a
+    refit.
     """
     check_folds(folds, problems[0])
     settings = replace(settings, search=True)
@@ -253,32 +256,28 @@ def cross_validate(
     counted = Counted.of(design)
     before = counted.passes
     problems = [replace(problem, design=counted) for problem in problems]
-    # A candidate is a norm with its share of the penalty.
     ratios = tuple(l1_ratios) or (l1_ratio_of(problems[0]),) * len(norms)
-    candidates = list(zip(norms, ratios, strict=True))
+    candidates = list(zip(norms, ratios, strict=True))  # norms with their share of the penalty
     if of_folds:
         of_folds = [_counted(fold, counted) for fold in of_folds]
         sources = _own_pools(of_folds, candidates, settings)
     else:
         sources = _pools(problems, candidates, len(folds), settings, {} if pools is None else pools)
         of_folds = [problems] * len(folds)
-    each_fold = list(zip(of_folds, folds, strict=True))
-    # The test part of the data of each fold, and the training part of its problems.
+    each_fold = list(zip(of_folds, folds, strict=True))  # problems and row numbers of each fold
     testing = [part_of(fold[0].design, rows=test) for fold, (_, test) in each_fold]
     trained = [
         [training_part(problem, train) for problem in fold] for fold, (train, _) in each_fold
     ]
     ends = [SearchEnd(until, problems, folds, score, testing) for _ in norms]
-    # Solve the paths of all (candidate, fold), then truncate them at the common end of the search.
     tasks = [
         (grid, [_candidate(problem, *penalty) for problem in fold])
         for penalty, grid in zip(candidates, levels, strict=True)
         for fold in trained
     ]
-    found = _paths(tasks, settings, ends, n_jobs, sources)
+    found = _paths(tasks, settings, ends, n_jobs, sources)  # by candidate, then by fold
     found = [tuple(map(ends[k // len(folds)].cut, each)) for k, each in enumerate(found)]
     status = ended_by(found)
-    # The scores of the paths at the test rows.
     shape = (len(norms), len(folds), levels.shape[1])
     tested = [(fold, *rows, part) for (fold, rows), part in zip(each_fold, testing, strict=True)]
     parts = [
@@ -286,7 +285,6 @@ def cross_validate(
         for fold, p in zip(cycle(tested), found, strict=False)
     ]
     of_shares, *others = zip(*parts, strict=True)
-    # From (norm and fold, level) to (norm, level, fold).
     passes, selected, gaps = (np.array(part).reshape(shape).swapaxes(1, 2) for part in others)
     scores, share = _best_share(of_shares, relax, shape)
     n_folds = len(folds)
@@ -428,21 +426,21 @@ def _pools(
     settings : those of the paths. sources : known source pools, by key, to which new ones are
     added.
     """
-    of_norms = [_candidate(problems[0], *penalty) for penalty in candidates]
+    of_candidates = [_candidate(problems[0], *penalty) for penalty in candidates]
     lifted = [norm.lift(problems[0].design.shape[1]) is not None for norm, _ in candidates]
     # Paths with an equal key use the same source: 0 for columns of X, else a number of the norm.
-    alike = [
+    keys = [
         (id(norm) if lifts else 0) if settings.shares_levels(problem) else None
-        for (norm, _), problem, lifts in zip(candidates, of_norms, lifted, strict=True)
+        for (norm, _), problem, lifts in zip(candidates, of_candidates, lifted, strict=True)
     ]
     count = n_folds * len(problems)
     known: dict[int | None, Iterator[Pool | None]] = {None: repeat(None)}
-    for key, problem in zip(alike, of_norms, strict=True):
+    for key, problem in zip(keys, of_candidates, strict=True):
         if key not in known:
             assert key is not None
             source = sources.setdefault(key, Pool(problem))
-            known[key] = iter(source.of_each(alike.count(key) * count))
-    return (next(known[key]) for key in alike for _ in range(count))
+            known[key] = iter(source.of_each(keys.count(key) * count))
+    return (next(known[key]) for key in keys for _ in range(count))
 
 
 def _held_out(
@@ -464,22 +462,23 @@ def _held_out(
     The scores are (n_shares, n_levels), the others (n_levels,): sums over outputs, but the largest
     gap. Levels that were not solved have NaN.
     """
-    everything = n_levels
+    n_all_levels = n_levels
     paths = solved(paths)
     n_levels = paths[0].levels.size if len(paths) == len(problems) else 0
     if not n_levels:
-        nothing = np.full((len(relax), everything), np.nan)
+        nothing = np.full((len(relax), n_all_levels), np.nan)
         return nothing, *nothing[:1].repeat(3, axis=0)
-    counts = np.bincount(train, minlength=problems[0].y.size)  # of each row in the training part
+    # How often each row is in the training part.
+    counts = np.bincount(train, minlength=problems[0].y.size)
     passes, n_selected, gaps = np.zeros((3, n_levels))
     for solutions in paths:
         passes += [result.passes for result in solutions.results]
         n_selected += solutions.n_selected
         gaps = np.maximum(gaps, solutions.relative_gaps)
-    there = None if any(relax) else scored_there(score, testing, test)
-    if there is not None:  # The rows are on other machines, which compute the score.
-        each = zip(*(solutions.results for solutions in paths), strict=True)
-        scores = np.tile(there(list(each)), (len(relax), 1))
+    remote_score = None if any(relax) else scored_there(score, testing, test)
+    if remote_score is not None:  # The rows are on other machines, which compute the score.
+        results_by_level = zip(*(solutions.results for solutions in paths), strict=True)
+        scores = np.tile(remote_score(list(results_by_level)), (len(relax), 1))
     else:
         decisions = np.empty((len(relax), n_levels, test.size, len(problems)))
         for output, (problem, solutions) in enumerate(zip(problems, paths, strict=True)):
@@ -487,5 +486,5 @@ def _held_out(
             found = relaxed_predictions(training, solutions, testing, relax)
             decisions[..., output] = decisions_at(problem, found, test)
         scores = np.array([[score(at_level, test) for at_level in of_one] for of_one in decisions])
-    padded = [padded_levels(values, everything) for values in (scores, passes, n_selected, gaps)]
+    padded = [padded_levels(values, n_all_levels) for values in (scores, passes, n_selected, gaps)]
     return padded[0], padded[1], padded[2], padded[3]

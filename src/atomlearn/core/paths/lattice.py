@@ -67,8 +67,8 @@ def search_lattice(
     found: CrossValidation | None = None
     while not tried[np.ix_(rows, columns)].all():
         tried[np.ix_(rows, columns)] = True
-        some = [candidates[row] for row in rows.tolist()]
-        part = scored(some, levels[np.ix_(rows, columns)], ratios[rows])
+        tried_norms = [candidates[row] for row in rows.tolist()]
+        part = scored(tried_norms, levels[np.ix_(rows, columns)], ratios[rows])
         part = _placed(part, rows, columns, levels)
         part = replace(part, norms=tuple(candidates), l1_ratios=tuple(ratios.tolist()))
         found = part if found is None else _merged(found, part)
@@ -77,10 +77,10 @@ def search_lattice(
         # Next, the neighbors of the best point in parameter and share that are not tried around
         # its level; if there are none, the levels next to it.
         best, level = found.choose()
-        here = slice(max(level - 1, 0), level + 2)
+        nearby = slice(max(level - 1, 0), level + 2)
         same_share = [row for row in (best - 1, best + 1) if row // n_norms == best // n_norms]
         neighbors = [row for row in (*same_share, best - n_norms, best + n_norms) if row >= 0]
-        fresh = [row for row in neighbors if row < n_candidates and not tried[row, here].any()]
+        fresh = [row for row in neighbors if row < n_candidates and not tried[row, nearby].any()]
         rows = np.array(fresh or [best])
         columns = level + np.array([-LEVELS_APART, 0, LEVELS_APART] if fresh else [-1, 1])
         columns = columns[(columns >= 0) & (columns < n_levels)]

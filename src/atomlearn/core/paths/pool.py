@@ -191,24 +191,24 @@ class Pool:
         ``weight`` (n_samples,) are the weights of one fold: the ``known`` weights of all rows times
         a common ``share``, but zero (or otherwise different) on the held-out rows.
         """
-        known = self._problem.weight
+        all_weight = self._problem.weight
         block = self.block
-        share = float(weight.sum()) / max(float(known[weight > 0].sum()), TINY)
-        rest = share * known - weight
-        out = np.flatnonzero(np.abs(rest) > 1e-14 * share * known)  # the held-out rows
-        if 2 * out.size > weight.size:
+        share = float(weight.sum()) / max(float(all_weight[weight > 0].sum()), TINY)
+        difference = share * all_weight - weight
+        held_out = np.flatnonzero(np.abs(difference) > 1e-14 * share * all_weight)
+        if 2 * held_out.size > weight.size:
             return block.gram(weight)
         with self._settling:
             if self._gram is None:
-                self._gram = block.gram(known)
+                self._gram = block.gram(all_weight)
         whole = share * self._gram
-        if not out.size:
+        if not held_out.size:
             return whole
-        rows = np.asarray(block.dense()[out], dtype=np.float64)
-        result: Array = whole - (rows * rest[out, None]).T @ rows
+        rows = np.asarray(block.dense()[held_out], dtype=np.float64)
+        result: Array = whole - (rows * difference[held_out, None]).T @ rows
         # If the difference nearly cancels in a column, compute the matrix without subtraction.
-        left = np.diag(result) >= LIMITS.cancelled * np.diag(whole)
-        return result if left.all() else block.gram(weight)
+        remaining = np.diag(result) >= LIMITS.cancelled * np.diag(whole)
+        return result if remaining.all() else block.gram(weight)
 
     def _gathered(self, columns: Columns) -> tuple[Block, Lengths]:
         """Return data and lengths of these columns of X, from the source pool if there is one."""

@@ -140,19 +140,20 @@ class Refits:
             for whole, refit in zip(wholes, refits, strict=True)
         ]
         # The scores of the pool at each level. They are not needed if no column may join the pool.
-        every: Sequence[Scores] = []
+        all_scores: Sequence[Scores] = []
         if not self.whole:
-            known = refits[0].scores  # a certified re-fit, the only one of the list, has its scores
-            every = [ArrayScores(known)] if known is not None else []
-            every = every or wholes[0].design.scores_many(np.column_stack(duals))
+            # A certified re-fit (then the only one) has its scores.
+            known_scores = refits[0].scores
+            all_scores = [ArrayScores(known_scores)] if known_scores is not None else []
+            all_scores = all_scores or wholes[0].design.scores_many(np.column_stack(duals))
         points: list[Point] = []
         for whole, refit, dual in zip(wholes, refits, duals, strict=True):
             w = refit.weights
             used = np.flatnonzero(w)
             point = Point(used, w[used], refit.intercept, refit.prediction, dual)
             point.objective = refit.objective
-            if every:
-                scores = with_ridge(whole, every[len(points)], None, w)
+            if all_scores:
+                scores = with_ridge(whole, all_scores[len(points)], None, w)
                 point.reference = whole.regularizer.norm.reference(scores)
             if whole.design is not self.block:  # its predictions are not those of the samples
                 point.prediction = self.block.predict(w)

@@ -125,10 +125,10 @@ class SearchEnd:
         if not self._tested:
             each = zip(self._testing, self._folds, strict=True)
             self._tested = [(rows, scored_there(self._score, rows, fold[1])) for rows, fold in each]
-        for (rows, there), (_, test) in zip(self._tested, self._folds, strict=True):
+        for (rows, remote_score), (_, test) in zip(self._tested, self._folds, strict=True):
             of_fold = [next(paths) for _ in self._problems]
-            if there is not None:  # other machines have the rows, and compute the score
-                scores.append(there([of_fold])[0])
+            if remote_score is not None:  # other machines have the rows, and compute the score
+                scores.append(remote_score([of_fold])[0])
                 continue
             pairs = zip(self._problems, of_fold, strict=True)
             decisions = [decisions_at(problem, r.predict(rows), test) for problem, r in pairs]

@@ -94,20 +94,19 @@ class SharedLevels(Task):
         self.reached = reached
         self.last = last
         inner = over_sums(center_targets(problem))
-        #: The design of rows that are elsewhere, which this task reads itself; else None.
-        self.elsewhere: Design | None = None
+        #: The design if its rows are on other machines, which this task reads itself; else None.
+        self.remote: Design | None = None
         if inner.design is not problem.design:
-            self.elsewhere = inner.design
+            self.remote = inner.design
         self.inner, self.lift = enter(inner, settings.solver.lifts)
         n_samples, n_features = self.inner.design.shape
         fits = n_samples * n_features <= WHOLE and n_features <= JOINING
         #: Whether the pool holds all columns; else the scores at zero fill it.
-        self.whole = fits and self.inner.design.listable and self.elsewhere is None
+        self.whole = fits and self.inner.design.listable and self.remote is None
         self.amounts = levels
         self.settings = settings
         self.refits = Refits(pool, gap, self.whole)
-        #: The norm's reference (the rating of the columns in use) at the last proved level, at
-        #: w = 0 before that; 0 if the pool holds all columns.
+        #: Rating of the columns in use at the last proved level, or at w = 0; 0 if ``whole``.
         self.last_reference = 0.0
         #: Least share of its reference by which the columns of a level were let into the pool.
         self.share = SHARE
@@ -140,7 +139,7 @@ class SharedLevels(Task):
         """Solve the next levels over the pool; return the question to the data.
 
         The question requests the scores X'v of the dual vectors v of these levels. None means that
-        nothing has to be read.
+        nothing has to be read, or that the rows are on other machines: then this method reads X.
         """
         if self.begun and self._sweep_all():
             assert self.sweep is not None
@@ -150,10 +149,9 @@ class SharedLevels(Task):
             question = self._question() if self.batch else None
         else:
             question = self._first_question()
-        if question is None or self.elsewhere is None:
+        if question is None or self.remote is None:
             return question
-        # The rows are on other machines: read them here, not in ``drive``.
-        scores = self.elsewhere.scores_many(np.column_stack(question.vectors))
+        scores = self.remote.scores_many(np.column_stack(question.vectors))
         self.answer = Answer(scores, len(question.vectors))
         return None
 
@@ -161,7 +159,8 @@ class SharedLevels(Task):
         """Certify the solved levels; columns with large scores join the pool for the others.
 
         ``answer`` has the scores of each vector of the question. If it is None, the answer that
-        this task already has is used, if any.
+        this task already has is used, if any. Levels whose re-fit over the pool failed get steps of
+        their own solver.
         """
         answer = answer or self.answer
         self.answer = None
@@ -176,7 +175,6 @@ class SharedLevels(Task):
             self._certify(scores, answer.n_vectors)
         if self.done:
             return
-        # Levels whose re-fit over the pool failed get steps of their own solver.
         by_steps = [level for level in self.levels if level.own_steps and level.status is None]
         for level in by_steps:
             self._make_steps(level)
@@ -214,7 +212,8 @@ class SharedLevels(Task):
         """Let the first columns join the pool, and load the points that a checkpoint kept.
 
         ``zero`` are the scores at w = 0, or None. The first columns are all columns if the pool may
-        hold them (``whole``), else those with the best scores.
+        hold them (``whole``), else those with the best scores. A level starts at its old point only
+        if the pool has room for all of its columns.
         """
         n_samples, n_features = self.inner.design.shape
         norm = self.inner.regularizer.norm
@@ -222,7 +221,7 @@ class SharedLevels(Task):
             self.pool.add(np.arange(n_features))
         elif not self.whole and zero is not None:
             self.last_reference = norm.reference(zero)
-            if self.elsewhere is None:
+            if self.remote is None:
                 likely = norm.best_columns(zero, min(max(500, n_samples), JOINING))
             else:  # each column costs products with all others
                 likely = norm.rated(zero, SHARE * self.last_reference)
@@ -232,7 +231,6 @@ class SharedLevels(Task):
                 continue
             level = self.levels[number]
             warm = checked_warm_start(WarmStart.of_arrays(kept.arrays), level.inner)
-            # The level starts at its old point only if the pool has all of its columns.
             self.pool.add(warm.columns[: self.pool.room])
             positions = self.pool.positions(warm.columns)
             if (positions >= 0).all():
@@ -246,7 +244,7 @@ class SharedLevels(Task):
     @property
     def _joining(self) -> int:
         """Maximum number of columns that may join the pool after one reading of X."""
-        most = self.pool.joining if self.elsewhere is None else SUMMED
+        most = self.pool.joining if self.remote is None else SUMMED
         return min(most, self.pool.at_once)
 
     def _sweep_all(self) -> bool:
@@ -294,7 +292,8 @@ class SharedLevels(Task):
     def _solved(self) -> list[Level]:
         """Solve the next open levels over the pool, and return them; [] if all are final.
 
-        An open level has no status yet. Each level starts at the solution of the one before.
+        An open level has no status yet. Each level starts at the solution of the one before. If
+        possible, all levels are solved together, or all new ones by one call of their master.
         """
         self.pool.settle()
         open_levels = [k for k, level in enumerate(self.levels) if level.status is None]
@@ -308,7 +307,6 @@ class SharedLevels(Task):
             return batch
         batch = []
         before: Point | None = None
-        # Some masters solve all new levels in one call; the others are solved one by one.
         ahead = {} if kept else self._ahead(numbers)
         for number in numbers:
             level = self.levels[number]
@@ -337,14 +335,15 @@ class SharedLevels(Task):
         level is then cheap compared with a reading of X.
         """
         few = max(AHEAD * self.inner.design.shape[1], LIMITS.piece_entries)
-        half = point.positions.size**2 < few and self.elsewhere is None
+        half = point.positions.size**2 < few and self.remote is None
         return (0.5 if half else 1.0) * self.share * self.last_reference
 
     def _together(self, numbers: list[int]) -> list[Level]:
         """Return levels that ``solved_ahead`` solves by products of matrices for all of them.
 
-        ``numbers`` are the indices of open levels. The result is [] if the method does not apply,
-        or if a checkpoint resumes one of the levels.
+        ``numbers`` are the indices of open levels. The first one starts at its last point, or at
+        that of the level before. The result is [] if the method does not apply, or if a checkpoint
+        resumes one of the levels.
         """
         if not numbers or any(self.levels[k].resumes for k in numbers):
             return []
@@ -353,7 +352,6 @@ class SharedLevels(Task):
         block = self.refits.block
         if whole.design is not block or not can_solve_ahead(whole, block):
             return []
-        # Start at the level's own last point, or at that of the level before.
         start = first.point or (self.levels[numbers[0] - 1].point if numbers[0] else None)
         amounts = np.array([self.levels[k].inner.regularizer.amount for k in numbers])
         with first.clocked():
@@ -407,26 +405,26 @@ class SharedLevels(Task):
         ``scores`` has the scores of each level of the batch, ``n_vectors`` the number of vectors
         that shared the reading.
         """
-        known: list[Certificate | None] | None = [None] * len(self.batch)
+        certificates: list[Certificate | None] | None = [None] * len(self.batch)
         if self.sweep is not None:
-            known = self._certify_sweep(scores, n_vectors)
-        if known is None:
+            certificates = self._certify_sweep(scores, n_vectors)
+        if certificates is None:
             return
         batch = self.batch
-        for level, z, certificate in zip(batch, scores, known, strict=True):
+        for level, z, certificate in zip(batch, scores, certificates, strict=True):
             point = level.point
             assert point is not None
             start, lengths = self._start(point)
-            at = start.columns, point.weights, point.prediction  # the point, for ``prove``
+            arrays = start.columns, point.weights, point.prediction  # the point, for ``prove``
             with level.clocked():
                 try:
                     if certificate is None:
-                        price = prove(level.inner, *at, lengths=lengths, scores=z)
+                        price = prove(level.inner, *arrays, lengths=lengths, scores=z)
                         certificate = price.certificate
                 except LookupError:  # no score is as large as the request's bound
                     self._make_steps(level)
                     continue
-                state = State(*at[:2], start.intercept, at[2], certificate, level.readings)
+                state = State(*arrays[:2], start.intercept, arrays[2], certificate, level.readings)
                 level.readings += 1
                 level.seen(state, level.readings, n_vectors)
         missed = [level for level in batch if level.status is None]
@@ -457,18 +455,17 @@ class SharedLevels(Task):
 
         ``found_scores`` has the scores of each level of the batch. Levels that are already final
         count as well, since the next levels need similar columns. If more columns are rated
-        high enough than may join, a larger share of the reference is required (see ``SHARES``), so
-        that the best rated come first.
+        high enough than may join, a larger share of the reference is required (see ``SHARES``). The
+        columns rated by the last share come first, then the others of the smallest share.
         """
         if all(level.status for level in self.levels):
             return 0
-        found: list[Columns] = []
+        by_share: list[Columns] = []
         for self.share in SHARES:
-            found.append(self._near(found_scores, self.share))
-            if found[-1].size <= self._joining:
+            by_share.append(self._near(found_scores, self.share))
+            if by_share[-1].size <= self._joining:
                 break
-        # The columns of the last share come first, then the others of the smallest share.
-        columns = np.append(found[-1], found[0][~np.isin(found[0], found[-1])])
+        columns = np.append(by_share[-1], by_share[0][~np.isin(by_share[0], by_share[-1])])
         return self._add(columns)
 
     def _near(self, found_scores: list[Scores], share: float) -> Columns:
@@ -479,17 +476,16 @@ class SharedLevels(Task):
         best of each, and so on, without repeats.
         """
         norm = self.inner.regularizer.norm
-        found = [np.zeros(0, dtype=np.int64)]
+        by_level = [np.zeros(0, dtype=np.int64)]
         for level, scores in zip(self.batch, found_scores, strict=True):
             point = level.point
             if point is None or point.reference <= 0 or level.status is Status.PERFECT_FIT:
                 continue
             columns = self.pool.columns[point.positions]
             shifted = with_ridge(level.inner, scores, columns, point.weights)
-            found.append(norm.rated(shifted, share * point.reference))
-        columns = np.concatenate(found)
-        # Each level lists its columns from the best rated on: order all of them by this rank.
-        ranks = np.concatenate([np.arange(rated.size) for rated in found])
+            by_level.append(norm.rated(shifted, share * point.reference))
+        columns = np.concatenate(by_level)
+        ranks = np.concatenate([np.arange(rated.size) for rated in by_level])
         columns = columns[np.argsort(ranks, kind="stable")]
         columns = columns[self.pool.positions(columns) < 0]
         _, first = np.unique(columns, return_index=True)
@@ -508,8 +504,8 @@ class SharedLevels(Task):
         for _ in level.steps(start, counted, float(level.readings)):
             pass
         result = level.result()
-        found = result.columns if result.lifted is None else result.lifted[0]
-        self.pool.add(found[: max(self.pool.room, 0)])
+        used = result.columns if result.lifted is None else result.lifted[0]
+        self.pool.add(used[: max(self.pool.room, 0)])
 
     def _cut(self) -> None:
         """Drop the levels after the one at which ``reached`` or ``last`` ends the path early.

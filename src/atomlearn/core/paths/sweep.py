@@ -121,8 +121,8 @@ class Sweep:
             self.weights = self._solutions(*self._quadratic(A), levels, taus)
             self.shifts = np.zeros(len(self.weights))
         else:
-            at = replace(problem, design=CachedBlock(self.pool.block))
-            self.weights, shifts = solved_at(at, levels, taus, A, gap)
+            in_memory = replace(problem, design=CachedBlock(self.pool.block))
+            self.weights, shifts = solved_at(in_memory, levels, taus, A, gap)
             self.shifts = np.array(shifts)
         n_solved = len(self.weights)
         self.levels = levels[:n_solved]
@@ -292,20 +292,20 @@ class Sweep:
         # ``reached`` is the polar plus a bound on what rounding of the scores takes from it.
         used = (W != 0).any(axis=0)
         errors = self._polars(np.where(used, self.pool.lengths.scored, 0.0)[None])
-        reached = polar + 2.0 * growth(y.size) * np.sqrt(_squares(V)) * errors
+        polar_bound = polar + 2.0 * growth(y.size) * np.sqrt(_squares(V)) * errors
         smooth = self._values() + 0.5 * ridge
         if problem.regularizer.form == "squared":
             objective = smooth + 0.5 * levels * gauge**2
-            gap = objective + 0.5 * ridge + self._conjugates() + 0.5 * reached**2 / levels
+            gap = objective + 0.5 * ridge + self._conjugates() + 0.5 * polar_bound**2 / levels
         else:
             objective = smooth + levels * gauge
             if problem.tau:
                 # No scaling with a ridge term: the excess counts for gauges up to F(w) / level.
-                beyond = np.maximum(reached - levels, 0.0)
+                beyond = np.maximum(polar_bound - levels, 0.0)
                 gap = objective + 0.5 * ridge + self._conjugates() + objective / levels * beyond
             else:
                 # The dual vector is scaled until its polar is at most the level.
-                gap = objective + self._conjugates(levels / np.maximum(reached, levels))
+                gap = objective + self._conjugates(levels / np.maximum(polar_bound, levels))
         gap = np.minimum(np.where(np.isnan(gap), np.inf, gap), objective)
         # A gap below zero is rounding, even if it exceeds the bound.
         lost = np.maximum(self._rounding(objective), -gap)
