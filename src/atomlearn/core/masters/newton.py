@@ -365,7 +365,8 @@ def newton_step(
     jacobian = prox.jacobian()
     if not jacobian.support.size:
         return None
-    # Solve the Newton equation for the change of the predictions, then for that of the weights.
+    # The Newton equation in the form d = -base - step gains A'D A d, with gains = (I - J)^-1 J:
+    # solve it for the change A d of the predictions (and free columns), then for d.
     inverse, gains = resolvent(jacobian, ridges)
     base = inverse.apply(weights - prox.point)
     system = NewtonSystem(block, curvature, gains, step, free, step_free)
@@ -405,7 +406,7 @@ def _searched(
     if not np.isfinite(penalized_move).all():
         return None
     # The change of the predictions by the unpenalized columns: it minimizes the quadratic model
-    # of the loss. ``moved`` is the whole change along ``way``.
+    # of the loss. ``moved`` is the whole change along ``direction``.
     weighted = (curvature[:, None] * free).T
     free_move = -(
         free @ np.linalg.lstsq(weighted @ free, weighted @ penalized_move, rcond=1e-13)[0]

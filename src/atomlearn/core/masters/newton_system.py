@@ -83,13 +83,13 @@ class NewtonSystem:
         J.
         """
         weighted = self.curvature * residual
-        used = support.size
+        used = support.size  # the number of columns in the support
         curved = self.curvature[:, None] * self.free
         # G: the columns of the support first, then the free ones.
         augmented = np.empty((used + self.free.shape[1],) * 2)
         augmented[:used, :used] = self.block.gram(self.curvature, support)
-        for place, column in enumerate(curved.T, start=used):
-            augmented[place, :used] = self.block.scores(column).full()[support]
+        for row, column in enumerate(curved.T, start=used):
+            augmented[row, :used] = self.block.scores(column).full()[support]
         augmented[:used, used:] = augmented[used:, :used].T
         augmented[used:, used:] = self.free.T @ curved
         # I + s G s and its factor.
@@ -115,9 +115,9 @@ class NewtonSystem:
             low_rank = directions @ weights
             target = target - images @ weights
         change = low_rank + scale * cho_solve(factor, scale * target, check_finite=False)
-        full = np.zeros(self.block.shape[1])
-        full[support] = change[:used]
-        return full, change[used:]
+        weight_change = np.zeros(self.block.shape[1])
+        weight_change[support] = change[:used]
+        return weight_change, change[used:]
 
     def _sample_space(
         self, residual: Array, support: NDArray[np.int64], curved: NDArray[np.int64]

@@ -75,6 +75,8 @@ class Refits:
         if start is None:
             return weights, 0.0
         weights[start.positions] = start.weights
+        # From weights w1 and w2 at the amounts a1 and a2 of the last two levels, the weights at
+        # amount a are about w2 + step (w2 - w1) with step = (a2 - a) / (a1 - a2).
         if len(self._last) == 2 and start is self._last[1][1]:
             (first, earlier), (second, _) = self._last
             step = (second - level.inner.regularizer.amount) / (first - second)

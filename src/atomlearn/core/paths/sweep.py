@@ -275,11 +275,12 @@ class Sweep:
 
         ``scores`` is V X, (n_levels, m), for the dual vectors v in the rows of V. The gap is
 
-            penalized   F(w) + f*(-c v),  c = min(level / polar, 1)
-            squared     F(w) + tau/2 ||w||^2 + f*(-v) + polar^2 / (2 level)
+            penalized, tau = 0  F + f*(-c v),  c = min(level / polar, 1)
+            penalized, tau > 0  F + tau/2 ||w||^2 + f*(-v) + F max(polar / level - 1, 0)
+            squared             F + tau/2 ||w||^2 + f*(-v) + polar^2 / (2 level)
 
-        with F the objective, f* the conjugate of the loss, and the polar (dual norm) of the scores
-        less tau w. Bounds on rounding errors are added.
+        with F the objective at the weights w, tau the ridge weight, f* the conjugate of the loss,
+        and polar the dual norm of the scores minus tau w. Bounds on rounding errors are added.
         """
         problem = self.problem
         W = self.weights
@@ -289,7 +290,7 @@ class Sweep:
         polar = self._polars(scores[:, self.pool.columns] - self.taus[:, None] * W)
         ridge = self.taus * _squares(W)
         gauge = self._gauges()
-        # ``reached`` is the polar plus a bound on what rounding of the scores takes from it.
+        # The polar plus a bound on the effect of rounding of the scores.
         used = (W != 0).any(axis=0)
         errors = self._polars(np.where(used, self.pool.lengths.scored, 0.0)[None])
         polar_bound = polar + 2.0 * growth(y.size) * np.sqrt(_squares(V)) * errors
@@ -300,7 +301,7 @@ class Sweep:
         else:
             objective = smooth + levels * gauge
             if problem.tau:
-                # No scaling with a ridge term: the excess counts for gauges up to F(w) / level.
+                # The norm of an optimal w is at most F / level.
                 beyond = np.maximum(polar_bound - levels, 0.0)
                 gap = objective + 0.5 * ridge + self._conjugates() + objective / levels * beyond
             else:
@@ -394,22 +395,23 @@ class Sweep:
         W = np.abs(self.weights)
         lengths = self.pool.lengths
         n_samples = problem.y.size
-        slope = np.sqrt(_squares(self.duals))
+        dual_norms = np.sqrt(_squares(self.duals))
         used = np.count_nonzero(W, axis=1)
-        terms = np.array([growth(int(count)) for count in used]) * (used > 0)
-        # Bounds on the error of the predictions: the norm of the sums over columns, the error of
-        # the intercept, and the squared norm of both.
-        predicted = terms * (W @ lengths.summed)
-        shift = terms * (W @ np.abs(lengths.offsets))
+        relative_errors = np.array([growth(int(count)) for count in used]) * (used > 0)
+        # Sums over the used columns give the predictions and the shifts. ``growth`` bounds the
+        # relative error of a sum. So these bound the norm of the errors of the predictions, the
+        # error of a shift, and the squared norm of both together.
+        predicted = relative_errors * (W @ lengths.summed)
+        shift = relative_errors * (W @ np.abs(lengths.offsets))
         square = predicted * predicted + n_samples * shift * shift
         if is_quadratic(problem.loss):
             heaviest = float(problem.weight.max())
             size = np.sqrt(_squares(self.predictions)) + float(np.linalg.norm(problem.y))
-            lost = growth(n_samples) * (objective + slope * size) + 0.5 * heaviest * square
+            lost = growth(n_samples) * (objective + dual_norms * size) + 0.5 * heaviest * square
         else:
             rows = zip(self.predictions, self.duals, objective.tolist(), square, strict=True)
             lost = np.array([lost_in_loss(problem, z, v, size, more) for z, v, size, more in rows])
-        return np.asarray(lost + slope * predicted)
+        return np.asarray(lost + dual_norms * predicted)
 
 
 def _squares(rows: Array) -> Array:
