@@ -115,16 +115,16 @@ def minimized(
     ``weights`` (m,) and ``shift``, the intercept over centered columns, are the warm start.
     ``objective`` is an estimate of the optimal objective, from which the first target is computed.
     """
-    before = math.inf
+    last_gap = math.inf
     while True:
         enough = max(tolerance * objective, negligible_objective(problem))
         refit = choose_master(problem).solve(problem, weights, shift, enough)
         # The target falls with the objective; rounding may keep the gap above it.
-        if refit.gap <= tolerance * refit.objective or refit.gap > 0.5 * before:
+        if refit.gap <= tolerance * refit.objective or refit.gap > 0.5 * last_gap:
             return refit
         if problem.deadline.passed:
             return refit
         weights = refit.weights
         shift = refit.intercept
-        before = refit.gap
+        last_gap = refit.gap
         objective = refit.objective

@@ -110,16 +110,16 @@ class PatternNewton(Master):
             if is_quadratic(problem.loss):
                 return found, intercept, steps
             direction = found - weights
-            before = value
+            last_value = value
             for halving in range(TUNING.halvings):
                 trial = weights + 0.5**halving * direction
                 moved = z + 0.5**halving * change
                 value = objective_at(problem, trial, moved)
-                if value < before:
+                if value < last_value:
                     weights = trial
                     z = moved
                     break
-            if not value < (1.0 - TUNING.rounding_share) * before:
+            if not value < (1.0 - TUNING.rounding_share) * last_value:
                 break
         return weights, optimal_intercept(problem, block.predict(weights), intercept), steps
 

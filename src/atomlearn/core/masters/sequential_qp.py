@@ -171,7 +171,7 @@ class SequentialQP(Master):
         w = prices.feasible(problem, weights)
         columns = columns_for_kernel(block)
         best: Candidate | None = None
-        before = math.inf
+        last_gap = math.inf
         target = gap_target
         while True:
             # Let the kernel make its steps, then certify the point where they end.
@@ -186,11 +186,11 @@ class SequentialQP(Master):
                 break
             # The kernel ends when objectives no longer differ by more than rounding. With the
             # Hessian at this point, a step still reduces the slopes, so call it again.
-            if best.refit.gap > 0.5 * before:
+            if best.refit.gap > 0.5 * last_gap:
                 break
-            if math.isfinite(before):
+            if math.isfinite(last_gap):
                 CachedBlock.of(block).hessian = KeptHessian()
-            before = best.refit.gap
+            last_gap = best.refit.gap
             # Its estimate of the gap leaves out terms of third order.
             target = 1e-3 * gap_target
             intercept = best.refit.intercept

@@ -93,9 +93,9 @@ def solved_ahead(
     violating = np.zeros(price.size, dtype=bool)  # columns, in the last round
     rounds = 0  # rounds since a level was solved
     while len(points) < levels.size and not problem.deadline.passed:
-        now = levels[len(points) : len(points) + TOGETHER]
+        batch = levels[len(points) : len(points) + TOGETHER]
         # Sequential strong rule for the second of these levels.
-        reach = 2.0 * now[min(1, now.size - 1)] - np.max(np.abs(scores) / price)
+        reach = 2.0 * batch[min(1, batch.size - 1)] - np.max(np.abs(scores) / price)
         rating = np.abs(scores) / price
         rating[violating | (weights != 0)] = np.inf
         # For distant levels the rule keeps nearly all columns; a solution uses n_weighted at most.
@@ -107,7 +107,7 @@ def solved_ahead(
             -scores[known],
             price[known],
             weights[known],
-            now,
+            batch,
             factor=kept.factor(0.0, 0.0, price[known]),
             most=n_weighted - 1 - problem.fit_intercept,
             going=lambda: not problem.deadline.passed,
@@ -118,9 +118,9 @@ def solved_ahead(
         Z = np.array([z.full() for z in block.scores_many(V.T)])
         largest = (np.abs(Z) / price).max(axis=1)
         objectives = 0.5 * (problem.y - predictions) ** 2 @ problem.weight
-        objectives += now[: len(rows)] * (np.abs(W) @ price)
+        objectives += batch[: len(rows)] * (np.abs(W) @ price)
         # The gap at the dual vector v, for gauges (weighted l1 norms) up to objective / level.
-        gaps = objectives * np.maximum(largest / now[: len(rows)] - 1.0, 0.0)
+        gaps = objectives * np.maximum(largest / batch[: len(rows)] - 1.0, 0.0)
         far = gaps > tolerance * objectives
         count = int(np.argmax(far)) if far.any() else len(rows)
         for k in range(count):
@@ -133,7 +133,7 @@ def solved_ahead(
         last = min(count, len(rows) - 1)
         weights = W[last]
         scores = Z[last]
-        violating = (np.abs(Z) > now[: len(rows), None] * price)[count:].any(axis=0)
+        violating = (np.abs(Z) > batch[: len(rows), None] * price)[count:].any(axis=0)
     return points
 
 

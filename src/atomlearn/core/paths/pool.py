@@ -112,12 +112,12 @@ class Pool:
         return free if self._source is None else min(free, self._source.room)
 
     @property
-    def at_once(self) -> int:
+    def most_at_once(self) -> int:
         """Maximum number of columns that may join together: a quarter of ``room``, rounded up."""
         return -(-self.room // 4)
 
     @property
-    def joining(self) -> int:
+    def most_joining(self) -> int:
         """Maximum number of columns that join after one reading: more if X is packed in bits.
 
         Packed columns take less than a byte per entry and are gathered faster.
@@ -228,7 +228,7 @@ class Level(Run):
         The last solution over the columns of the pool.
     readings : int
         Number of readings of X that computed the scores at a point of the level.
-    own_steps : bool
+    needs_steps : bool
         Whether the re-fit over the pool failed, so that the level needs steps of its own solver.
     begun : bool
         Whether the observers were called at the beginning of the level.
@@ -236,7 +236,7 @@ class Level(Run):
 
     point: Point | None = None
     readings = 0
-    own_steps = False
+    needs_steps = False
     begun = False
     _result: Result | None = None
 

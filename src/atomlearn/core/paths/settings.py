@@ -67,7 +67,7 @@ class Settings:
                 f"max_iter must be a whole number >= 0, for example 1000, got {self.max_iter!r}"
             )
 
-    def how(self, problem: Problem) -> RunSettings:
+    def run_settings(self, problem: Problem) -> RunSettings:
         """Return solver, stopping rules and observers for the runs of ``problem``.
 
         A checkpoint is one more observer. ``plain`` in the result says that there are no observers
@@ -100,7 +100,7 @@ class Settings:
 
         ``warm`` is the start; None means w = 0.
         """
-        solver, rules, observers, *_ = self.how(problem)
+        solver, rules, observers, *_ = self.run_settings(problem)
         return run(with_deadline(problem, self.deadline), solver, rules, observers, warm)
 
     def task(
@@ -120,11 +120,11 @@ class Settings:
         by one, the first from the start ``warm``. ``pool`` collects likely columns; ``zero`` has
         the scores at w = 0; ``reached`` and ``last`` end the path early, see ``SharedLevels``.
         """
-        problem, how = with_deadline(problem, self.deadline), self.how(problem)
+        problem, settings = with_deadline(problem, self.deadline), self.run_settings(problem)
         if warm is None and len(levels) > 1 and self.shares_levels(problem):
             pool = pool or Pool(problem)
-            return SharedLevels(problem, levels, how, self.tol, pool, zero, reached, last)
-        return SteppedLevels(problem, levels.tolist(), how, warm, reached)
+            return SharedLevels(problem, levels, settings, self.tol, pool, zero, reached, last)
+        return SteppedLevels(problem, levels.tolist(), settings, warm, reached)
 
     def shares_levels(self, problem: Problem) -> bool:
         """Return whether several levels of ``problem`` can share readings of X.

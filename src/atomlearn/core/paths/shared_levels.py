@@ -175,7 +175,7 @@ class SharedLevels(Task):
             self._certify(scores, answer.n_vectors)
         if self.done:
             return
-        by_steps = [level for level in self.levels if level.own_steps and level.status is None]
+        by_steps = [level for level in self.levels if level.needs_steps and level.status is None]
         for level in by_steps:
             self._make_steps(level)
         self._cut()
@@ -238,14 +238,14 @@ class SharedLevels(Task):
                 level.point = Point(positions, warm.weights, warm.intercept, np.zeros(0))
 
     def _add(self, columns: Columns) -> int:
-        """Let the first of these columns, at most ``_joining``, join; return how many are new."""
-        return self.pool.add(columns[: self._joining])
+        """Let the first ``_most_joining`` of these columns join; return how many are new."""
+        return self.pool.add(columns[: self._most_joining])
 
     @property
-    def _joining(self) -> int:
+    def _most_joining(self) -> int:
         """Maximum number of columns that may join the pool after one reading of X."""
-        most = self.pool.joining if self.remote is None else SUMMED
-        return min(most, self.pool.at_once)
+        most = self.pool.most_joining if self.remote is None else SUMMED
+        return min(most, self.pool.most_at_once)
 
     def _sweep_all(self) -> bool:
         """Solve all levels at once by ``Sweep``, which is tried only once; return whether it did.
@@ -303,11 +303,11 @@ class SharedLevels(Task):
         if self.problem.deadline.passed:
             kept = open_levels
         numbers = kept or open_levels[:AHEAD]
-        if not kept and (batch := self._together(numbers)):
+        if not kept and (batch := self._solved_together(numbers)):
             return batch
         batch = []
         before: Point | None = None
-        ahead = {} if kept else self._ahead(numbers)
+        ahead = {} if kept else self._solved_by_master(numbers)
         for number in numbers:
             level = self.levels[number]
             level.begin_once()
@@ -316,16 +316,16 @@ class SharedLevels(Task):
                 with level.clocked():
                     before = ahead.get(number) or self.refits.refitted(level, start)
             except FloatingPointError:  # a step beyond the floats
-                level.own_steps = True
+                level.needs_steps = True
                 break
             level.point = before
             self.refits.remember(level, before)
             batch.append(level)
-            if not kept and before.reference < self._sure(before):
+            if not kept and before.reference < self._sure_reference(before):
                 break  # the columns of one more level are likely not in the pool
         return batch
 
-    def _sure(self, point: Point) -> float:
+    def _sure_reference(self, point: Point) -> float:
         """Return the least reference at which the pool likely has the columns of the next level.
 
         ``point`` is the solution of the level before. The reference is the rating of its columns in
@@ -338,7 +338,7 @@ class SharedLevels(Task):
         half = point.positions.size**2 < few and self.remote is None
         return (0.5 if half else 1.0) * self.share * self.last_reference
 
-    def _together(self, numbers: list[int]) -> list[Level]:
+    def _solved_together(self, numbers: list[int]) -> list[Level]:
         """Return levels that ``solved_ahead`` solves by products of matrices for all of them.
 
         ``numbers`` are the indices of open levels. The first one starts at its last point, or at
@@ -362,7 +362,7 @@ class SharedLevels(Task):
             level.point = point
         return batch
 
-    def _ahead(self, numbers: list[int]) -> dict[int, Point]:
+    def _solved_by_master(self, numbers: list[int]) -> dict[int, Point]:
         """Return the points of new levels by level number, from their master in one call.
 
         ``numbers`` are the indices of open levels. Those without a point are new. Levels that the
@@ -462,13 +462,13 @@ class SharedLevels(Task):
             return 0
         by_share: list[Columns] = []
         for self.share in SHARES:
-            by_share.append(self._near(found_scores, self.share))
-            if by_share[-1].size <= self._joining:
+            by_share.append(self._rated_near(found_scores, self.share))
+            if by_share[-1].size <= self._most_joining:
                 break
         columns = np.append(by_share[-1], by_share[0][~np.isin(by_share[0], by_share[-1])])
         return self._add(columns)
 
-    def _near(self, found_scores: list[Scores], share: float) -> Columns:
+    def _rated_near(self, found_scores: list[Scores], share: float) -> Columns:
         """Return the columns outside the pool that some level rates high enough to join.
 
         A rating of ``share`` of the level's reference is enough. ``found_scores`` has the scores of

@@ -219,15 +219,15 @@ class Sweep:
         seconds = (time.monotonic() - self.began) / len(certificates)
         found = []
         rows = zip(certificates, self.weights, self.shifts.tolist(), self.predictions, strict=True)
-        for inside, w, shift, z in rows:
+        for certificate_of_level, w, shift, z in rows:
             # From the centered columns of the pool to the columns of X.
             used = w.nonzero()[0]
             intercept = shift - float(offsets[used] @ w[used])
-            certificate = as_reported(problem, inside, intercept, z)
+            certificate = as_reported(problem, certificate_of_level, intercept, z)
             if not certificate.relative_gap <= tol:
                 break
             bounds = certificate.objective, certificate.gap
-            line = Record(
+            record = Record(
                 0, 1.0, seconds, *bounds, certificate.relative_gap, used.size, None, n_vectors
             )
             result = Result(
@@ -242,7 +242,7 @@ class Sweep:
                 seconds=seconds,
                 n_features=n_features,
                 iterations=0,
-                history=[line],
+                history=[record],
                 norm=norm,
             )
             found.append(result)
@@ -312,7 +312,7 @@ class Sweep:
         lost = np.maximum(self._rounding(objective), -gap)
         proved = np.maximum(gap, 0.0) + lost
         numbers = zip(objective.tolist(), proved.tolist(), polar.tolist(), strict=True)
-        return [Certificate(*three) for three in numbers]
+        return [Certificate(*values) for values in numbers]
 
     def _values(self) -> Array:
         """Return the loss f(z) at the predictions z of each level, (n_levels,)."""
