@@ -92,10 +92,10 @@ class ModelNewton(Master):
             refit = self._steps(problem, weights, gap_target)
         else:
             # With W = S Q', solve for the matrix S, which has one column less than W.
-            inside, right = smaller
-            S = np.reshape(weights, (-1, right.shape[0])) @ right
+            inside, Q = smaller
+            S = np.reshape(weights, (-1, Q.shape[0])) @ Q
             found = self._steps(inside, S.reshape(-1), gap_target)
-            W = np.reshape(found.weights, S.shape) @ right.T
+            W = np.reshape(found.weights, S.shape) @ Q.T
             refit = certified(problem, W.reshape(-1)).refit
             refit.steps = found.steps
         return finished(refit, self.master, problem, gap_target)
@@ -183,13 +183,13 @@ def levelled(problem: Problem) -> tuple[Problem, Array] | None:
     if not np.array_equal(groups.labels, np.repeat(labels, q)):
         return None
     # Q: orthonormal columns, orthogonal to the vector of ones.
-    right = np.linalg.qr(np.hstack([np.ones((q, 1)), np.eye(q)[:, 1:]]))[0][:, 1:]
-    block = spanned(_bare(block_of(problem)), right)
+    Q = np.linalg.qr(np.hstack([np.ones((q, 1)), np.eye(q)[:, 1:]]))[0][:, 1:]
+    block = spanned(_bare(block_of(problem)), Q)
     if block is None:
         return None
     rows = Groups(Partition(np.repeat(labels, q - 1), count, count), groups.weights)
     regularizer = replace(problem.regularizer, norm=rows)
-    return replace(problem, design=block, regularizer=regularizer), right
+    return replace(problem, design=block, regularizer=regularizer), Q
 
 
 def by_samples(problem: Problem) -> bool:

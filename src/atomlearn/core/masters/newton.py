@@ -354,10 +354,10 @@ def newton_step(
     weights = at.refit.weights
     curvature = problem.loss.curvature(problem.y, at.refit.prediction, problem.weight)
     free = _free(problem, curvature)
-    # The diagonal of the Hessian, for the ridge of each column, and the mean of that of the
-    # unpenalized columns, for their step size.
-    diagonal = block.squared_norms(curvature)
+    # The mean curvature along the unpenalized columns, for their step size, and the diagonal of the
+    # Hessian over the penalized ones, for the ridge of each.
     free_mean = float((curvature @ free**2).sum()) / max(free.shape[1], 1) or math.inf
+    diagonal = block.squared_norms(curvature)
     ridges = damping * np.maximum(diagonal / (diagonal.max() or 1.0), least_share)
     step_free = step / damping / free_mean * float(diagonal.mean())
     # The proximal point and the Jacobian there; without any active weight there is no direction.

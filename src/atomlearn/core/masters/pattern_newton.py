@@ -140,29 +140,29 @@ def _minimum(
     form = problem.regularizer.form
     curvature = problem.loss.curvature(problem.y, z, problem.weight)
     total = float(curvature.sum())
-    free = float(problem.fit_intercept)
+    has_intercept = float(problem.fit_intercept)
     if pattern is None or not 0.0 < total < np.inf:
         return None
-    # With an intercept (free = 1), it is minimized out: the columns are centered by their means,
+    # An intercept (has_intercept = 1) is minimized out: the columns are centered by their means,
     # weighted by the curvature.
     sums = block.scores(curvature).full()
-    means = free * sums / total
-    shift = free * float(slope.sum()) / total
+    means = has_intercept * sums / total
+    mean_slope = has_intercept * float(slope.sum()) / total
     if gram:
         matrix = np.array(block.gram(curvature))
-        if free:
+        if has_intercept:
             matrix -= np.outer(sums, means)
         matrix[np.diag_indices(weights.size)] += problem.tau
         linear = matrix @ weights
     else:
         used = np.flatnonzero(curvature)
         matrix = np.array(block.dense()[used], dtype=np.float64, order="F")
-        if free:
+        if has_intercept:
             matrix -= means
         matrix *= np.sqrt(curvature[used])[:, None]
         linear = matrix.T @ (matrix @ weights)
     # The model is 1/2 w'Hw - linear'w with linear = H w_k minus the gradient at w_k.
-    linear -= block.scores(slope - shift * curvature).full() + problem.tau * weights
+    linear -= block.scores(slope - mean_slope * curvature).full() + problem.tau * weights
     found, steps = pattern_newton(
         matrix,
         linear,
@@ -174,4 +174,4 @@ def _minimum(
         gram=gram,
     )
     direction = found - weights
-    return found, block.predict(direction) - means @ direction - shift, steps
+    return found, block.predict(direction) - means @ direction - mean_slope, steps

@@ -214,9 +214,9 @@ class SequentialQP(Master):
         if columns is None or problem.deadline.passed or problem.loss.coupled != 1:
             return None
         prices = check_prices(problem)
-        inside = prices.feasible(problem, weights)
+        w = prices.feasible(problem, weights)
         terms = np.array([terms_of(problem)])
-        found, shifts, steps = _steps(problem, terms, prices, columns, inside, intercept, 0.0)
+        found, shifts, steps = _steps(problem, terms, prices, columns, w, intercept, 0.0)
         return found[0], shifts[0], steps
 
     def guesses(

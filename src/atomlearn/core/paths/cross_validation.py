@@ -366,7 +366,7 @@ def _paths(
     with designs of their own are solved one after the other.
     """
     # Tasks over the same design are solved together; ``waiting`` has all of them in order.
-    waiting = []
+    all_tasks = []
     groups: dict[int, tuple[Design, list[Task]]] = {}
     grids = []
     n_folds = len(tasks) // len(ends)
@@ -378,18 +378,18 @@ def _paths(
             reached = end.of(number % n_folds * len(fold) + output)
             task = settings.task(problem, levels, pool, reached=reached, last=end.place)
             groups.setdefault(id(problem.design), (problem.design, []))[1].append(task)
-            waiting.append(task)
+            all_tasks.append(task)
             grids.append(levels)
     interrupted = False
-    for design, some in groups.values():
+    for design, tasks_of_design in groups.values():
         if not interrupted:
-            interrupted = drive(design, some, n_jobs)
+            interrupted = drive(design, tasks_of_design, n_jobs)
         else:
-            for task in some:
+            for task in tasks_of_design:
                 task.interrupt()
     found = [
         path_result(problem, levels, task.results, sum(r.passes for r in task.results), interrupted)
-        for levels, task in zip(grids, waiting, strict=True)
+        for levels, task in zip(grids, all_tasks, strict=True)
     ]
     size = len(fold)  # the number of outputs
     return [tuple(found[k : k + size]) for k in range(0, len(found), size)]
@@ -485,6 +485,6 @@ def _held_out(
             training = replace(problem, weight=problem.weight * counts)
             found = relaxed_predictions(training, solutions, testing, relax)
             decisions[..., output] = decisions_at(problem, found, test)
-        scores = np.array([[score(at_level, test) for at_level in of_one] for of_one in decisions])
+        scores = np.array([[score(level, test) for level in share] for share in decisions])
     padded = [padded_levels(values, n_all_levels) for values in (scores, passes, n_selected, gaps)]
     return padded[0], padded[1], padded[2], padded[3]

@@ -208,13 +208,13 @@ class NoImprovement(End):
         """Return a function that is True once scores have not risen for ``patience`` levels."""
         patience = whole_number("NoImprovement", "patience", self.patience)
         highest = -np.inf
-        since = 0  # number of levels since the highest score
+        n_levels_since = 0  # since the highest score
 
         def settled(score: float) -> bool:
             """Take the score of the next level; return whether to end there."""
-            nonlocal highest, since
-            since = 0 if score > highest else since + 1
+            nonlocal highest, n_levels_since
+            n_levels_since = 0 if score > highest else n_levels_since + 1
             highest = max(highest, score)
-            return since >= patience
+            return n_levels_since >= patience
 
         return settled

@@ -74,15 +74,15 @@ def largest_useful_alpha(problem: Problem, zero: Scores | None = None) -> float:
             "the first alpha is not known where a column of weight 0 has bounds; give alphas="
         )
     at_zero = loss_value(problem, prediction)
-    negligible = 0.01
+    share = 0.01  # of F(0)
     # If the intercept fits the targets to rounding, scores are only rounding.
     if polar <= 0.0 or at_zero <= rounding:
         return 1.0
     if problem.regularizer.form == "penalized":
         return polar
     if problem.regularizer.form == "squared":
-        return polar * polar / (2.0 * negligible * at_zero)
-    return negligible * at_zero / polar
+        return polar * polar / (2.0 * share * at_zero)
+    return share * at_zero / polar
 
 
 def alpha_grid(
