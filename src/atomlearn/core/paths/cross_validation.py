@@ -19,7 +19,7 @@ from atomlearn.core.paths.folds import (
     Score,
     check_folds,
     decisions_at,
-    scored_there,
+    remote_score_of,
     training_part,
 )
 from atomlearn.core.paths.levels import l1_ratio_of, with_l1_ratio
@@ -475,7 +475,7 @@ def _held_out(
         passes += [result.passes for result in solutions.results]
         n_selected += solutions.n_selected
         gaps = np.maximum(gaps, solutions.relative_gaps)
-    remote_score = None if any(relax) else scored_there(score, testing, test)
+    remote_score = None if any(relax) else remote_score_of(score, testing, test)
     if remote_score is not None:  # The rows are on other machines, which compute the score.
         results_by_level = zip(*(solutions.results for solutions in paths), strict=True)
         scores = np.tile(remote_score(list(results_by_level)), (len(relax), 1))

@@ -21,7 +21,7 @@ Fold = tuple[Rows, Rows]
 Score = Callable[[Array, Rows], float]
 #: Returns the scores of several levels, each a list of the result of every output. It is for rows
 #: on other machines, which compute the score.
-ScoreThere = Callable[[Sequence[Sequence[Result]]], Array]
+RemoteScore = Callable[[Sequence[Sequence[Result]]], Array]
 
 
 def training_part(problem: Problem, train: Rows) -> Problem:
@@ -74,7 +74,7 @@ class HeldOutLoss:
             total += mean_loss(problem.loss, problem.y[test], held_out, problem.weight[test])
         return -total
 
-    def there(self, testing: Design, test: Rows) -> ScoreThere | None:
+    def remote(self, testing: Design, test: Rows) -> RemoteScore | None:
         """Return a function for the score if other machines have the rows; else None.
 
         testing : the design of the test rows. test : their row numbers.
@@ -89,20 +89,20 @@ class HeldOutLoss:
             parts.append(replace(p, design=testing, fit_intercept=False, **of_rows))
         # Problems whose loss sends requests to the machines; unchanged if there are none.
         summed: list[Any] = [over_sums(part) for part in parts]
-        if any(there is here for there, here in zip(summed, parts, strict=True)):
+        if any(remote is part for remote, part in zip(summed, parts, strict=True)):
             return None
 
         def score(levels: Sequence[Sequence[Result]]) -> Array:
             """Return the scores (n_levels,); ``levels`` has the results of each for all outputs."""
             total = np.zeros(len(levels))
-            for there, part, results in zip(summed, parts, zip(*levels, strict=True), strict=True):
+            for remote, part, results in zip(summed, parts, zip(*levels, strict=True), strict=True):
                 # The weights of all levels over the columns that any of them uses.
                 columns = np.unique(np.concatenate([result.columns for result in results]))
                 W = np.zeros((total.size, columns.size))
                 for row, result in zip(W, results, strict=True):
                     row[np.searchsorted(columns, result.columns)] = result.weights
                 shifts = np.array([result.intercept for result in results])
-                total -= there.loss.values_at(columns, W, shifts) / part.weight.sum()
+                total -= remote.loss.values_at(columns, W, shifts) / part.weight.sum()
             return total
 
         return score
@@ -111,13 +111,13 @@ class HeldOutLoss:
 held_out_loss = HeldOutLoss
 
 
-def scored_there(score: Score, testing: Design, test: Rows) -> ScoreThere | None:
+def remote_score_of(score: Score, testing: Design, test: Rows) -> RemoteScore | None:
     """Return a function for the score if other machines have the rows; else None.
 
     Only ``HeldOutLoss`` can be computed there. testing : the design of the test rows. test : their
     row numbers.
     """
-    return score.there(testing, test) if isinstance(score, HeldOutLoss) else None
+    return score.remote(testing, test) if isinstance(score, HeldOutLoss) else None
 
 
 def check_folds(folds: Sequence[Fold], problem: Problem) -> None:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from atomlearn.core.interfaces import Design
 from atomlearn.core.interfaces.certificate import Status
 from atomlearn.core.paths.ends import End, Reached
-from atomlearn.core.paths.folds import Fold, Score, ScoreThere, decisions_at, scored_there
+from atomlearn.core.paths.folds import Fold, RemoteScore, Score, decisions_at, remote_score_of
 from atomlearn.core.paths.path import PathResult
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.result import Result
@@ -58,9 +58,9 @@ class SearchEnd:
         #: By path number, the level at which the path has reached its end.
         self._ended: dict[int, int] = {}
         #: By level and path number, the results of levels that not all paths have solved yet.
-        self._at: dict[int, dict[int, Result]] = {}
+        self._pending: dict[int, dict[int, Result]] = {}
         #: For each fold the test data, and its score if other machines compute it.
-        self._tested: list[tuple[Design, ScoreThere | None]] = []
+        self._tested: list[tuple[Design, RemoteScore | None]] = []
         #: Number of the last level in the grid; None if there is no end yet.
         self.last: int | None = None
 
@@ -103,12 +103,12 @@ class SearchEnd:
         """
         if path not in self._ended and self._reached[path](problem, result):
             self._ended[path] = level
-        by_path = self._at.setdefault(level, {})
+        by_path = self._pending.setdefault(level, {})
         by_path[path] = result
         if len(by_path) < len(self._reached):
             return  # other paths have not solved this level yet
         # Each path goes through its levels in order, so earlier levels are complete.
-        del self._at[level]
+        del self._pending[level]
         score = self._mean_score([by_path[number] for number in range(len(by_path))])
         all_ended = len(self._ended) == len(self._reached)
         settled = self._settled[0](score)
@@ -124,7 +124,9 @@ class SearchEnd:
         paths = iter(results)
         if not self._tested:
             each = zip(self._testing, self._folds, strict=True)
-            self._tested = [(rows, scored_there(self._score, rows, fold[1])) for rows, fold in each]
+            self._tested = [
+                (rows, remote_score_of(self._score, rows, fold[1])) for rows, fold in each
+            ]
         for (rows, remote_score), (_, test) in zip(self._tested, self._folds, strict=True):
             of_fold = [next(paths) for _ in self._problems]
             if remote_score is not None:  # other machines have the rows, and compute the score
