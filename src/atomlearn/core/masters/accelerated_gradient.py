@@ -111,18 +111,18 @@ class Linearization:
     slope: float
 
     def distance(
-        self, problem: Problem, linear: Array, shift: float, along: float
+        self, problem: Problem, linear: Array, shift: float, linear_change: float
     ) -> tuple[float, float]:
         """Return the Bregman distance f(t) - f(z) - <f'(z), t - z>, and f(t).
 
         f is the loss of ``problem``, and t = linear + shift, with the arguments of this method.
-        along : the number <f'(z), t - z>. If the difference would be lost in rounding, half of
-        <f'(t) - f'(z), t - z> is returned instead, which is equal up to third order.
+        linear_change : the number <f'(z), t - z>. If the difference would be lost in rounding, half
+        of <f'(t) - f'(z), t - z> is returned instead, which is equal up to third order.
         """
-        reached = loss_value(problem, linear, shift)
-        direct = reached - self.value - along
-        if abs(direct) > TUNING.rounding_share * max(self.value, abs(along)):
-            return direct, reached
+        value = loss_value(problem, linear, shift)
+        difference = value - self.value - linear_change
+        if abs(difference) > TUNING.rounding_share * max(self.value, abs(linear_change)):
+            return difference, value
         loss = problem.loss
         y = problem.y
         s = problem.weight
@@ -139,7 +139,7 @@ class Linearization:
             longest = max(longest, float(np.abs(move).max(initial=0.0)))
             largest = max(largest, float(np.abs(z).max(initial=0.0)))
         # Half of the symmetrized Bregman distance needs no difference of nearly equal values.
-        return (0.0 if longest <= TUNING.negligible_move * largest else 0.5 * symmetrized), reached
+        return (0.0 if longest <= TUNING.negligible_move * largest else 0.5 * symmetrized), value
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,37 +203,35 @@ class Acceleration:
             weights = proximal(at.ahead_weights - model.gradient / lipschitz, 1.0 / lipschitz)
             linear = problem.design.predict(weights)
             movement = weights - at.ahead_weights
-            square = float(movement @ movement)
+            squared_step = float(movement @ movement)
             if self.refit_intercept:
                 b = optimal_intercept(problem, linear, b)
-            along = float(model.gradient @ movement) + model.slope * (b - model.shift)
-            distance, reached = model.distance(problem, linear, b, along)
-            # The least L with which this step passes.
-            local = 2.0 * distance / square if square > 0.0 else 0.0
-            if local <= lipschitz * (1 + TUNING.rounding_share) or lipschitz > 1e300:
+            linear_change = float(model.gradient @ movement) + model.slope * (b - model.shift)
+            distance, value = model.distance(problem, linear, b, linear_change)
+            # The smallest L with which this step passes.
+            required = 2.0 * distance / squared_step if squared_step > 0.0 else 0.0
+            if required <= lipschitz * (1 + TUNING.rounding_share) or lipschitz > 1e300:
                 break
-            lipschitz = max(2.0 * lipschitz, min(local, 8.0 * lipschitz))
+            lipschitz = max(2.0 * lipschitz, min(required, 8.0 * lipschitz))
             del linear  # Free this array before the next one is allocated.
-        lower = max(self.least_decrease * lipschitz, min(local, lipschitz))
+        lower = max(self.least_decrease * lipschitz, min(required, lipschitz))
         return replace(
             at,
             weights=weights,
             linear=linear,
             intercept=b,
-            loss_value=reached,
-            lipschitz=lower if square > 0.0 else lipschitz,
+            loss_value=value,
+            lipschitz=lower if squared_step > 0.0 else lipschitz,
             gradient=None,
         )
 
     def _intercept_step(self, problem: Problem, at: Iterate) -> None:
         """Make a gradient step in the intercept b of the iterate ``at``, in place.
 
-        A backtracking line search on the loss of ``problem`` finds the step length.
-
-        A step is accepted if the quadratic model of the loss bounds the loss there, condition (36)
-        of Tan, Tsang and Wang (2014). The derivative is evaluated at the new w, at which the
-        condition is tested, so that the line search always ends. Each trial step costs
-        O(n_samples).
+        A backtracking line search on the loss of ``problem`` finds the step length. A step is
+        accepted if the quadratic model of the loss bounds the loss at its end: condition (36) of
+        Tan, Tsang and Wang (2014). The derivative is evaluated at the new w, at which the condition
+        is tested, so that the line search always ends. Each trial step costs O(n_samples).
         """
         loss = problem.loss
         y = problem.y
@@ -248,15 +246,15 @@ class Acceleration:
         lipschitz = min(0.9 * at.lipschitz_intercept, ceiling)
         while True:
             move = -slope / lipschitz
-            ahead = at.intercept + move
-            distance, reached = model.distance(problem, at.linear, ahead, slope * move)
+            trial = at.intercept + move
+            distance, value = model.distance(problem, at.linear, trial, slope * move)
             # This is (36), since the decrease is slope^2 / L minus the Bregman distance.
             allowed = 0.5 * lipschitz * move * move * (1 + TUNING.rounding_share)
             if lipschitz >= ceiling or distance <= allowed:
                 break
             lipschitz = min(2.0 * lipschitz, ceiling)
         at.intercept += move
-        at.loss_value = reached
+        at.loss_value = value
         at.lipschitz_intercept = lipschitz
 
 
@@ -278,23 +276,23 @@ def _linearize(
     return Linearization(linear, shift, value, gradient, slope)
 
 
-def _extrapolated(at: Iterate, following: Iterate, restart: bool) -> Iterate:
+def _extrapolated(at: Iterate, new: Iterate, restart: bool) -> Iterate:
     """Return w_k+1 with its extrapolated point v.
 
-    With ``restart``, the momentum is dropped if it points uphill. at, following : the iterates w_k
+    With ``restart``, the momentum is dropped if it points uphill. at, new : the iterates w_k
     and w_k+1. v = w_k+1 + push (w_k+1 - w_k), with push = (rho_k - 1) / rho_k+1 and
     rho_k+1 = (1 + sqrt(1 + 4 rho_k^2)) / 2.
     """
-    movement = following.weights - at.weights
-    shift = following.intercept - at.intercept
+    movement = new.weights - at.weights
+    shift = new.intercept - at.intercept
     # The gradient scheme of [O'Donoghue, Candes 2015]: the movement has a positive product with the
     # generalized gradient at v.
-    uphill = following.lipschitz * float((at.ahead_weights - following.weights) @ movement)
-    uphill += following.lipschitz_intercept * (at.ahead_intercept - following.intercept) * shift
+    uphill = new.lipschitz * float((at.ahead_weights - new.weights) @ movement)
+    uphill += new.lipschitz_intercept * (at.ahead_intercept - new.intercept) * shift
     momentum = 1.0 if restart and uphill > 0.0 else at.momentum
-    following.momentum = 0.5 * (1.0 + math.sqrt(1.0 + 4.0 * momentum * momentum))
-    push = (momentum - 1.0) / following.momentum
-    following.ahead_weights = following.weights + push * movement
-    following.ahead_linear = following.linear + push * (following.linear - at.linear)
-    following.ahead_intercept = following.intercept + push * shift
-    return following
+    new.momentum = 0.5 * (1.0 + math.sqrt(1.0 + 4.0 * momentum * momentum))
+    push = (momentum - 1.0) / new.momentum
+    new.ahead_weights = new.weights + push * movement
+    new.ahead_linear = new.linear + push * (new.linear - at.linear)
+    new.ahead_intercept = new.intercept + push * shift
+    return new

@@ -164,7 +164,8 @@ class _Run:
     at : Iterate
         The iterate of the gradient method.
     shortest, period : int
-        The least number of gradient steps between Newton steps, and the number before the next one.
+        The minimum number of gradient steps between Newton steps, and the number before the next
+        one.
     idle : int
         The number of periods without progress.
     damping : float

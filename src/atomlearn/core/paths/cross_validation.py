@@ -363,7 +363,7 @@ def _paths(
 
     The problem of a fold is over all rows, with weight zero on those that it leaves out. Its dual
     vectors are zero there, so all folds share one design, and one pool gathers its columns. Folds
-    with designs of their own are solved one after the other.
+    with different designs are solved one after the other.
     """
     # Tasks over the same design are solved together; ``waiting`` has all of them in order.
     all_tasks = []
@@ -400,7 +400,7 @@ def _own_pools(
     candidates: Sequence[tuple[Norm, float]],
     settings: Settings,
 ) -> Iterator[Pool | None]:
-    """Yield the pool of each path, for folds with designs of their own.
+    """Yield the pool of each path, if each fold has a different design.
 
     Pools are not shared between norms or folds. ``of_folds`` has the problems of each fold,
     ``candidates`` are norms with their share of the penalty, and ``settings`` are those of the
@@ -421,7 +421,7 @@ def _pools(
     """Return an iterator over the pool of each path, None for paths that do not share readings.
 
     Paths over the columns of X have one common source of columns; those of a norm over lifted
-    coordinates (repeated columns) have a source of their own. problems : one per output.
+    coordinates (repeated columns) have a separate source. problems : one per output.
     candidates : norms with their share of the penalty. n_folds : number of folds per candidate.
     settings : those of the paths. sources : known source pools, by key, to which new ones are
     added.

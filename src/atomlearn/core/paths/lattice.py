@@ -17,10 +17,10 @@ from atomlearn.core.interfaces import Array, Norm
 from atomlearn.core.paths.cross_validation import CrossValidation
 from atomlearn.core.paths.path import PathResult
 
-#: Distance between the first levels. Mean scores are smoothed over neighboring ones, so that levels
-#: far apart smooth more of the noise of folds. On twelve settings of ``benchmarks.ksupport`` (8 to
-#: 30 draws) the mean R^2 is .7038 after 24 points, with 3 .7008 after 33; the best fixed value
-#: .7094.
+#: Distance between the levels that are tried first. Mean scores are smoothed over neighboring
+#: levels; if these are more distant, more of the noise of folds is removed. In twelve settings of
+#: ``benchmarks.ksupport`` (8 to 30 draws) the mean R^2 is .7038 with 4 (24 points), .7008 with 3
+#: (33 points), and .7094 for the best fixed value of the parameter.
 LEVELS_APART = 4
 #: Returns the scores of norms, each at its own row of levels and with its share of the penalty.
 Scored = Callable[[Sequence[Norm], Array, Array], CrossValidation]
@@ -57,7 +57,7 @@ def search_lattice(
     n_candidates, n_levels = levels.shape
     candidates = [*norms] * len(l1_ratios)
     ratios = np.repeat(l1_ratios, n_norms)
-    # A candidate (row) is a norm with a share; the first round tries levels far apart. The first
+    # A candidate (row) is a norm with a share; the first round tries every fourth level. The first
     # levels select almost no columns, the last levels and the last norm nearly all: leave them out.
     values = np.arange(max(n_norms - 1, 1))
     rows = (n_norms * np.arange(len(l1_ratios))[:, None] + values).ravel()

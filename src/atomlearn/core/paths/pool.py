@@ -229,7 +229,7 @@ class Level(Run):
     readings : int
         Number of readings of X that computed the scores at a point of the level.
     needs_steps : bool
-        Whether the re-fit over the pool failed, so that the level needs steps of its own solver.
+        Whether the re-fit over the pool failed, so that the level needs steps of a solver.
     begun : bool
         Whether the observers were called at the beginning of the level.
     """

@@ -81,10 +81,10 @@ class Settings:
             solver = solvers.AtomGeneration(tol=self.tol)
         rules: StoppingRule = FirstOf((RelativeGap(self.tol), Iterations(self.max_iter)))
         rules = rules if self.stop is None else rules | self.stop
-        keepers = []
+        checkpoints = []
         if self.checkpoint is not None:
-            keepers.append(solvers.Checkpoint(self.checkpoint, many=True))
-        observers: tuple[Observer, ...] = (*self.observers, *keepers)
+            checkpoints.append(solvers.Checkpoint(self.checkpoint, many=True))
+        observers: tuple[Observer, ...] = (*self.observers, *checkpoints)
         plain = self.stop is None and not observers
         return RunSettings(solver, rules, observers, self.search, plain)
 
@@ -130,7 +130,7 @@ class Settings:
         """Return whether several levels of ``problem`` can share readings of X.
 
         They cannot with a solver other than the default one, with a loss that is not smooth, with a
-        norm that rates no columns, or if each vector v needs a reading of its own for X'v. A norm
+        norm that rates no columns, or if each vector v needs a separate reading for X'v. A norm
         may have a lift: an equal norm over repeated columns, which then has to rate them.
         """
         loss = problem.loss

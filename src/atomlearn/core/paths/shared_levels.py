@@ -108,7 +108,7 @@ class SharedLevels(Task):
         self.refits = Refits(pool, gap, self.whole)
         #: Rating of the columns in use at the last proved level, or at w = 0; 0 if ``whole``.
         self.last_reference = 0.0
-        #: Least share of its reference by which the columns of a level were let into the pool.
+        #: Share of its reference that a column had to be rated to join the pool the last time.
         self.share = SHARE
         self.batch: list[Level] = []
         #: Scores that ``learn`` has to use in place of those of a reading by ``drive``.
@@ -326,7 +326,7 @@ class SharedLevels(Task):
         return batch
 
     def _sure_reference(self, point: Point) -> float:
-        """Return the least reference at which the pool likely has the columns of the next level.
+        """Return the smallest reference at which the pool likely has the columns of the next level.
 
         ``point`` is the solution of the level before. The reference is the rating of its columns in
         use. Columns joined if they were rated ``share`` of the last proved reference or more, so
@@ -492,7 +492,7 @@ class SharedLevels(Task):
         return columns[np.sort(first)]
 
     def _make_steps(self, level: Level) -> None:
-        """Solve ``level`` by steps of its own solver.
+        """Solve ``level`` by steps of its solver.
 
         This is for levels that re-fits over the pool do not solve or prove. The steps start at the
         last point of the level. The columns of the result join the pool.
