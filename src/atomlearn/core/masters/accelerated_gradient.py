@@ -241,7 +241,8 @@ class Acceleration:
             return
         none = np.zeros(0)
         model = Linearization(at.linear, at.intercept, at.loss_value, none, slope)
-        # With L_b at this ceiling, (36) always holds. An unbounded f'' has no useful ceiling.
+        # L_b is the estimate of the Lipschitz constant in b. With L_b at this ceiling, (36) always
+        # holds. An unbounded f'' has no useful ceiling.
         ceiling = min(problem.loss.curvature_bounds[1] * float(problem.weight.sum()), 1e300)
         lipschitz = min(0.9 * at.lipschitz_intercept, ceiling)
         while True:

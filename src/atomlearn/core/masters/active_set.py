@@ -105,7 +105,7 @@ class ActiveSetQP(Master):
     def solve(self, problem: Problem, weights: Array, intercept: float, gap_target: float) -> Refit:
         """Solve the restricted ``problem`` to a duality gap of ``gap_target``; see Master.
 
-        The warm start is at ``weights`` (m,) and ``intercept``.
+        The warm start is at ``weights`` (m,) and ``intercept``; the best point found is returned.
         """
         prices = check_prices(problem, grouped=False)
         block = CachedBlock.of(block_of(problem))

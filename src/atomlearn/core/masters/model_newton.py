@@ -83,18 +83,18 @@ class ModelNewton(Master):
     def solve(self, problem: Problem, weights: Array, intercept: float, gap_target: float) -> Refit:
         """Solve the restricted ``problem`` to a duality gap of ``gap_target``; see Master.
 
-        The warm start is at ``weights`` (m,) and ``intercept``.
+        The warm start is at ``weights`` (m,) and ``intercept``; the best point found is returned.
         """
         if not is_coupled(problem):
             return self.master.solve(problem, weights, intercept, gap_target)
-        smaller = levelled(problem)
-        if smaller is None:
+        reduced = levelled(problem)
+        if reduced is None:
             refit = self._steps(problem, weights, gap_target)
         else:
             # With W = S Q', solve for the matrix S, which has one column less than W.
-            inside, Q = smaller
+            problem_of_S, Q = reduced
             S = np.reshape(weights, (-1, Q.shape[0])) @ Q
-            found = self._steps(inside, S.reshape(-1), gap_target)
+            found = self._steps(problem_of_S, S.reshape(-1), gap_target)
             W = np.reshape(found.weights, S.shape) @ Q.T
             refit = certified(problem, W.reshape(-1)).refit
             refit.steps = found.steps

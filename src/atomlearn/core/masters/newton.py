@@ -80,7 +80,7 @@ class SemismoothNewton(Master):
     def solve(self, problem: Problem, weights: Array, intercept: float, gap_target: float) -> Refit:
         """Solve the restricted ``problem`` to a duality gap of ``gap_target``; see Master.
 
-        The warm start is at ``weights`` (m,) and ``intercept``.
+        The warm start is at ``weights`` (m,) and ``intercept``; the best point found is returned.
         """
         run = _Run(problem, weights, intercept, gap_target)
         with suppress(FloatingPointError):  # After an overflow the best point so far is returned.
@@ -132,7 +132,7 @@ class AcceleratedGradient(Master):
     def solve(self, problem: Problem, weights: Array, intercept: float, gap_target: float) -> Refit:
         """Solve the restricted ``problem`` to a duality gap of ``gap_target``; see Master.
 
-        The warm start is at ``weights`` (m,) and ``intercept``.
+        The warm start is at ``weights`` (m,) and ``intercept``; the best point found is returned.
         """
         run = _Run(problem, weights, intercept, gap_target)
         settled = False

@@ -87,7 +87,7 @@ class ScalingNewton(Master):
     def solve(self, problem: Problem, weights: Array, intercept: float, gap_target: float) -> Refit:
         """Solve the restricted ``problem`` to a duality gap of ``gap_target``; see Master.
 
-        The warm start is at ``weights`` (m,) and ``intercept``.
+        The warm start is at ``weights`` (m,) and ``intercept``; the best point found is returned.
         """
         best = certified(problem, weights, None, intercept)
         steps = 0
@@ -97,7 +97,7 @@ class ScalingNewton(Master):
         base, positions = distinct_columns(block_of(problem))
         while best.refit.gap > gap_target and steps < TUNING.inner_steps:
             # Minimize the least-squares model of the loss at the best point, and search from the
-            # point toward the minimizer.
+            # point toward the minimizer. One round is enough for a quadratic loss.
             late = problem.deadline.use_step()
             model = None if late else _model(problem, base, best.refit.prediction)
             if model is None:

@@ -64,7 +64,7 @@ class WorkingSets(Master):
     def solve(self, problem: Problem, weights: Array, intercept: float, gap_target: float) -> Refit:
         """Solve the restricted ``problem`` to a duality gap of ``gap_target``; see Master.
 
-        The warm start is at ``weights`` (m,) and ``intercept``.
+        The warm start is at ``weights`` (m,) and ``intercept``; the best point found is returned.
         """
         check_restricted(problem)
         if not self.splits(problem):

@@ -39,7 +39,7 @@ def can_solve_ahead(problem: Problem, block: CachedBlock) -> bool:
         and is_quadratic(problem.loss)
         and block.stored() is not None
         and not block.traits.is_sparse
-        and block.traits.bytes_an_entry >= 4.0
+        and block.traits.bytes_an_entry >= 4.0  # packed columns have another master
     )
 
 

@@ -426,6 +426,7 @@ def _pools(
     settings : those of the paths. sources : known source pools, by key, to which new ones are
     added.
     """
+    # The problem with each candidate, and whether its norm is over lifted coordinates.
     of_candidates = [_candidate(problems[0], *penalty) for penalty in candidates]
     lifted = [norm.lift(problems[0].design.shape[1]) is not None for norm, _ in candidates]
     # Paths with an equal key use the same source: 0 for columns of X, else a number of the norm.
@@ -438,6 +439,7 @@ def _pools(
     for key, problem in zip(keys, of_candidates, strict=True):
         if key not in known:
             assert key is not None
+            # The source gathers columns for the paths with this key, one pool for each of them.
             source = sources.setdefault(key, Pool(problem))
             known[key] = iter(source.of_each(keys.count(key) * count))
     return (next(known[key]) for key in keys for _ in range(count))

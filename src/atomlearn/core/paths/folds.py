@@ -79,6 +79,7 @@ class HeldOutLoss:
 
         testing : the design of the test rows. test : their row numbers.
         """
+        # The problem of each output over the test rows.
         parts = []
         for p in self.problems:
             of_rows: dict[str, Any] = {

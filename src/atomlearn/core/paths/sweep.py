@@ -159,8 +159,8 @@ class Sweep:
     def _of_each(self, compute: Callable[[Loss, Array, Array, Array], Array]) -> Array:
         """Return ``compute(loss, y, z, s)`` for the predictions z of each level.
 
-        s are the sample weights. The result has the shape (n_levels, n_samples). If the loss
-        couples no samples, one call computes all levels.
+        s are the sample weights. The result has the shape (n_levels, n_samples). If the loss does
+        not couple samples (``coupled`` is 1), one call computes all levels.
         """
         problem = self.problem
         if problem.loss.coupled == 1:
@@ -227,6 +227,7 @@ class Sweep:
             if not certificate.relative_gap <= tol:
                 break
             bounds = certificate.objective, certificate.gap
+            # The history has one line: no step, one pass over X.
             record = Record(
                 0, 1.0, seconds, *bounds, certificate.relative_gap, used.size, None, n_vectors
             )
