@@ -65,7 +65,7 @@ class Iterate:
         mass = float(s.sum())
         value = loss_value(problem, linear, intercept)
         square = pieces.squares(loss_gradient(problem, linear, intercept), s)  # u'Su
-        # Totals over samples: the smallest curvature, and f'' if it is not zero.
+        # Totals over samples: the smallest curvature, for f'' = 0, and the curvature that is used.
         least = mass * square / (2.0 * value) if value > 0.0 else mass
         total = pieces.curvature(loss, y, linear, s, intercept) or least or mass
         guess = total / mass * float(scores @ scores) / square if square > 0 else 0.0

@@ -26,8 +26,8 @@ def choose_master(problem: Problem) -> Master:
     l1 of packed columns, penalized, with least squares     ``QuadraticDescent``
     l1, or l1 over w >= 0, with a weight for each column    ``SequentialQP``
     ``Groups`` of at most 64 columns, not constrained; if   ``SequentialQP``
-    penalized, the loss not squared, or at most 4 columns
-    a sample, or columns not stored in full
+    penalized, only for a loss other than squared, or at
+    most 4 columns a sample, or columns that are not stored
     other ``Groups``, l2; without a ridge term              ``ScalingNewton``
     ``KSupport`` without groups or ``ElasticNetNorm``       ``PatternNewton``
     every other norm with a proximal map                    ``SemismoothNewton``

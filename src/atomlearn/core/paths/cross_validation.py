@@ -332,6 +332,7 @@ def _best_share(
     refit without penalty. shape : (n_norms, n_folds, n_levels). The best share is the one with the
     highest mean score at any norm and level.
     """
+    # The scores of each share at all (norm, fold), arranged as (norm, level, fold).
     return max(
         (
             (np.array(part).reshape(shape).swapaxes(1, 2), share)
