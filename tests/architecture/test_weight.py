@@ -54,9 +54,9 @@ from tests.oracles.sources import PACKAGE, nodes, trees
 #: float64 (800; in C++ 450). Norm says which coefficients it bounds, and Loss
 #: whether it takes counts. One number sends groups of many columns to systems of the samples. The
 #: kernel solves groups whose gauge is squared (450; in C++ 300), and sweeps over groups while that
-#: is less work than Newton steps (in C++ 2,100: paths of wide data take half as long). Targets of a squared
-#: loss share one Hessian (in C++ 1,100, less what groups and columns share of their sweeps): the
-#: rows of 20 targets are searched in a tenth of the time.
+#: is less work than Newton steps (in C++ 2,100: paths of wide data take half as long). Targets of
+#: a squared loss share one Hessian (in C++ 1,100, less what groups and columns share of their
+#: sweeps): the rows of 20 targets are searched in a tenth of the time.
 CEILINGS = {
     "tokens of Python": 507_800,
     "tokens of C++": 86_160,

@@ -185,7 +185,7 @@ def _describer(
 
         Each fact is a (header, text) pair. ``item`` is the feature.
         """
-        columns = [int(input) for input in map.inputs_of([item.index])[0] if input >= 0]
+        columns = [int(column) for column in map.inputs_of([item.index])[0] if column >= 0]
         facts = about(source, columns) + marginal.get(item.index, ())
         parts = item.factors or (item.name,)
         if any(part in symbols for part in parts):
@@ -414,7 +414,9 @@ def saved_model(source: Dataset, fitted: FittedSelection) -> SavedModel:
     if fitted.has_curves:
         coefficients = np.ones((fitted.intercepts.size, fitted.units.size))
     # Each feature by its inputs, which are numbered in the order of the file.
-    factors = [[int(input) for input in pair if input >= 0] for pair in map.inputs_of(fitted.units)]
+    factors = [
+        [int(column) for column in pair if column >= 0] for pair in map.inputs_of(fitted.units)
+    ]
     inputs = sorted({factor for pair in factors for factor in pair})
     position_of = {column: position for position, column in enumerate(inputs)}
     columns = () if schema.names is None else schema.restricted_to(inputs).columns

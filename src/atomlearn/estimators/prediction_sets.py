@@ -75,7 +75,7 @@ class OutOfFold:
     drift: float = 1.0
 
     @classmethod
-    def of(
+    def from_paths(
         cls, problems: Sequence[Problem], folds: Sequence[Fold],
         paths: Sequence[Sequence[PathResult]], level: float, share: float,
         problems_of_folds: Sequence[Sequence[Problem]] = (),

@@ -434,7 +434,9 @@ class CrossValidatedModel(AtomicModel):
         if scores.status.is_converged:
             level = float(scores.levels[chosen, position])
             chosen_fit = scores.paths[chosen], level, self.relax_
-            self._out_of_fold = OutOfFold.of(problems, folds, *chosen_fit, problems_of_folds)
+            self._out_of_fold = OutOfFold.from_paths(
+                problems, folds, *chosen_fit, problems_of_folds
+            )
         return chosen % len(norms), scores.warm_starts(chosen, position)
 
     def _record_search(self, scores: CrossValidation, alphas: Array) -> None:

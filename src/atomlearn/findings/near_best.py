@@ -311,9 +311,9 @@ class _Profile:
         dual = negative_gradient(problem, self._prediction)
         scores = problem.design.scores(dual).full()
         self._squares = problem.design.squared_norms(counted(problem.weight))
-        column_norms = np.sqrt(self._squares) + math.sqrt(dual.size) * problem.design.taken_off(
-            np.arange(scores.size)
-        )
+        column_norms = np.sqrt(self._squares) + math.sqrt(
+            dual.size
+        ) * problem.design.subtracted_offsets(np.arange(scores.size))
         self._rounding = 2.0 * growth(dual.size) * float(np.linalg.norm(dual)) * column_norms
         self._scores = scores - problem.tau * self.coef
         nonzero = np.flatnonzero(self.coef)

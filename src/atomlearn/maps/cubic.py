@@ -249,7 +249,7 @@ class Cubic(MappedDesign):
     def column(self, *inputs: int) -> int:
         """Return the column of the product of one, two or three inputs."""
         d = self.map.d
-        if not (1 <= len(inputs) <= 3 and all(0 <= input < d for input in inputs)):
+        if not (1 <= len(inputs) <= 3 and all(0 <= each < d for each in inputs)):
             raise IndexError(f"Cubic: needs 1 to 3 inputs of 0 .. {d - 1}, got {inputs}")
         # Missing inputs are constants, input -1; factors are inputs plus 1. See ``factors``.
         i, j, k = sorted([-1] * (3 - len(inputs)) + list(inputs))

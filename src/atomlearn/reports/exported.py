@@ -39,8 +39,8 @@ def exported_model(estimator: Any, target: str = "target") -> SavedModel:
     columns, weights = nonzero_coefficients(estimator.coef_)
     has_curves = map.unit == "inputs"
     terms = np.unique(map.term_of(columns)) if has_curves else columns
-    pairs = [[int(input) for input in pair if input >= 0] for pair in map.inputs_of(terms)]
-    inputs = sorted({input for pair in pairs for input in pair})
+    pairs = [[int(column) for column in pair if column >= 0] for pair in map.inputs_of(terms)]
+    inputs = sorted({column for pair in pairs for column in pair})
     names = input_names(estimator)
     names_of_inputs = names or [f"x{column}" for column in range(map.n_inputs)]
     # A curve has the coefficient 1: its values contain the coefficients of its basis.

@@ -65,7 +65,7 @@ def strengthened(
     level = problem.regularizer.amount / unit
     # Bounds on the lengths of columns before an implicit centering, for bounds on rounding.
     lengths = np.sqrt(problem.weight @ np.square(relaxation.dense(columns) / math.sqrt(unit)))
-    offsets = np.abs(problem.design.taken_off(columns)) / math.sqrt(unit)
+    offsets = np.abs(problem.design.subtracted_offsets(columns)) / math.sqrt(unit)
     lengths = lengths + math.sqrt(float(problem.weight.sum())) * offsets
     # Twice the bound on rounding errors of Q and of its factorization, as a multiple of I.
     error = 2.0 * (growth(n) + growth(size)) * float(lengths @ lengths)

@@ -477,7 +477,7 @@ def largest_norm(problem: Problem, units: Choices, near: Columns | None = None) 
         squares = design.gather(near).squared_norms(is_counted)
     # If the design centers its columns implicitly, scores are computed from uncentered columns,
     # whose norms are larger by at most this term.
-    lengths = np.sqrt(squares) + math.sqrt(design.shape[0]) * design.taken_off(columns)
+    lengths = np.sqrt(squares) + math.sqrt(design.shape[0]) * design.subtracted_offsets(columns)
     return float(lengths.max(initial=0.0)) * math.sqrt(units.largest)
 
 

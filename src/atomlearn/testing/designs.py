@@ -201,7 +201,7 @@ class DesignChecks:
                 assert_within(norms, weights @ array**2, bound)
         # Subtraction after sums costs digits, so offsets must be reported: the error of an entry is
         # at most 64 times the size that a bound on rounding assumes.
-        offset_sizes = np.sqrt(array.shape[0]) * design.taken_off(all_columns)
+        offset_sizes = np.sqrt(array.shape[0]) * design.subtracted_offsets(all_columns)
         error = np.linalg.norm(self._sizes, axis=0)
         scale = np.linalg.norm(array, axis=0) + offset_sizes
         assert np.all((error <= 64.0 * scale) | ~array.any(axis=0))

@@ -123,12 +123,12 @@ def test_appending_is_amortized() -> None:
     """1,000 appends of one column copy each column a few times, not 500 times on average."""
     fresh = DenseBlock(np.random.default_rng(1).standard_normal((2000, 1)))
     block: Block = fresh
-    rooms = [block._room]  # type: ignore[attr-defined]
+    storages = [block._storage]  # type: ignore[attr-defined]
     for _ in range(1000):
         block = block.append(fresh)
-        if block._room is not rooms[-1]:  # type: ignore[attr-defined]
-            rooms.append(block._room)  # type: ignore[attr-defined]
-    assert len(rooms) <= 30
+        if block._storage is not storages[-1]:  # type: ignore[attr-defined]
+            storages.append(block._storage)  # type: ignore[attr-defined]
+    assert len(storages) <= 30
     assert block.shape[1] == 1001
 
 

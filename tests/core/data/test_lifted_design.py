@@ -104,7 +104,7 @@ def test_digits_that_scores_lose_are_told(kind):
     exact = (X.astype(np.longdouble) - inner.means) * inner.factors @ L
     off = np.abs(design.scores(v).full() - exact.T @ v)
     lengths = np.linalg.norm(exact.astype(float), axis=0)
-    told = lengths + np.sqrt(N) * design.taken_off(np.arange(M))
+    told = lengths + np.sqrt(N) * design.subtracted_offsets(np.arange(M))
     assert np.all(off <= 2.0 * growth(N) * np.linalg.norm(v) * told)
     assert off.max() > growth(N) * np.linalg.norm(v) * lengths.max(), "offsets cost nothing here"
 
@@ -113,5 +113,5 @@ def test_scores_of_features_that_cancel_are_told_of():
     X = np.random.default_rng(5).normal(size=(N, 1)) @ np.ones((1, 2))
     L = sparse.csc_array([[1.0], [-1.0]])
     design = Lifted(as_design(X), Expansion(L))
-    taken = design.taken_off(np.array([0]))
+    taken = design.subtracted_offsets(np.array([0]))
     assert_allclose(taken, 2.0 * np.sqrt((X[:, 0] ** 2).mean()), rtol=1e-12)

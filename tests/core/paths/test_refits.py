@@ -33,7 +33,7 @@ def test_a_level_starts_where_the_last_two_lead(
     pool.add(np.arange(40))
     pool.settle()
     refits = Refits(pool, 1e-9, True)
-    how = Settings().how(problem)
+    how = Settings().run_settings(problem)
     at = [with_amount(problem, amount) for amount in amounts]
     one, two, three = (Level(each, each, None, how) for each in at)
     first = refits.refitted(one, None)

@@ -11,7 +11,7 @@ import pytest
 from atomlearn import losses, norms, paths
 from atomlearn.core import Deadline, Pool, Problem, Regularizer, Settings, path_of
 from atomlearn.core.paths.sweep import Sweep, can_sweep
-from atomlearn.core.problem.proof import given_back
+from atomlearn.core.problem.proof import as_reported
 from atomlearn.designs import as_design
 from atomlearn.problem import prove
 from atomlearn.solvers import ColumnGeneration
@@ -69,7 +69,7 @@ def test_certificates_are_those_of_each_point_by_itself(seed: int) -> None:
         lengths = lengths.take(point.positions)
         slow = prove(problem, columns, point.weights, point.prediction, lengths=lengths).certificate
         intercept = point.shift - float(lengths.offsets @ point.weights)
-        slow = given_back(problem, slow, intercept, point.prediction)
+        slow = as_reported(problem, slow, intercept, point.prediction)
         scale = slow.objective
         assert ours.objective == pytest.approx(slow.objective, rel=1e-12)
         assert ours.gap == pytest.approx(slow.gap, rel=0.05, abs=1e-11 * scale)  # rounding

@@ -58,14 +58,14 @@ class DenseBlock(Block):
 
     traits = Traits(keeps_gram=True)
 
-    def __init__(self, array: NDArray[Any], room: _Storage | None = None) -> None:
-        """Store the array, or the first columns of ``room``, an array shared with other blocks."""
-        if room is None:
+    def __init__(self, array: NDArray[Any], storage: _Storage | None = None) -> None:
+        """Store the array, or the first columns of ``storage``, which blocks may share."""
+        if storage is None:
             is_float32 = np.asarray(array).dtype == np.float32
             array = np.asarray(array, dtype=np.float32 if is_float32 else np.float64, order="F")
-            room = _Storage(array, array.shape[1])
-        self._room = room
-        self._array = room.array[:, : room.used]
+            storage = _Storage(array, array.shape[1])
+        self._storage = storage
+        self._array = storage.array[:, : storage.used]
         self._array.flags.writeable = False
         self.shape = self._array.shape[0], self._array.shape[1]
         self.dtype = self._array.dtype
@@ -173,7 +173,7 @@ class DenseBlock(Block):
         total = size + other.shape[1]
         if not size:
             return other
-        storage = self._room
+        storage = self._storage
         columns = other.dense()
         dtype = np.result_type(self.dtype, columns.dtype) if size else columns.dtype
         # Copy the columns if another block has used the spare ones, or there are too few.

@@ -69,13 +69,13 @@ class Lifted(Derived):
             return SparseBlock.of(block.stored() @ local)
         return DenseBlock(np.asfortranarray(block.dense() @ local.toarray()))
 
-    def taken_off(self, columns: Columns) -> Array:
+    def subtracted_offsets(self, columns: Columns) -> Array:
         """Return bounds on the offsets that are subtracted from the scores of columns of X L.
 
         They have shape (len(columns),); scores lose digits in proportion to them.
         """
         touched = self.expansion.touched(columns)
-        shifts = self.design.taken_off(touched.features)
+        shifts = self.design.subtracted_offsets(touched.features)
         if self.expansion.repeats:
             return shifts[touched.rows]
         # If a column of L has several entries, scores of features are added, and may cancel too.

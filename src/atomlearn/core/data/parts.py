@@ -137,12 +137,12 @@ class SpreadRows(Derived):
         """Return X W at the rows of this design, or X_S W for S = ``columns``, (n_rows, t)."""
         return self.design.product(W, columns)[self.rows]
 
-    def taken_off(self, columns: Columns) -> Array:
+    def subtracted_offsets(self, columns: Columns) -> Array:
         """Return the offsets that are subtracted from the scores of ``columns``, (len(columns),).
 
         They are those of the whole design, by which digits are lost.
         """
-        return self.design.taken_off(columns)
+        return self.design.subtracted_offsets(columns)
 
     def predict(self, weights: Array) -> Array:
         """Return X w at the rows of this design, (n_rows,), for w = ``weights``."""
@@ -216,9 +216,9 @@ class ColumnSubset(Derived):
         """Return the columns with these numbers in this design as a block."""
         return self.design.gather(self.columns[columns])
 
-    def taken_off(self, columns: Columns) -> Array:
+    def subtracted_offsets(self, columns: Columns) -> Array:
         """Return the offsets that are subtracted from the scores of these columns."""
-        return self.design.taken_off(self.columns[columns])
+        return self.design.subtracted_offsets(self.columns[columns])
 
     def predict(self, weights: Array) -> Array:
         """Return X w, (n_samples,), for w = ``weights``, one for each column of this design."""

@@ -98,13 +98,13 @@ class Affine(Derived):
         # The kind of block does not depend on the columns, so that blocks can be appended.
         return CenteredBlock(scaled, means * factors) if self._centered else scaled
 
-    def taken_off(self, columns: Columns) -> Array:
+    def subtracted_offsets(self, columns: Columns) -> Array:
         """Return the magnitudes that are subtracted from the scores of ``columns`` after summation.
 
         They are (|mean_j| + offset_j of the inner design) |factor_j|; scores lose digits in
         proportion.
         """
-        magnitudes = np.abs(self.means[columns]) + np.abs(self.design.taken_off(columns))
+        magnitudes = np.abs(self.means[columns]) + np.abs(self.design.subtracted_offsets(columns))
         return magnitudes * np.abs(self.factors[columns])
 
     def predict(self, weights: Array) -> Array:

@@ -129,14 +129,14 @@ class Concatenated(Design):
         # The columns are now in the order of the designs: restore the requested order.
         return block.gather(np.argsort(np.concatenate([positions for _, positions, _ in parts])))
 
-    def taken_off(self, columns: Columns) -> Array:
+    def subtracted_offsets(self, columns: Columns) -> Array:
         """Return the offsets that are subtracted from the scores of ``columns``, (len(columns),).
 
         Scores lose digits in proportion to them.
         """
         offsets = np.zeros(columns.size)
         for design, positions, local_columns in self._by_design(columns):
-            offsets[positions] = design.taken_off(local_columns)
+            offsets[positions] = design.subtracted_offsets(local_columns)
         return offsets
 
     def product(self, W: Array, columns: Columns | None = None) -> Array:

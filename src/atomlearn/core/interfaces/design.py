@@ -33,7 +33,7 @@ class RowAccess:
         """Return the problem over sums of rows, or ``problem`` itself if sums do not suffice."""
         return problem
 
-    def foresee(self, predictions: Sequence[Array]) -> None:
+    def prefetch(self, predictions: Sequence[Array]) -> None:
         """Send ``predictions`` at several points to the rows in one request.
 
         Later requests at these points then need no further message.
@@ -243,7 +243,7 @@ class Design(ABC):
         """
         return None
 
-    def taken_off(self, columns: Columns) -> Array:
+    def subtracted_offsets(self, columns: Columns) -> Array:
         """Return the offsets subtracted from the scores of ``columns`` after summation.
 
         They are in the units of the columns. Scores lose digits in proportion to them, which the

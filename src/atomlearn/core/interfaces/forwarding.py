@@ -13,13 +13,13 @@ from atomlearn.core.interfaces.design import Block, Design, RowAccess, Traits
 from atomlearn.core.interfaces.scores import Scores
 
 
-def forward(cls: type, inner: str, *asked: type | str) -> None:
+def forward(cls: type, inner: str, *forwarded: type | str) -> None:
     """Define attributes of ``cls`` that forward to the object in its attribute ``inner``.
 
-    asked : names of attributes, or classes; a class means all its public attributes that ``cls``
-    does not define itself.
+    forwarded : names of attributes, or classes; a class means all its public attributes that
+    ``cls`` does not define itself.
     """
-    for each in asked:
+    for each in forwarded:
         for name in [each] if isinstance(each, str) else vars(each).keys() - vars(cls).keys():
             if not name.startswith("_"):
                 setattr(cls, name, _forwarded(inner, name, getattr(cls, name, None)))

@@ -2,7 +2,7 @@
 
 [T] Algorithm 4 (Tan, Tsang, Wang 2014), for any smooth loss and any norm with a proximal map. The
 Moreau projection of [T] Algorithm 3 is the proximal map of the squared ``Groups`` norm. The masters
-in ``newton`` and the FISTA solver over all columns share this iteration.
+in ``newton`` and the FISTA solver over all columns use this iteration.
 """
 
 from __future__ import annotations
@@ -49,21 +49,23 @@ class Iterate:
     def at(
         cls, problem: Problem, weights: Array, linear: Array, intercept: float, scores: Array
     ) -> Iterate:
-        """Return the first iterate, without momentum.
+        """Return the first iterate for a problem whose design is X, without momentum.
 
         weights, linear, intercept : w, X w and b; scores : -X'f'(X w + b).
 
-        The initial estimate of L is ||X'Su||^2 / u'Su times the mean of f''. Here S is the
-        diagonal matrix of sample weights and u the derivatives of the loss per unit of weight, so
-        that a sample of weight 2 counts as two samples. If f'' = 0, the mean of f'' is replaced by
-        u'Su / (2 f), the smallest mean curvature of a loss >= 0 with this value and slope.
+        The initial estimate of L, the Lipschitz constant of the gradient, is ||X'Su||^2 / u'Su
+        times the mean of f''. S is the diagonal matrix of sample weights. u has the derivatives of
+        the loss per unit of weight, so that a sample of weight 2 has the effect of two samples. If
+        f'' = 0, the mean of f'' is replaced by u'Su / (2 f), the smallest mean curvature of a loss
+        >= 0 with this value and slope.
         """
         loss = problem.loss
         y = problem.y
         s = problem.weight
         mass = float(s.sum())
         value = loss_value(problem, linear, intercept)
-        square = pieces.squares(loss_gradient(problem, linear, intercept), s)
+        square = pieces.squares(loss_gradient(problem, linear, intercept), s)  # u'Su
+        # Totals over samples: the smallest curvature, for f'' = 0, and the curvature that is used.
         least = mass * square / (2.0 * value) if value > 0.0 else mass
         total = pieces.curvature(loss, y, linear, s, intercept) or least or mass
         guess = total / mass * float(scores @ scores) / square if square > 0 else 0.0
@@ -109,33 +111,35 @@ class Linearization:
     slope: float
 
     def distance(
-        self, problem: Problem, linear: Array, shift: float, along: float
+        self, problem: Problem, linear: Array, shift: float, linear_change: float
     ) -> tuple[float, float]:
         """Return the Bregman distance f(t) - f(z) - <f'(z), t - z>, and f(t).
 
-        t = linear + shift with the arguments of this method; along : <f'(z), t - z>. If the
-        difference would be lost in rounding, half of <f'(t) - f'(z), t - z> is returned instead.
+        f is the loss of ``problem``, and t = linear + shift, with the arguments of this method.
+        linear_change : the number <f'(z), t - z>. If the difference would be lost in rounding, half
+        of <f'(t) - f'(z), t - z> is returned instead, which is equal up to third order.
         """
-        reached = loss_value(problem, linear, shift)
-        direct = reached - self.value - along
-        if abs(direct) > TUNING.rounding_share * max(self.value, abs(along)):
-            return direct, reached
+        value = loss_value(problem, linear, shift)
+        difference = value - self.value - linear_change
+        if abs(difference) > TUNING.rounding_share * max(self.value, abs(linear_change)):
+            return difference, value
         loss = problem.loss
         y = problem.y
         s = problem.weight
+        # Sums over pieces of the samples, since f' is not stored for all of them.
         longest = 0.0
         largest = 0.0
         symmetrized = 0.0
-        for at, own, target, z, weight in pieces.each_piece(loss, y, self.linear, s, self.shift):
-            trial = linear[at] + shift
-            turn = own.gradient(target, trial, weight)
-            turn -= own.gradient(target, z, weight)
+        for rows, part, target, z, weight in pieces.each_piece(loss, y, self.linear, s, self.shift):
+            trial = linear[rows] + shift
+            change = part.gradient(target, trial, weight)
+            change -= part.gradient(target, z, weight)
             move = trial - z
-            symmetrized += float(turn @ move)
+            symmetrized += float(change @ move)
             longest = max(longest, float(np.abs(move).max(initial=0.0)))
             largest = max(largest, float(np.abs(z).max(initial=0.0)))
         # Half of the symmetrized Bregman distance needs no difference of nearly equal values.
-        return (0.0 if longest <= TUNING.negligible_move * largest else 0.5 * symmetrized), reached
+        return (0.0 if longest <= TUNING.negligible_move * largest else 0.5 * symmetrized), value
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +166,11 @@ class Acceleration:
     least_decrease: float = 0.9
 
     def iterate(self, problem: Problem, proximal: Proximal, at: Iterate) -> Iterate:
-        """Return the next iterate, for one product with X' and one with X per trial step."""
+        """Return the iterate of ``problem`` after ``at``: a step from the extrapolated point.
+
+        ``proximal`` is the proximal map of the penalty. The step costs one product with X', and one
+        with X for each trial value of L.
+        """
         b = at.ahead_intercept
         if self.refit_intercept:
             b = optimal_intercept(problem, at.ahead_linear, b)
@@ -182,45 +190,48 @@ class Acceleration:
     def _line_search(
         self, problem: Problem, proximal: Proximal, at: Iterate, model: Linearization, b: float
     ) -> Iterate:
-        """Return the proximal gradient step with the first L that passes the descent test.
+        """Return the proximal gradient step from ``at``, with the first L that passes the test.
 
-        The returned iterate has L reduced, by at most ``least_decrease``, toward the smallest value
-        that would have passed. model : the linearization at the extrapolated point; b : its
-        intercept.
+        The test is that the model plus L/2 ||w - v||^2 bounds the loss at the new point w, where v
+        is the extrapolated point. L grows until it passes. The returned iterate has L reduced
+        toward the smallest value that would have passed, at most by the factor ``least_decrease``.
+        problem : its loss and design are used; proximal : the proximal map of the penalty; model :
+        the linearization at v; b : its intercept.
         """
         lipschitz = at.lipschitz
         while True:
             weights = proximal(at.ahead_weights - model.gradient / lipschitz, 1.0 / lipschitz)
             linear = problem.design.predict(weights)
             movement = weights - at.ahead_weights
-            square = float(movement @ movement)
+            squared_step = float(movement @ movement)
             if self.refit_intercept:
                 b = optimal_intercept(problem, linear, b)
-            along = float(model.gradient @ movement) + model.slope * (b - model.shift)
-            distance, reached = model.distance(problem, linear, b, along)
-            local = 2.0 * distance / square if square > 0.0 else 0.0
-            if local <= lipschitz * (1 + TUNING.rounding_share) or lipschitz > 1e300:
+            linear_change = float(model.gradient @ movement) + model.slope * (b - model.shift)
+            distance, value = model.distance(problem, linear, b, linear_change)
+            # The smallest L with which this step passes.
+            required = 2.0 * distance / squared_step if squared_step > 0.0 else 0.0
+            if required <= lipschitz * (1 + TUNING.rounding_share) or lipschitz > 1e300:
                 break
-            lipschitz = max(2.0 * lipschitz, min(local, 8.0 * lipschitz))
+            lipschitz = max(2.0 * lipschitz, min(required, 8.0 * lipschitz))
             del linear  # Free this array before the next one is allocated.
-        lower = max(self.least_decrease * lipschitz, min(local, lipschitz))
+        lower = max(self.least_decrease * lipschitz, min(required, lipschitz))
         return replace(
             at,
             weights=weights,
             linear=linear,
             intercept=b,
-            loss_value=reached,
-            lipschitz=lower if square > 0.0 else lipschitz,
+            loss_value=value,
+            lipschitz=lower if squared_step > 0.0 else lipschitz,
             gradient=None,
         )
 
     def _intercept_step(self, problem: Problem, at: Iterate) -> None:
-        """Make a gradient step in the intercept b, in place, with a backtracking line search.
+        """Make a gradient step in the intercept b of the iterate ``at``, in place.
 
-        A step is accepted if the quadratic model of the loss bounds the loss there, condition (36)
-        of Tan, Tsang and Wang (2014). The derivative is evaluated at the new w, at which the
-        condition is tested, so that the line search always ends. Each trial step costs
-        O(n_samples).
+        A backtracking line search on the loss of ``problem`` finds the step length. A step is
+        accepted if the quadratic model of the loss bounds the loss at its end: condition (36) of
+        Tan, Tsang and Wang (2014). The derivative is evaluated at the new w, at which the condition
+        is tested, so that the line search always ends. Each trial step costs O(n_samples).
         """
         loss = problem.loss
         y = problem.y
@@ -230,53 +241,59 @@ class Acceleration:
             return
         none = np.zeros(0)
         model = Linearization(at.linear, at.intercept, at.loss_value, none, slope)
-        # With L_b at this ceiling, (36) always holds. An unbounded f'' has no useful ceiling.
+        # L_b is the estimate of the Lipschitz constant in b. With L_b at this ceiling, (36) always
+        # holds. An unbounded f'' has no useful ceiling.
         ceiling = min(problem.loss.curvature_bounds[1] * float(problem.weight.sum()), 1e300)
         lipschitz = min(0.9 * at.lipschitz_intercept, ceiling)
         while True:
             move = -slope / lipschitz
-            ahead = at.intercept + move
-            distance, reached = model.distance(problem, at.linear, ahead, slope * move)
+            trial = at.intercept + move
+            distance, value = model.distance(problem, at.linear, trial, slope * move)
             # This is (36), since the decrease is slope^2 / L minus the Bregman distance.
             allowed = 0.5 * lipschitz * move * move * (1 + TUNING.rounding_share)
             if lipschitz >= ceiling or distance <= allowed:
                 break
             lipschitz = min(2.0 * lipschitz, ceiling)
         at.intercept += move
-        at.loss_value = reached
+        at.loss_value = value
         at.lipschitz_intercept = lipschitz
 
 
 def _linearize(
     problem: Problem, linear: Array, shift: float, gradient: Array | None
 ) -> Linearization:
-    """Return the first-order model of f at linear + shift; ``gradient`` is used if it is known."""
-    dual = loss_gradient(problem, linear, shift)
-    slope = float(dual.sum())
+    """Return the first-order model of the problem's loss f at the predictions linear + shift.
+
+    ``gradient`` is the gradient in w there, X'f', if it is known; else it is computed.
+    """
+    derivatives = loss_gradient(problem, linear, shift)
+    slope = float(derivatives.sum())
     if gradient is None:
-        gradient = problem.design.scores(dual).full()
-        if np.may_share_memory(gradient, dual):
+        gradient = problem.design.scores(derivatives).full()
+        # Scores may share memory with the derivatives, for example if X is the identity.
+        if np.may_share_memory(gradient, derivatives):
             gradient = gradient.copy()
     value = loss_value(problem, linear, shift)
     return Linearization(linear, shift, value, gradient, slope)
 
 
-def _extrapolated(at: Iterate, following: Iterate, restart: bool) -> Iterate:
+def _extrapolated(at: Iterate, new: Iterate, restart: bool) -> Iterate:
     """Return w_k+1 with its extrapolated point v.
 
-    With ``restart``, the momentum is dropped if it points uphill. at, following : the iterates w_k
+    With ``restart``, the momentum is dropped if it points uphill. at, new : the iterates w_k
     and w_k+1. v = w_k+1 + push (w_k+1 - w_k), with push = (rho_k - 1) / rho_k+1 and
     rho_k+1 = (1 + sqrt(1 + 4 rho_k^2)) / 2.
     """
-    movement = following.weights - at.weights
-    shift = following.intercept - at.intercept
-    # The gradient scheme of [O'Donoghue, Candes 2015].
-    turn = following.lipschitz * float((at.ahead_weights - following.weights) @ movement)
-    turn += following.lipschitz_intercept * (at.ahead_intercept - following.intercept) * shift
-    momentum = 1.0 if restart and turn > 0.0 else at.momentum
-    following.momentum = 0.5 * (1.0 + math.sqrt(1.0 + 4.0 * momentum * momentum))
-    push = (momentum - 1.0) / following.momentum
-    following.ahead_weights = following.weights + push * movement
-    following.ahead_linear = following.linear + push * (following.linear - at.linear)
-    following.ahead_intercept = following.intercept + push * shift
-    return following
+    movement = new.weights - at.weights
+    shift = new.intercept - at.intercept
+    # The gradient scheme of [O'Donoghue, Candes 2015]: the movement has a positive product with the
+    # generalized gradient at v.
+    uphill = new.lipschitz * float((at.ahead_weights - new.weights) @ movement)
+    uphill += new.lipschitz_intercept * (at.ahead_intercept - new.intercept) * shift
+    momentum = 1.0 if restart and uphill > 0.0 else at.momentum
+    new.momentum = 0.5 * (1.0 + math.sqrt(1.0 + 4.0 * momentum * momentum))
+    push = (momentum - 1.0) / new.momentum
+    new.ahead_weights = new.weights + push * movement
+    new.ahead_linear = new.linear + push * (new.linear - at.linear)
+    new.ahead_intercept = new.intercept + push * shift
+    return new

@@ -1,7 +1,7 @@
 """ActiveSetQP: [V] Algorithm 2, the active-set method for quadratics over c >= 0, as a master.
 
-It changes one atom at a time, so that H and its Cholesky factor are updated by rank one. They stay
-on the block between calls, while atoms come and go.
+It changes one atom at a time, so that H and its Cholesky factor are updated by rank one. The block
+keeps them between calls, also if atoms are added or removed.
 """
 
 from __future__ import annotations
@@ -22,7 +22,10 @@ from atomlearn.core.problem.problem import Problem
 
 
 class ActiveSet(NamedTuple):
-    """What [V] Algorithm 2 returns: c (m,), J in the order of the factor, and the pivots made."""
+    """The result of [V] Algorithm 2: weights c (m,), the indices J of c > 0, number of pivots.
+
+    J is in the order of the rows of the Cholesky factor.
+    """
 
     c: Array
     J: Columns
@@ -33,16 +36,17 @@ class ActiveSet(NamedTuple):
 class ActiveSetQP(Master):
     """[V] Algorithm 2, [c, J] = Active-set(H, b, c_0, J_0): min 1/2 c'Hc + b'c over c >= 0.
 
-    A pivot is a *full step* to d = -H_JJ^-1 b_J, after which the atom k of the smallest g_k < 0,
-    g = Hc + b, joins J, or a *drop step* to where a weight reaches zero, which leaves J. (The box
-    of the paper leaves out the factor 1/2 and the sign of d.) A pivot costs O(m k) for m atoms of
-    which k are in J: the factor of H_JJ is updated by rank one. ``Refit.steps`` counts pivots.
+    J is the set of atoms in use. A pivot is a full step or a drop step. A *full step* moves c to
+    d = -H_JJ^-1 b_J; then the atom k with the smallest g_k < 0, g = Hc + b, joins J. A *drop step*
+    ends where a weight reaches zero; its atom leaves J. (The box of the paper omits the factor 1/2
+    and the sign of d.) A pivot costs O(m k) for m atoms of which k are in J: the factor of H_JJ is
+    updated by rank one. ``Refit.steps`` counts pivots.
 
     As a master it re-fits the weights c of atoms A, the columns of the block, under the squared
     loss: H = A'SA and b = level p - A'Sy in the notation of ``minimize``, with S the sample weights
     and p the prices of the atoms (all 1 in [V] (5)). The constrained form adds p'c <= radius, [V]
-    (6), and the squared form level p p' to H. An intercept is eliminated by centering A. Under
-    ``L1`` the weights may have either sign, as A then stands for the atoms a_j and -a_j.
+    (6), and the squared form adds level p p' to H. An intercept is eliminated by centering A. Under
+    ``L1`` the weights may have either sign: a column of A then represents the atoms a_j and -a_j.
 
     ``AtomGeneration(master=ActiveSetQP())`` is [V] Algorithms 1 and 2. The default,
     ``SequentialQP``, also takes other losses.
@@ -82,6 +86,7 @@ class ActiveSetQP(Master):
         H : (m, m)
             Symmetric positive semidefinite.
         b : (m,)
+            Linear term.
         c : (m,), optional
             c_0, whose positive entries are J_0. Default: zeros.
 
@@ -98,7 +103,10 @@ class ActiveSetQP(Master):
         return ActiveSet(point, factor.active.copy(), outcome.pivots)
 
     def solve(self, problem: Problem, weights: Array, intercept: float, gap_target: float) -> Refit:
-        """Minimize the restricted problem to ``gap_target``; see Master."""
+        """Solve the restricted ``problem`` to a duality gap of ``gap_target``; see Master.
+
+        The warm start is at ``weights`` (m,) and ``intercept``; the best point found is returned.
+        """
         prices = check_prices(problem, grouped=False)
         block = CachedBlock.of(block_of(problem))
         if not is_quadratic(problem.loss) or free_columns(problem.loss) is not None:
@@ -118,7 +126,8 @@ class ActiveSetQP(Master):
             trial = certified(problem, found, None, best.refit.intercept)
             if not trial.improves(best):
                 break
-            # The gradient at the new point makes up for the rounding of H, while that helps.
+            # Rounding of H makes the point inexact. Another program from the exact gradient there
+            # corrects this, as long as it halves the gap.
             slower = trial.refit.gap > 0.5 * best.refit.gap
             best = trial
             if slower:
@@ -129,10 +138,14 @@ class ActiveSetQP(Master):
     def _program(
         self, problem: Problem, block: CachedBlock, prices: Prices, at: Candidate
     ) -> tuple[Array, int]:
-        """Return the solution of the quadratic program around ``at``, and its pivots."""
+        """Return the solution of the quadratic program around the point ``at``, and its pivots.
+
+        block : the columns A of the problem, with the cached H. prices : the penalty weights p.
+        """
         level, coupling, radius = model_terms(problem.regularizer)
         growing = block.growing_gram(problem.weight, problem.fit_intercept)
         H = growing.matrix
+        # The gradient at c; a ridge term adds tau M or tau I to H, and its gradient.
         c = at.refit.weights
         slope = -at.scores
         ridge = 0.0

@@ -26,8 +26,8 @@ def choose_master(problem: Problem) -> Master:
     l1 of packed columns, penalized, with least squares     ``QuadraticDescent``
     l1, or l1 over w >= 0, with a weight for each column    ``SequentialQP``
     ``Groups`` of at most 64 columns, not constrained; if   ``SequentialQP``
-    penalized, the loss not squared, or at most 4 columns
-    a sample, or columns not stored in full
+    penalized, only for a loss other than squared, or at
+    most 4 columns a sample, or columns that are not stored
     other ``Groups``, l2; without a ridge term              ``ScalingNewton``
     ``KSupport`` without groups or ``ElasticNetNorm``       ``PatternNewton``
     every other norm with a proximal map                    ``SemismoothNewton``
@@ -62,12 +62,14 @@ def choose_master(problem: Problem) -> Master:
     'SequentialQP'
     """
     inner: Master = SemismoothNewton()
+    # ``priced`` : the norm is a weighted l1 norm.
     couples = problem.loss.coupled != 1 and not problem.fit_intercept
     priced = prices_of(problem) is not None
     if priced and can_descend(problem):
         return QuadraticDescent()
     n_samples, size = problem.design.shape
-    # Of so many columns more than n are in use: ScalingNewton has systems of n, and no Hessian.
+    # If many more columns than samples are in groups, ScalingNewton is faster: its systems have n
+    # unknowns, and it needs no Hessian over the columns.
     penalized = problem.regularizer.form == "penalized" and not problem.tau
     stored = block_of(problem).traits.keeps_gram
     wide = stored and penalized and size > TUNING.columns_a_sample * n_samples
@@ -75,12 +77,14 @@ def choose_master(problem: Problem) -> Master:
     grouped = not by_samples and group_prices_of(problem) is not None
     if (priced or grouped) and reads(problem, block_of(problem)):
         return SequentialQP(masters.ModelNewton(inner) if couples else inner)
+    # The first table: the master for the norm.
     if priced:
         inner = SequentialQP(inner)
     elif masters.is_group_problem(problem):
         inner = masters.ScalingNewton()
     elif masters.pattern_of(problem) is not None:
         inner = masters.PatternNewton()
+    # The second table: the masters around it.
     most = max(TUNING.few_columns, 2 * candidates_for_free(problem))
     sets = masters.WorkingSets(inner, smallest=most)
     if couples:
@@ -89,12 +93,13 @@ def choose_master(problem: Problem) -> Master:
 
 
 def candidates_for_free(problem: Problem) -> int:
-    """Return how many columns a pass may add that cost the master next to nothing.
+    """Return how many columns a pass may add to ``problem`` at almost no cost for the master.
 
-    As many as fill a small block of groups, which ScalingNewton takes whole, and else 0. It also
-    converges so fast that the last digits cost a step or two: re-fits then go all the way at once.
+    ScalingNewton solves small blocks of groups as a whole, so that the result is the size of such a
+    block. Its last digits cost one or two steps, so that re-fits with it are solved to the final
+    accuracy at once. The result is 0 for problems that other masters solve.
     """
-    # Of columns too many to be listed no groups are listed either, and plain l1 has none.
+    # If there are too many columns to list, their groups cannot be listed. Plain l1 has no groups.
     large = problem.regularizer.norm.scores_for_ratings == "large"
     if large or not problem.design.listable:
         return 0
@@ -105,20 +110,21 @@ def candidates_for_free(problem: Problem) -> int:
 def minimized(
     problem: Problem, weights: Array, shift: float, objective: float, tolerance: float
 ) -> Refit:
-    """Solve a restricted problem to the relative gap ``tolerance``, from a warm start.
+    """Return the solution of a restricted problem to the relative gap ``tolerance``.
 
-    ``shift`` is the intercept over centered columns, ``objective`` is about that at the optimum.
+    ``weights`` (m,) and ``shift``, the intercept over centered columns, are the warm start.
+    ``objective`` is an estimate of the optimal objective, from which the first target is computed.
     """
-    before = math.inf
+    last_gap = math.inf
     while True:
         enough = max(tolerance * objective, negligible_objective(problem))
         refit = choose_master(problem).solve(problem, weights, shift, enough)
         # The target falls with the objective; rounding may keep the gap above it.
-        if refit.gap <= tolerance * refit.objective or refit.gap > 0.5 * before:
+        if refit.gap <= tolerance * refit.objective or refit.gap > 0.5 * last_gap:
             return refit
         if problem.deadline.passed:
             return refit
         weights = refit.weights
         shift = refit.intercept
-        before = refit.gap
+        last_gap = refit.gap
         objective = refit.objective

@@ -23,17 +23,17 @@ class Refit:
     Attributes
     ----------
     weights : (m,) float64
-        Coefficients over the block's columns.
+        Coefficients w over the columns of the block A.
     intercept : float
-        Scalar.
+        The intercept b.
     prediction : (n_samples,) float64
-        A w + b at that very point.
+        A w + b.
     gap : float
-        Certified duality gap of the *restricted* problem there (absolute).
+        Certified duality gap of the *restricted* problem at this point, absolute.
     objective : float
-        F there.
+        Objective at this point.
     steps : int
-        Newton steps or gradient iterations.
+        Number of Newton steps or gradient iterations.
     scores : (m,) float64, optional
         A'v of the negative loss gradient v there, None if the master does not keep them.
     """
@@ -59,8 +59,9 @@ class Master(ABC):
     def solve(self, problem: Problem, weights: Array, intercept: float, gap_target: float) -> Refit:
         """Minimize ``problem`` from a warm start until the duality gap is ``gap_target``.
 
-        The design of ``problem`` is a Block. The best point found is returned with its certified
-        gap, also if the target is not reached; its objective is never above that of the warm start.
+        The design of ``problem`` is a Block. ``weights`` (m,) and ``intercept`` are the warm start.
+        The best point found is returned with its certified gap, also if the target is not reached.
+        Its objective is never above that of the warm start.
         """
 
     def guess(
@@ -68,8 +69,9 @@ class Master(ABC):
     ) -> tuple[Array, float, int] | None:
         """Return weights, intercept and steps of a solution without a certificate, or None.
 
-        On small problems the certificate takes longer than the solution; the caller must compute
-        it. None means that ``solve`` must be called.
+        On small problems the certificate (proof of the gap) takes longer than the solution; the
+        caller must compute it. ``problem`` is restricted to few columns. ``weights`` and
+        ``intercept`` are the warm start. None means that ``solve`` must be called.
         """
         return None
 
@@ -78,8 +80,9 @@ class Master(ABC):
     ) -> list[tuple[Array, float]]:
         """Return weights and intercept at the first of these levels, without certificates.
 
-        The problems differ in their level only. Each solution is within ``share`` of the objective,
-        as far as the master can see. An empty list means that ``solve`` must be called.
+        The ``problems`` differ in their level only; ``weights`` and ``intercept`` are the warm
+        start of the first one. Each solution has an estimated relative duality gap of at most
+        ``share``. An empty list means that ``solve`` must be called.
         """
         return []
 
@@ -92,17 +95,21 @@ class Candidate:
     scores: Array
 
     def improves(self, other: Candidate) -> bool:
-        """Return True if this point is lower, or as low up to rounding with a smaller gap."""
-        mine = self.refit
-        theirs = other.refit
-        rounding = 1e-14 * abs(theirs.objective)
-        if mine.objective < theirs.objective - rounding:
+        """Return whether this point is better than ``other``.
+
+        It is if its objective is lower, or if the objectives are equal up to rounding and its gap
+        is smaller.
+        """
+        new = self.refit
+        old = other.refit
+        rounding = 1e-14 * abs(old.objective)
+        if new.objective < old.objective - rounding:
             return True
-        return mine.objective <= theirs.objective + rounding and mine.gap < theirs.gap
+        return new.objective <= old.objective + rounding and new.gap < old.gap
 
 
 def check_restricted(problem: Problem) -> None:
-    """Raise TypeError unless the norm has a prox and the design is a Block."""
+    """Raise TypeError unless the problem's norm has a proximal map and its design is a Block."""
     norm = problem.regularizer.norm
     if not norm.proximal:
         raise TypeError(
@@ -124,10 +131,11 @@ def block_of(problem: Problem) -> Block:
 
 
 def finished(refit: Refit, master: Master, problem: Problem, gap_target: float) -> Refit:
-    """Return ``refit``, or continue with another master if its gap is above the target.
+    """Return ``refit``, or continue with another master if its gap is above ``gap_target``.
 
-    Nothing is done after the deadline, or if the gap is already below the rounding error of sums
-    over the samples, since no smaller gap can be proved.
+    refit : the best point for ``problem`` so far. master : starts there, if it is called. It is
+    not called after the deadline, or if the gap is already below the rounding error of sums over
+    the samples, since no smaller gap can be proved.
     """
     rounding = growth(problem.y.size) * abs(refit.objective)
     enough = refit.gap <= gap_target or refit.gap <= rounding < math.inf
@@ -139,12 +147,16 @@ def finished(refit: Refit, master: Master, problem: Problem, gap_target: float) 
 
 
 def toward(problem: Problem, at: Candidate, found: Array) -> Candidate | None:
-    """Return a better point between ``at`` and the weights ``found``, by backtracking, or None."""
+    """Return a better point than ``at`` on the segment from there to the weights ``found``.
+
+    It is for ``problem``, with the optimal intercept. The full step is tried first, then half of
+    it, and so on. None if no step is better.
+    """
     weights = at.refit.weights
     length = 1.0
     for _ in range(TUNING.halvings):
-        there = found if length == 1.0 else weights + length * (found - weights)
-        trial = certified(problem, there, None, at.refit.intercept)
+        moved = found if length == 1.0 else weights + length * (found - weights)
+        trial = certified(problem, moved, None, at.refit.intercept)
         if trial.improves(at):
             return trial
         length *= 0.5
@@ -156,7 +168,8 @@ def certified(
 ) -> Candidate:
     """Return the point with these weights and the optimal intercept, with its duality gap.
 
-    linear : A w if it is known; intercept : the start of the search for the optimal one.
+    problem : the restricted problem with block A. weights : w, (m,). linear : A w, (n_samples,), if
+    it is known. intercept : the start of the search for the optimal one.
     """
     block = block_of(problem)
     if linear is None:
@@ -166,10 +179,10 @@ def certified(
     v = negative_gradient(problem, prediction)
     scores = block.scores(v)
     if not np.isfinite(scores.full()).all():
-        # Where slopes are near the largest float, sums over them are none: nothing is proved.
-        nothing = Refit(weights, intercept, prediction, math.inf, math.inf)
-        return Candidate(nothing, np.zeros(weights.size))
+        # Sums over slopes near the largest float overflow: nothing can be proved at this point.
+        unproved = Refit(weights, intercept, prediction, math.inf, math.inf)
+        return Candidate(unproved, np.zeros(weights.size))
     certificate = prove_from(problem, None, weights, prediction, v, scores).certificate
-    found = scores.full()
+    values = scores.full()
     bounds = certificate.gap, certificate.objective
-    return Candidate(Refit(weights, intercept, prediction, *bounds, scores=found), found)
+    return Candidate(Refit(weights, intercept, prediction, *bounds, scores=values), values)

@@ -58,8 +58,8 @@ class ModelNewton(Master):
     Parameters
     ----------
     master : Master
-        Solves the least-squares models. It also solves problems without ``coupling`` or with a
-        Hessian larger than 256 MB, and continues if the steps end above the gap target.
+        Solves the least-squares models. It also solves problems whose loss has no ``coupling``, or
+        whose Hessian is larger than 256 MB, and continues if the steps end above the gap target.
 
     References
     ----------
@@ -81,23 +81,31 @@ class ModelNewton(Master):
     master: Master = field(default_factory=SemismoothNewton)
 
     def solve(self, problem: Problem, weights: Array, intercept: float, gap_target: float) -> Refit:
-        """Minimize the restricted problem to a duality gap of ``gap_target``; see Master."""
+        """Solve the restricted ``problem`` to a duality gap of ``gap_target``; see Master.
+
+        The warm start is at ``weights`` (m,) and ``intercept``; the best point found is returned.
+        """
         if not is_coupled(problem):
             return self.master.solve(problem, weights, intercept, gap_target)
-        smaller = levelled(problem)
-        if smaller is None:
+        reduced = levelled(problem)
+        if reduced is None:
             refit = self._steps(problem, weights, gap_target)
         else:
-            inside, right = smaller
-            rows = np.reshape(weights, (-1, right.shape[0])) @ right
-            found = self._steps(inside, rows.reshape(-1), gap_target)
-            back = np.reshape(found.weights, rows.shape) @ right.T
-            refit = certified(problem, back.reshape(-1)).refit
+            # With W = S Q', solve for the matrix S, which has one column less than W.
+            problem_of_S, Q = reduced
+            S = np.reshape(weights, (-1, Q.shape[0])) @ Q
+            found = self._steps(problem_of_S, S.reshape(-1), gap_target)
+            W = np.reshape(found.weights, S.shape) @ Q.T
+            refit = certified(problem, W.reshape(-1)).refit
             refit.steps = found.steps
         return finished(refit, self.master, problem, gap_target)
 
     def _steps(self, problem: Problem, weights: Array, gap_target: float) -> Refit:
-        """Return the point at which the Newton steps end."""
+        """Return the point where the Newton steps end, started at ``weights`` (m,).
+
+        They end at the duality gap ``gap_target`` of ``problem``, without progress, or at the
+        deadline.
+        """
         block = block_of(problem)
         steps = 0
         best = certified(problem, shrink_inside(problem, None, weights))
@@ -122,7 +130,12 @@ class ModelNewton(Master):
         at: Candidate,
         gap_target: float,
     ) -> Array | None:
-        """Return the minimizer of the model at a point; None if there is no curvature."""
+        """Return the minimizer (m,) of the quadratic model around the point ``at``.
+
+        ``block`` has the columns of ``problem``. The model is solved to a small part of the gap at
+        ``at``, or to a gap in proportion to ``gap_target`` if that is more. None if some sample has
+        no curvature, or H cannot be factored.
+        """
         curvature = problem.loss.curvature(problem.y, at.refit.prediction, problem.weight)
         if np.any(curvature[problem.weight > 0.0] <= 0.0):
             return None  # The semismooth fallback handles losses without curvature.
@@ -131,16 +144,21 @@ class ModelNewton(Master):
         if model is None:
             return None
         # The model's gap may be a small share of the problem's, as near the largest level.
-        part = min(certified(model, at.refit.weights).refit.gap / at.refit.gap, 1.0)
+        ratio = min(certified(model, at.refit.weights).refit.gap / at.refit.gap, 1.0)
         share = 0.0 if is_quadratic(plain_loss(problem.loss)) else TUNING.model_share
-        target = part * max(share * at.refit.gap, 0.3 * gap_target)
+        target = ratio * max(share * at.refit.gap, 0.3 * gap_target)
         return self.master.solve(model, at.refit.weights, 0.0, target).weights
 
 
 def is_coupled(problem: Problem) -> bool:
-    """Return whether ModelNewton takes the problem: coupled predictions and a small Hessian."""
+    """Return whether ModelNewton can solve the problem.
+
+    Its loss must couple predictions, it must not have a separate intercept, and H and the block
+    must be small enough.
+    """
     n_samples, size = problem.design.shape
     structured = block_of(problem).traits.couples_by_structure
+    # Blocks with a structure, such as tasks, make H without a dense copy.
     most = TUNING.structured_entries if structured else TUNING.gram_entries
     few = size * size <= TUNING.gram_entries or by_samples(problem)
     fits = size > 0 and few and n_samples * size <= most
@@ -150,31 +168,36 @@ def is_coupled(problem: Problem) -> bool:
 def levelled(problem: Problem) -> tuple[Problem, Array] | None:
     """Return the problem over S with W = S Q', and Q (q, q - 1), orthonormal with zero sums.
 
-    W holds the coefficients of q classes, one row per feature. If the loss is invariant to a common
-    shift of the q predictions of a sample (as softmax is), and the groups of the norm are unions of
-    rows of W, optimal rows sum to zero, because their mean only increases the norm. None for other
-    problems.
+    W has the coefficients of q classes, one row per feature. Two conditions must hold; None for
+    other problems. First, the loss does not change if the q predictions of a sample are shifted by
+    the same number (as for softmax). Second, the groups of the norm are unions of rows of W. Then
+    the rows of an optimal W sum to zero, because their mean only increases the norm.
     """
     q = bare_loss(problem.loss).coupled
     size = problem.design.shape[1]
     groups = problem.regularizer.norm.as_groups(size) if q > 1 and size % q == 0 else None
     if groups is None:
         return None
-    labels = groups.labels[::q]
+    labels = groups.labels[::q]  # the group of each row of W, if rows are not split
     count = groups.weights.size
     if not np.array_equal(groups.labels, np.repeat(labels, q)):
         return None
-    right = np.linalg.qr(np.hstack([np.ones((q, 1)), np.eye(q)[:, 1:]]))[0][:, 1:]
-    block = spanned(_bare(block_of(problem)), right)
+    # Q: orthonormal columns, orthogonal to the vector of ones.
+    Q = np.linalg.qr(np.hstack([np.ones((q, 1)), np.eye(q)[:, 1:]]))[0][:, 1:]
+    block = spanned(_bare(block_of(problem)), Q)
     if block is None:
         return None
     rows = Groups(Partition(np.repeat(labels, q - 1), count, count), groups.weights)
     regularizer = replace(problem.regularizer, norm=rows)
-    return replace(problem, design=block, regularizer=regularizer), right
+    return replace(problem, design=block, regularizer=regularizer), Q
 
 
 def by_samples(problem: Problem) -> bool:
-    """Return whether all predictions are coupled and there are fewer samples than columns."""
+    """Return whether to factor f''(z) (n, n) instead of H: for n below the number of columns.
+
+    All predictions of ``problem`` have to be coupled (``loss.coupled`` is 0), as in survival
+    losses.
+    """
     n_samples, size = problem.design.shape
     return problem.loss.coupled == 0 and n_samples < size and n_samples <= TUNING.gram_columns
 
@@ -182,10 +205,12 @@ def by_samples(problem: Problem) -> bool:
 def _of_samples(problem: Problem, block: Block, at: Candidate) -> Problem | None:
     """Return the model as least squares in n rows: 1/2 ||C'A w - t||^2 with C C' = f''(z).
 
-    t = C'A w_k - C^-1 f'(z). None if f'' cannot be factored.
+    t = C'A w_k - C^-1 f'(z). block : A; at : the point with weights w_k and predictions z. The
+    result is ``problem`` with this loss. None if f'' cannot be factored.
     """
     loss = problem.loss
     prediction = at.refit.prediction
+    # f'' = diag(c) - K K', as a dense matrix.
     c, K = loss.coupling(problem.y, prediction, problem.weight)
     H = -(K @ (K.T @ np.eye(c.size)))
     H[np.diag_indices(c.size)] += c
@@ -203,7 +228,8 @@ def _of_samples(problem: Problem, block: Block, at: Candidate) -> Problem | None
 def _of_columns(problem: Problem, block: Block, at: Candidate) -> Problem | None:
     """Return the model as least squares over a square block: 1/2 ||L'w - t||^2 with L L' = H.
 
-    t = L'w_k - L^-1 A'f'(z). None if H cannot be factored.
+    t = L'w_k - L^-1 A'f'(z). block : A; at : the point with weights w_k and predictions z. The
+    result is ``problem`` with this loss. None if H cannot be factored.
     """
     H = hessian(problem, block, at.refit.prediction)
     found = _factor(H, at.scores, at.refit.objective)
@@ -217,32 +243,39 @@ def _of_columns(problem: Problem, block: Block, at: Candidate) -> Problem | None
 
 
 def hessian(problem: Problem, block: Block, prediction: Array) -> Array:
-    """Return the Hessian A'f''A in w, with f'' = diag(c) - K K' at these predictions."""
+    """Return the Hessian A'f''A of the loss in w, (m, m), with f'' = diag(c) - K K'.
+
+    problem : has the loss, with its vector c and its matrix K. block : A, (n_samples, m).
+    prediction : (n_samples,), where f'' is evaluated.
+    """
     c, K = problem.loss.coupling(problem.y, prediction, problem.weight)
     return coupled_gram(_bare(block), c, K)
 
 
 def _bare(block: Block) -> Block:
-    """Return the block without its cache, since single dispatch below needs its own type."""
+    """Return the block without its cache: functions that dispatch on its type need this one."""
     return CachedBlock.of(block).inner
 
 
 @singledispatch
 def spanned(block: Block, right: Array) -> Block | None:
-    """Return the block whose coefficients are S (r, s), if those of ``block`` are W = S right'.
+    """Return the block with coefficients S (r, s) and the predictions of ``block`` at W = S right'.
 
-    right : (q, s). None if the columns of ``block`` are not r features with q tasks each.
+    right : (q, s). W (r, q) are coefficients of ``block``, row after row. None if the columns of
+    ``block`` are not r features with q tasks each, as by default.
     """
     return None
 
 
-def _factor(H: Array, way: Array, most: float) -> tuple[Array, Array] | None:
-    """Return the lower Cholesky factor L of H, regularized in place, and L^-1 ``way``.
+def _factor(H: Array, right: Array, objective: float) -> tuple[Array, Array] | None:
+    """Return the lower Cholesky factor L of H, regularized in place, and L^-1 ``right``.
 
-    way : the negative gradient, so that 1/2 ||L^-1 way||^2 is the decrease that the model predicts.
-    most : the objective. The ridge grows until the predicted decrease is at most ten times the
-    objective; a larger one means that f has a slope in a direction without curvature. None if H has
-    no curvature, or if the largest ridge is not enough.
+    H : (m, m). right : (m,), the negative gradient, so that 1/2 ||L^-1 right||^2 is the decrease
+    that the model predicts. objective : the objective at the point.
+
+    A ridge is added to H. It grows until the predicted decrease is at most ten times the objective:
+    a larger decrease means that f has a slope in a direction without curvature. None if H has no
+    curvature, or if the largest ridge is not enough.
     """
     mean = float(np.trace(H)) / H.shape[0]
     if not (np.isfinite(mean) and mean > 0):
@@ -255,7 +288,7 @@ def _factor(H: Array, way: Array, most: float) -> tuple[Array, Array] | None:
         damping *= 100.0
         with suppress(np.linalg.LinAlgError):
             lower = np.asarray(cholesky(H, lower=True, check_finite=False))
-            moved = solve_triangular(lower, way, lower=True, check_finite=False)
-            if moved @ moved <= 20.0 * most:
+            moved = solve_triangular(lower, right, lower=True, check_finite=False)
+            if moved @ moved <= 20.0 * objective:
                 return lower, moved
     return None

@@ -78,7 +78,10 @@ class SemismoothNewton(Master):
     max_iter: int = TUNING.most_steps
 
     def solve(self, problem: Problem, weights: Array, intercept: float, gap_target: float) -> Refit:
-        """Minimize the restricted problem to a duality gap of ``gap_target``; see Master."""
+        """Solve the restricted ``problem`` to a duality gap of ``gap_target``; see Master.
+
+        The warm start is at ``weights`` (m,) and ``intercept``; the best point found is returned.
+        """
         run = _Run(problem, weights, intercept, gap_target)
         with suppress(FloatingPointError):  # After an overflow the best point so far is returned.
             while run.open and run.steps < self.max_iter:
@@ -127,7 +130,10 @@ class AcceleratedGradient(Master):
     max_iter: int = TUNING.most_steps
 
     def solve(self, problem: Problem, weights: Array, intercept: float, gap_target: float) -> Refit:
-        """Minimize the restricted problem to a duality gap of ``gap_target``; see Master."""
+        """Solve the restricted ``problem`` to a duality gap of ``gap_target``; see Master.
+
+        The warm start is at ``weights`` (m,) and ``intercept``; the best point found is returned.
+        """
         run = _Run(problem, weights, intercept, gap_target)
         settled = False
         with suppress(FloatingPointError):  # After an overflow the best point so far is returned.
@@ -140,23 +146,34 @@ class AcceleratedGradient(Master):
 class _Run:
     """The state of one call of a master in this module.
 
+    Parameters
+    ----------
+    problem : Problem
+        Restricted problem over few columns.
+    weights, intercept : ndarray, float
+        Warm start.
+    target : float
+        Duality gap at which the run ends.
+
     Attributes
     ----------
-    best
-        The point with the best certificate.
-    last
+    best : Candidate
+        The best point so far, by objective and duality gap.
+    last : Candidate
         The last point whose duality gap was evaluated.
-    at
+    at : Iterate
         The iterate of the gradient method.
-    period
-        The number of gradient steps before the next Newton step.
-    idle
+    shortest, period : int
+        The minimum number of gradient steps between Newton steps, and the number before the next
+        one.
+    idle : int
         The number of periods without progress.
-    damping
+    damping : float
         The relative ridge of the Newton system.
     """
 
     def __init__(self, problem: Problem, weights: Array, intercept: float, target: float) -> None:
+        """Certify the warm start, and prepare the first gradient step."""
         check_restricted(problem)
         self.problem = problem
         self.target = target
@@ -181,8 +198,8 @@ class _Run:
     def open(self) -> bool:
         """Whether to continue: the gap is above target, steps make progress, and time is left."""
         unfinished = self.best.refit.gap > self.target and self.idle < TUNING.newton_patience
-        some = self.problem.design.shape[1] > 0
-        return some and unfinished and not self.problem.deadline.passed
+        has_columns = self.problem.design.shape[1] > 0
+        return has_columns and unfinished and not self.problem.deadline.passed
 
     def gradient_steps(self, period: int, relative_decrease: float | None = None) -> bool:
         """Make up to ``period`` accelerated proximal gradient steps; return whether they converged.
@@ -202,6 +219,7 @@ class _Run:
             weights = self.at.weights
             self.at = acceleration.iterate(self.near, self._proximal, self.at)
             self.steps += 1
+            # Without much momentum, weights that a step does not move are optimal.
             settled = self.at.momentum < 2.0 and np.array_equal(self.at.weights, weights)
             if relative_decrease is not None:
                 last = objective
@@ -209,14 +227,15 @@ class _Run:
                 settled |= 0.0 <= last - objective <= relative_decrease * abs(last)
             ends = settled or count == period or problem.deadline.use_step()
             if ends or count % CHECK_EVERY == 0:
-                at = self.at
-                trial = self.last = certified(problem, at.weights, at.linear, at.intercept)
+                state = self.at
+                trial = self.last = certified(problem, state.weights, state.linear, state.intercept)
                 decrease = self.best.refit.objective - trial.refit.objective
                 self.rate = max(decrease, 0.0) / CHECK_EVERY
                 if trial.improves(self.best):
                     self.best = trial
                 if not self.open or settled:
                     break
+        # The period made progress if the objective fell, or the gap fell by ten percent.
         best = self.best.refit
         mark = self.mark
         lower = best.objective < mark.objective - 1e-9 * abs(mark.objective)
@@ -233,9 +252,9 @@ class _Run:
         The damping and ``least_share`` of the next steps, and the number of gradient steps before
         them, are adapted. If a step was accepted, the gradient method restarts at the best point.
         """
-        paid = False
+        accepted = False  # whether any step was accepted
         failed = False
-        slow = 0
+        slow = 0  # steps in a row that did not halve the gap
         while self.open and not failed:
             step = 0.5 / self.at.lipschitz  # Below 1 / L, as the line search requires.
             trial = newton_step(self.problem, self.best, step, self.least_share, self.damping)
@@ -248,23 +267,28 @@ class _Run:
                 self.best = trial
                 # Accept the step unless gradient steps of the same cost would decrease more.
                 if not slow or decrease >= self.rate * self.shortest:
-                    paid = True
+                    accepted = True
                     self.idle = 0
                     failed = False
+            # Slow steps get less damping; if that does not help, another distribution of it.
             if failed:
                 self.damping = TUNING.newton_regularization
             elif slow >= TUNING.few_steps:
                 self.damping = max(0.1 * self.damping, EPS)
             if failed or slow >= TUNING.few_steps:
                 self.least_share = TUNING.least_share if self.least_share == 1.0 else 1.0
-        self.period = self.shortest if paid else min(2 * self.period, 20 * self.shortest)
-        if paid:
+        self.period = self.shortest if accepted else min(2 * self.period, 20 * self.shortest)
+        if accepted:
             # A restart loses the momentum, so it is made only after an accepted Newton step.
             self.last = self.best
             self.at = self._iterate(self.best, self.at)
 
     def _iterate(self, start: Candidate, previous: Iterate | None) -> Iterate:
-        """Return the first gradient iterate at ``start``, with the previous Lipschitz estimates."""
+        """Return the first gradient iterate at the point ``start``.
+
+        It keeps the estimates of Lipschitz constants of the ``previous`` iterate, if there is one.
+        The gradient steps are for the problem ``near``, whose unpenalized columns are fixed.
+        """
         refit = start.refit
         linear = refit.prediction - refit.intercept
         self.near = _without_free(self.problem, linear)
@@ -280,6 +304,8 @@ class _Run:
 
     def _gradient_steps_worth_a_newton_step(self) -> int:
         """Return the number of gradient steps (5 to 60) that cost as much as one Newton step."""
+        # The operations of a Newton step: products with the block, then the system of the smaller
+        # of support and samples. The support may grow, so that more than now is assumed.
         n_samples, size = self.problem.design.shape
         support = min(size, 4 * int(np.count_nonzero(self.best.refit.weights)) + 100)
         smaller = min(support, n_samples)
@@ -289,7 +315,7 @@ class _Run:
 
 
 def _penalty(problem: Problem, weights: Array) -> float:
-    """Return tau/2 ||w||^2 + R(w)."""
+    """Return the penalty tau/2 ||w||^2 + R(w) of the problem, for weights w (m,)."""
     ridge = 0.5 * problem.tau * float(weights @ weights) if problem.tau else 0.0
     return ridge + problem.regularizer.value(problem.regularizer.norm.value(weights))
 
@@ -311,7 +337,7 @@ def _without_free(problem: Problem, linear: Array) -> Problem:
 def newton_step(
     problem: Problem, at: Candidate, step: float, least_share: float, damping: float
 ) -> Candidate | None:
-    """Return the point after one semismooth Newton step, or None if the step fails.
+    """Return the point of ``problem`` after one semismooth Newton step, or None if it fails.
 
     The step is for the fixed-point equation r(w) = w - prox(w - step f'(w)) = 0. With J the
     Jacobian of the proximal map at w - step f'(w) and H = A'DA the Hessian of the loss (A the
@@ -329,15 +355,20 @@ def newton_step(
     weights = at.refit.weights
     curvature = problem.loss.curvature(problem.y, at.refit.prediction, problem.weight)
     free = _free(problem, curvature)
-    total = float((curvature @ free**2).sum()) / max(free.shape[1], 1) or math.inf
-    own = block.squared_norms(curvature)
-    each = damping * np.maximum(own / (own.max() or 1.0), least_share)
-    step_free = step / damping / total * float(own.mean())
+    # The mean curvature along the unpenalized columns, for their step size, and the diagonal of the
+    # Hessian over the penalized ones, for the ridge of each.
+    free_mean = float((curvature @ free**2).sum()) / max(free.shape[1], 1) or math.inf
+    diagonal = block.squared_norms(curvature)
+    ridges = damping * np.maximum(diagonal / (diagonal.max() or 1.0), least_share)
+    step_free = step / damping / free_mean * float(diagonal.mean())
+    # The proximal point and the Jacobian there; without any active weight there is no direction.
     prox = problem.regularizer.prox_point(weights + step * at.scores, step, problem.tau)
     jacobian = prox.jacobian()
     if not jacobian.support.size:
         return None
-    inverse, gains = resolvent(jacobian, each)
+    # The Newton equation in the form d = -base - step gains A'D A d, with gains = (I - J)^-1 J:
+    # solve it for the change A d of the predictions (and free columns), then for d.
+    inverse, gains = resolvent(jacobian, ridges)
     base = inverse.apply(weights - prox.point)
     system = NewtonSystem(block, curvature, gains, step, free, step_free)
     try:
@@ -347,59 +378,67 @@ def newton_step(
         # deadline has passed.
         return None
     direction = -base - step * gains.apply(block.scores(curvature * change).full())
-    reached = _searched(problem, at, step, direction, curvature, free)
-    if reached is None:
+    end = _searched(problem, at, step, direction, curvature, free)
+    if end is None:
         return None
-    return certified(problem, reached.point, None, at.refit.intercept)
+    return certified(problem, end.point, None, at.refit.intercept)
 
 
 def _searched(
-    problem: Problem, at: Candidate, step: float, way: Array, curvature: Array, free: Array
+    problem: Problem, at: Candidate, step: float, direction: Array, curvature: Array, free: Array
 ) -> ProxPoint | None:
-    """Return the result of the line search on the forward-backward envelope along ``way``.
+    """Return the result of the line search on the envelope along ``direction``.
 
-    at : the start; step : the step size of the proximal map; way : the direction in w;
-    curvature : f'' at the start, (n_samples,); free : a basis of the predictions of unpenalized
-    columns, (n_samples, r). These columns move along by the quadratic model. The result is the
-    proximal point at the accepted step length, or None if ``way`` is not a descent direction.
+    problem, at : the problem, and the start; step : the step size of the proximal map; direction :
+    the direction in w; curvature : f'' at the start, (n_samples,); free : a basis of the
+    predictions of unpenalized columns, (n_samples, r). These columns move along by the quadratic
+    model. The result is the proximal point at the accepted step length, or None if it is not a
+    descent direction.
     """
     block = block_of(problem)
     loss = plain_loss(problem.loss)
     y = problem.y
     s = problem.weight
     start = at.refit.prediction
-    turned = block.predict(way)
-    around = free_columns(problem.loss)
-    if around is not None:
-        start = around.whole(y, start, s)
-    if not np.isfinite(turned).all():
+    penalized_move = block.predict(direction)
+    unpenalized = free_columns(problem.loss)
+    if unpenalized is not None:
+        start = unpenalized.whole(y, start, s)
+    if not np.isfinite(penalized_move).all():
         return None
-    bent = (curvature[:, None] * free).T
-    aside = -(free @ np.linalg.lstsq(bent @ free, bent @ turned, rcond=1e-13)[0])
-    moved = turned + aside
-    bend = block.scores(curvature * moved).full()
-    if not np.isfinite(bend).all():
+    # The change of the predictions by the unpenalized columns: it minimizes the quadratic model
+    # of the loss. ``moved`` is the whole change along ``direction``.
+    weighted = (curvature[:, None] * free).T
+    free_move = -(
+        free @ np.linalg.lstsq(weighted @ free, weighted @ penalized_move, rcond=1e-13)[0]
+    )
+    moved = penalized_move + free_move
+    hessian_way = block.scores(curvature * moved).full()  # H d, at the start
+    if not np.isfinite(hessian_way).all():
         return None
 
     def slope(length: float) -> tuple[float, ProxPoint | None]:
         """Return the envelope's directional derivative at a step length, and the prox point."""
         problem.deadline.use_step()
-        scores = at.scores - length * bend
-        curve = bend
-        rest = 0.0
+        # For a quadratic loss the scores change linearly, and H does not change.
+        scores = at.scores - length * hessian_way
+        curve = hessian_way
+        free_slope = 0.0
         if length and not is_quadratic(loss):
             z = start + length * moved
             v = pieces.gradient(loss, y, z, s)
             scores = -block.scores(v).full()
-            rest = float(v @ aside)
+            free_slope = float(v @ free_move)
             curve = block.scores(loss.curvature(y, z, s) * moved).full()
-        here = at.refit.weights + length * way
+        # With d the direction, the envelope's derivative is (w - prox)'(d / step - H d), plus the
+        # slope along the unpenalized columns.
+        trial = at.refit.weights + length * direction
         try:
-            ahead = problem.regularizer.prox_point(here + step * scores, step, problem.tau)
+            ahead = problem.regularizer.prox_point(trial + step * scores, step, problem.tau)
         except FloatingPointError:
             return math.inf, None
-        residual = here - ahead.point
-        return float((residual * (way / step - curve)).sum()) + rest, ahead
+        residual = trial - ahead.point
+        return float((residual * (direction / step - curve)).sum()) + free_slope, ahead
 
     return search(slope)
 
@@ -408,13 +447,13 @@ def _free(problem: Problem, curvature: Array) -> Array:
     """Return a basis (n_samples, r) of the predictions of unpenalized columns and the intercept.
 
     The loss of a problem with unpenalized columns minimizes over them, and so it keeps them; their
-    basis includes the intercept. For an intercept only, the basis is a column of ones. If
-    ``curvature``, the diagonal of f'', is 0 everywhere, it has no columns.
+    basis includes the intercept. For an intercept only, the basis is a column of ones. If the
+    loss has no ``curvature`` (the diagonal of f'', (n_samples,)) at all, the basis has no columns.
     """
     free = np.ones((curvature.size, int(problem.fit_intercept)))
-    around = free_columns(problem.loss)
-    if around is not None:
-        free = around.basis
+    unpenalized = free_columns(problem.loss)
+    if unpenalized is not None:
+        free = unpenalized.basis
     return free if curvature.any() else free[:, :0]
 
 
@@ -433,6 +472,8 @@ def search(slope: Callable[[float], tuple[float, ProxPoint | None]]) -> ProxPoin
     right_value, prox = slope(1.0)
     if right_value <= 0.3 * abs(start):
         return prox
+    # The root is between left and right, where the derivatives have different signs. The value at
+    # an end that stays is halved, so that the next secant step moves that end (Illinois).
     left = 0.0
     right = 1.0
     left_value = start

@@ -1,12 +1,16 @@
 """The linear system of a semismooth Newton step, in sample space or in coordinate space.
 
-With D = diag(f''(z)), J the Jacobian of the proximal map, Q the free columns (1 for an intercept)
-and K = sigma A J A' + sigma_q Q Q', the Newton equation of the proximal point step's dual is (I + K
-D) dz = -r,  r = z - A w - Q c. Its solution has the form  dz = -r + A h + Q dc  with h, dc the
-changes of weights and of c, so the smaller of two symmetric positive definite systems gives it: one
-of the size of the support (coordinate space) or one of the number of samples with curvature (sample
-space). The low-rank part of J enters through the Woodbury identity. [Li, Sun, Toh 2018, section
-3.3]
+Let D = diag(f''(z)) be the curvatures of the loss, A the block of columns, J the Jacobian of the
+proximal map with step size sigma, Q the unpenalized columns (a column of ones for an intercept)
+with coefficients c and step size sigma_q, and K = sigma A J A' + sigma_q Q Q'. The unknown is dz,
+the change of the predictions z. The Newton equation of the dual of a proximal point step is
+
+    (I + K D) dz = -r,   r = z - A w - Q c.
+
+Its solution is  dz = -r + A h + Q dc,  with h and dc the changes of the weights w and of c. The
+smaller of two symmetric positive definite systems gives it: one of the size of the support
+(coordinate space), or one of the number of samples with curvature (sample space). The Woodbury
+identity accounts for the low-rank part of J. [Li, Sun, Toh 2018, section 3.3]
 """
 
 from __future__ import annotations
@@ -53,7 +57,11 @@ class NewtonSystem:
     step_free: float
 
     def direction(self, residual: Array) -> Array:
-        """Return dz, (n,), from the smaller system; raise LinAlgError if too large or singular."""
+        """Return dz, the change of the predictions, (n,), from the smaller system.
+
+        ``residual`` (n,) is r in the Newton equation. LinAlgError is raised if the system is
+        singular, or too large to be factored.
+        """
         support = self.jacobian.support
         curved = np.flatnonzero(self.curvature > 0)
         unknowns = support.size + self.free.shape[1]
@@ -66,20 +74,25 @@ class NewtonSystem:
         return self.block.predict(change) - residual + self.free @ free_change
 
     def _coordinate_space(self, residual: Array, support: NDArray[np.int64]) -> tuple[Array, Array]:
-        """Solve by Cholesky over the support and free columns; return changes of w and c.
+        """Solve by Cholesky over the support and free columns; return the changes of w and c.
 
-        The matrix is I + s G s, with G the weighted Gram matrix and s the roots of the step sizes
-        times diag(J). The Woodbury identity adds the low-rank part of J.
+        residual : r, (n,). support : the columns at which J is not zero.
+
+        The matrix is I + s G s, with G the Gram matrix of the columns [A Q] weighted by D, and s
+        the roots of the step sizes times diag(J). The Woodbury identity adds the low-rank part of
+        J.
         """
         weighted = self.curvature * residual
-        used = support.size
+        used = support.size  # the number of columns in the support
         curved = self.curvature[:, None] * self.free
+        # G: the columns of the support first, then the free ones.
         augmented = np.empty((used + self.free.shape[1],) * 2)
         augmented[:used, :used] = self.block.gram(self.curvature, support)
-        for place, column in enumerate(curved.T, start=used):
-            augmented[place, :used] = self.block.scores(column).full()[support]
+        for row, column in enumerate(curved.T, start=used):
+            augmented[row, :used] = self.block.scores(column).full()[support]
         augmented[:used, used:] = augmented[used:, :used].T
         augmented[used:, used:] = self.free.T @ curved
+        # I + s G s and its factor.
         scale = np.full(augmented.shape[0], np.sqrt(self.step_free))
         scale[:used] = np.sqrt(self.step * self.jacobian.diagonal[support])
         matrix = scale[:, None] * augmented * scale
@@ -88,6 +101,7 @@ class NewtonSystem:
         factor = cho_factor(matrix, lower=True, overwrite_a=True, check_finite=False)
         products = self.block.scores(weighted).full()[support]
         target = np.append(products, self.free.T @ weighted)
+        # The low-rank part V C V' of J: its share of the change, and the rest of the right side.
         low_rank = np.zeros(scale.size)
         factors = self.jacobian.dense_factors()
         if factors.shape[1]:
@@ -101,14 +115,17 @@ class NewtonSystem:
             low_rank = directions @ weights
             target = target - images @ weights
         change = low_rank + scale * cho_solve(factor, scale * target, check_finite=False)
-        full = np.zeros(self.block.shape[1])
-        full[support] = change[:used]
-        return full, change[used:]
+        weight_change = np.zeros(self.block.shape[1])
+        weight_change[support] = change[:used]
+        return weight_change, change[used:]
 
     def _sample_space(
         self, residual: Array, support: NDArray[np.int64], curved: NDArray[np.int64]
     ) -> tuple[Array, Array]:
         """Solve by Cholesky over the samples with D > 0; return the changes of w and c.
+
+        residual : r, (n,). support : the columns at which J is not zero. curved : the samples with
+        D > 0.
 
         The matrix is I + D^1/2 (sigma A diag(J) A' + sigma_q Q Q') D^1/2. The Woodbury identity
         adds the low-rank part of J.
@@ -123,20 +140,25 @@ class NewtonSystem:
         factor = cho_factor(matrix, lower=True, overwrite_a=True, check_finite=False)
         target = root * residual[curved]
         factors = self.jacobian.dense_factors()
-        if factors.shape[1]:
+        if factors.shape[1]:  # the low-rank part of J
             used = np.flatnonzero(factors.any(axis=1))
             images = self.block.gather(used).dense()[curved] @ factors[used]
             images *= root[:, None]
             solved = cho_solve(factor, images, check_finite=False)
             weights = self._woodbury(images.T @ solved, solved.T @ target)
             target = target - images @ weights
+        # From the solution over samples to the changes of w and c.
         dual = np.zeros(residual.size)
         dual[curved] = root * cho_solve(factor, target, check_finite=False)
         change = self.step * self.jacobian.apply(self.block.scores(dual).full())
         return change, self.step_free * (self.free.T @ dual)
 
     def _woodbury(self, inner: Array, right: Array) -> Array:
-        """Return ((sigma C)^-1 + V'D M^-1 V)^-1 right, in the form that allows C = 0."""
+        """Return ((sigma C)^-1 + inner)^-1 right, in a form that allows C = 0.
+
+        C are the r coefficients of the low-rank part V C V' of J. inner (r, r) : V'D M^-1 V, with M
+        the matrix I + K D without that part. right : (r,).
+        """
         scaled = self.step * self.jacobian.coefficients
         matrix = scaled[:, None] * inner
         matrix[np.diag_indices(right.size)] += 1.0
@@ -144,9 +166,13 @@ class NewtonSystem:
 
 
 def _of_samples(block: Block, diagonal: Array, rows: NDArray[np.int64]) -> Array:
-    """Return A diag(diagonal) A' over these rows of A, diagonal >= 0."""
-    base, places = distinct_columns(block)
-    sums: Array = np.bincount(places, diagonal, base.shape[1]).astype(np.float64, copy=False)
+    """Return A diag(diagonal) A' over the samples ``rows``, (n_rows, n_rows).
+
+    A is the block, and diagonal (m,) >= 0.
+    """
+    # Repeated columns of A are added up, so that each distinct one is used once.
+    base, positions = distinct_columns(block)
+    sums: Array = np.bincount(positions, diagonal, base.shape[1]).astype(np.float64, copy=False)
     used = np.flatnonzero(sums)
     if base.traits.is_sparse:
         return weighted_squares(base.stored()[:, used][rows].T, sums[used])
@@ -156,11 +182,12 @@ def _of_samples(block: Block, diagonal: Array, rows: NDArray[np.int64]) -> Array
     n_samples = array.shape[0]
 
     def product(part: slice) -> Array:
+        """Return the sum over the used columns in ``part``, in pieces that fit into memory."""
         total = np.zeros((n_samples, n_samples))
         for piece in LIMITS.pieces(part.stop - part.start, n_samples):
             deadline.check()
-            some = used[part][piece]
-            scaled = array[:, some] * roots[some]
+            chosen = used[part][piece]
+            scaled = array[:, chosen] * roots[chosen]
             total += scaled @ scaled.T
         return total
 
@@ -168,7 +195,7 @@ def _of_samples(block: Block, diagonal: Array, rows: NDArray[np.int64]) -> Array
 
 
 def _solve(matrix: Array, right: Array) -> Array:
-    """Return matrix^-1 right for a small matrix, or a least-squares solution if singular."""
+    """Return matrix^-1 right for a small square matrix, or a least-squares solution if singular."""
     try:
         solution = np.linalg.solve(matrix, right)
     except LinAlgError:
@@ -177,9 +204,11 @@ def _solve(matrix: Array, right: Array) -> Array:
 
 
 def resolvent(jacobian: ProxJacobian, damping: Array) -> tuple[ProxJacobian, ProxJacobian]:
-    """Return (I - K)^-1 and (I - K)^-1 K for K = S J S with S = (1 + damping)^-1/2.
+    """Return (I - K)^-1 and (I - K)^-1 K for K = S J S with S = diag(1 + damping)^-1/2.
 
-    By Woodbury with B = (I - diagonal of K)^-1 and V C V' the low-rank part of K:
+    J is ``jacobian``, a diagonal plus low-rank matrix (m, m), as are the results. ``damping`` (m,)
+    > 0 keeps I - K invertible where J is the identity. By Woodbury, with B = (I - diagonal of
+    K)^-1 and V C V' the low-rank part of K:
     (I - K)^-1 = B + B V (I - C V'B V)^-1 C V' B. Rows where J vanishes keep an identity row.
     """
     # 1 - d / (1 + damping), without the digits that 1 - d loses.
@@ -188,6 +217,8 @@ def resolvent(jacobian: ProxJacobian, damping: Array) -> tuple[ProxJacobian, Pro
     factors = jacobian.dense_factors()
     if not factors.shape[1]:
         return ProxJacobian(spread), ProxJacobian(gains)
+    # The low-rank parts of both results are equal: B V M V' B, with M = (I - C V'B V)^-1 C given by
+    # its eigenvalues and eigenvectors.
     used = np.flatnonzero(factors.any(axis=1))
     factors = factors[used] / np.sqrt(1.0 + damping[used])[:, None]
     images = spread[used, None] * factors

@@ -19,17 +19,20 @@ from atomlearn.core.masters.master import Master, Refit, block_of, certified, fi
 from atomlearn.core.masters.newton import SemismoothNewton
 from atomlearn.core.masters.tuning import TUNING
 from atomlearn.core.norms.elastic_net import ElasticNetNorm
-from atomlearn.core.norms.ksupport import KSupport, given
+from atomlearn.core.norms.ksupport import KSupport, required_k
 from atomlearn.core.problem.problem import Problem, loss_gradient, objective_at, optimal_intercept
 
 
 def pattern_of(problem: Problem) -> tuple[float, bool] | None:
-    """Return k and whether the norm is ElasticNetNorm; None for norms without a kernel."""
+    """Return k of the problem's norm, and whether it is ElasticNetNorm; None for other norms.
+
+    The kernel takes KSupport without groups and ElasticNetNorm. k is at most the number of columns.
+    """
     norm = problem.regularizer.norm
     elastic = isinstance(norm, ElasticNetNorm)
     if not elastic and not (isinstance(norm, KSupport) and norm.groups is None):
         return None
-    return min(given(norm), max(1, problem.design.shape[1])), elastic
+    return min(required_k(norm), max(1, problem.design.shape[1])), elastic
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +44,7 @@ class PatternNewton(Master):
     Parameters
     ----------
     fallback : Master
+        The master for these problems.
 
     References
     ----------
@@ -60,7 +64,10 @@ class PatternNewton(Master):
     fallback: Master = field(default_factory=SemismoothNewton)
 
     def solve(self, problem: Problem, weights: Array, intercept: float, gap_target: float) -> Refit:
-        """Minimise the restricted problem to ``gap_target``; see Master."""
+        """Solve the restricted ``problem`` to a duality gap of ``gap_target``; see Master.
+
+        The warm start is at ``weights`` (m,) and ``intercept``; the best point found is returned.
+        """
         guess = self.guess(problem, weights, intercept)
         if guess is None:
             return self.fallback.solve(problem, weights, intercept, gap_target)
@@ -72,11 +79,16 @@ class PatternNewton(Master):
     def guess(
         self, problem: Problem, weights: Array, intercept: float
     ) -> tuple[Array, float, int] | None:
-        """Return weights, intercept and steps of the solution, uncertified; None if not small."""
+        """Return weights, intercept and steps of the solution, without a certificate; see Master.
+
+        None if the problem is not small, or if its norm, form, loss or block is not one for the
+        kernel.
+        """
         n_samples, size = problem.design.shape
         block = block_of(problem)
         form = problem.regularizer.form
         ridge = bool(problem.tau)
+        # The kernel works on the Gram matrix, or on the columns if they outnumber the samples.
         gram = size <= TUNING.few_columns and (n_samples >= size or ridge)
         few = gram or (n_samples * size <= TUNING.small_entries and not ridge)
         plain = problem.loss.coupled == 1 and problem.metric is None and form != "constrained"
@@ -86,26 +98,28 @@ class PatternNewton(Master):
         z = block.predict(weights) + intercept
         steps = 0
         value = objective_at(problem, weights, z)
+        # For a quadratic loss the first model is exact. Otherwise each step minimizes the model at
+        # the last point, and halves the step until the objective is lower.
         for _ in range(TUNING.inner_steps):
             late = problem.deadline.use_step()
             model = None if late else _minimum(problem, block, weights, z, gram)
             if model is None:
                 break
-            found, turned, more = model
+            found, change, more = model
             steps += more
             if is_quadratic(problem.loss):
                 return found, intercept, steps
-            way = found - weights
-            before = value
+            direction = found - weights
+            last_value = value
             for halving in range(TUNING.halvings):
-                there = weights + 0.5**halving * way
-                reached = z + 0.5**halving * turned
-                value = objective_at(problem, there, reached)
-                if value < before:
-                    weights = there
-                    z = reached
+                trial = weights + 0.5**halving * direction
+                moved = z + 0.5**halving * change
+                value = objective_at(problem, trial, moved)
+                if value < last_value:
+                    weights = trial
+                    z = moved
                     break
-            if not value < (1.0 - TUNING.rounding_share) * before:
+            if not value < (1.0 - TUNING.rounding_share) * last_value:
                 break
         return weights, optimal_intercept(problem, block.predict(weights), intercept), steps
 
@@ -113,39 +127,45 @@ class PatternNewton(Master):
 def _minimum(
     problem: Problem, block: Block, weights: Array, z: Array, gram: bool
 ) -> tuple[Array, Array, int] | None:
-    """Return the minimizer of R plus the quadratic model of f around predictions z.
+    """Return the minimizer of R plus the quadratic model of f around the predictions z.
 
-    Also returned are the change of the predictions to the minimizer, and the number of kernel
-    steps. None if f has no curvature at z.
+    Also returned are the change of the predictions from z to those at the minimizer, and the number
+    of kernel steps. None if f has no curvature at z.
+
+    problem : has f and R. block : the columns A. weights : w, (m,), of which z (n_samples,) are the
+    predictions. gram : whether the kernel gets the Gram matrix or the columns.
     """
     slope = loss_gradient(problem, z)
     pattern = pattern_of(problem)
     form = problem.regularizer.form
     curvature = problem.loss.curvature(problem.y, z, problem.weight)
     total = float(curvature.sum())
-    free = float(problem.fit_intercept)
+    has_intercept = float(problem.fit_intercept)
     if pattern is None or not 0.0 < total < np.inf:
         return None
-    pull = block.scores(curvature).full()
-    means = free * pull / total
-    shift = free * float(slope.sum()) / total
+    # An intercept (has_intercept = 1) is minimized out: the columns are centered by their means,
+    # weighted by the curvature.
+    sums = block.scores(curvature).full()
+    means = has_intercept * sums / total
+    mean_slope = has_intercept * float(slope.sum()) / total
     if gram:
         matrix = np.array(block.gram(curvature))
-        if free:
-            matrix -= np.outer(pull, means)
+        if has_intercept:
+            matrix -= np.outer(sums, means)
         matrix[np.diag_indices(weights.size)] += problem.tau
-        ahead = matrix @ weights
+        linear = matrix @ weights
     else:
         used = np.flatnonzero(curvature)
         matrix = np.array(block.dense()[used], dtype=np.float64, order="F")
-        if free:
+        if has_intercept:
             matrix -= means
         matrix *= np.sqrt(curvature[used])[:, None]
-        ahead = matrix.T @ (matrix @ weights)
-    ahead -= block.scores(slope - shift * curvature).full() + problem.tau * weights
+        linear = matrix.T @ (matrix @ weights)
+    # The model is 1/2 w'Hw - linear'w with linear = H w_k minus the gradient at w_k.
+    linear -= block.scores(slope - mean_slope * curvature).full() + problem.tau * weights
     found, steps = pattern_newton(
         matrix,
-        ahead,
+        linear,
         weights,
         k=pattern[0],
         elastic=pattern[1],
@@ -153,5 +173,5 @@ def _minimum(
         squared=form == "squared",
         gram=gram,
     )
-    way = found - weights
-    return found, block.predict(way) - means @ way - shift, steps
+    direction = found - weights
+    return found, block.predict(direction) - means @ direction - mean_slope, steps

@@ -2,13 +2,14 @@
 
 Columns of genotypes stay in two bits, so that a pool of thousands of them is small. In float64 the
 columns, their Gram matrix and its factor would be the largest arrays of a fit. Each round
-minimizes the loss over the columns in use and those that want in, by coordinate descent on
+minimizes the loss over the columns in use and those that violate optimality, by coordinate descent
+on
 
     1/2 d'Hd + slope'd + sum_j price_j |w_j|,   d = w - w_k,   H = A'S(I - P)A,
 
-with H in float32, and P the projection on the free columns in the metric of the sample weights S.
-The slopes at w_k are computed from the columns in float64, and so is the gap: what H loses by
-rounding is made up for by the next round, as in iterative refinement.
+with H in float32. S are the sample weights, and P is the projection on the free (unpenalized)
+columns in the metric of S. The slopes at w_k and the gap are computed from the columns in float64.
+So the next round corrects the errors that rounding of H causes, as in iterative refinement.
 [Friedman, Hastie, Tibshirani 2010; Higham 2002, chapter 12]
 """
 
@@ -34,7 +35,10 @@ SHARE = 0.2
 
 
 def can_descend(problem: Problem) -> bool:
-    """Return whether the problem is l1-penalized least squares over packed columns."""
+    """Return whether the problem is l1-penalized least squares over packed columns.
+
+    Packed columns take less than a byte per entry. Free columns must not be sparse.
+    """
     free = free_columns(problem.loss)
     return (
         problem.design.traits.bytes_an_entry < 1.0
@@ -61,24 +65,29 @@ class QuadraticDescent(Master):
     """
 
     def solve(self, problem: Problem, weights: Array, intercept: float, gap_target: float) -> Refit:
-        """Minimize the restricted problem to ``gap_target``; see Master."""
+        """Solve the restricted ``problem`` to a duality gap of ``gap_target``; see Master.
+
+        The warm start is at ``weights`` (m,) and ``intercept``; the best point found is returned.
+        """
         prices = check_prices(problem)
         block = CachedBlock.of(block_of(problem))
         free = free_columns(problem.loss)
         basis = None if free is None else free.basis
         price = problem.regularizer.amount * prices.price
-        at = prices.feasible(problem, weights)
-        best = certified(problem, at, None, intercept)
+        feasible = prices.feasible(problem, weights)
+        best = certified(problem, feasible, None, intercept)
         steps = 0
         while best.refit.gap > gap_target and steps < TUNING.inner_steps:
             if problem.deadline.use_step():
                 break
             steps += 1
+            # The columns in use, and those whose slope exceeds their price. More columns may be
+            # solved over, whose Gram matrix is known from earlier rounds.
             w = best.refit.weights
             slope = problem.tau * w - best.scores
-            wanted = np.flatnonzero((w != 0.0) | (np.abs(slope) > price))
+            needed = np.flatnonzero((w != 0.0) | (np.abs(slope) > price))
             columns, gram = block.growing_part(
-                wanted, problem.weight, basis, problem.fit_intercept, np.float32
+                needed, problem.weight, basis, problem.fit_intercept, np.float32
             )
             minimizer = np.zeros(w.size)
             minimizer[columns], _ = descend_quadratic(

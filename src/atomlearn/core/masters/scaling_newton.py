@@ -15,10 +15,10 @@ V_g = A_g q_g and P the inverse of D^-1 + sum t_g A_g A_g' (D = f'', intercept p
     d phi / d t_g = (level^2 delta_g^2 - ||q_g||^2) / 2,      d^2 phi = V' P V.
 
 A step minimizes the quadratic model over t >= 0, in which groups enter and leave. Its gradient is
-replaced by that of the secular equation 1 / ||q_g|| = 1 / (level delta_g), which is nearly linear
-in t (as for trust-region subproblems, More and Sorensen 1983), so that full steps are accurate far
-from the solution.
-The scaling is that of [T] section 3 and of multiple kernel learning.
+replaced by that of the secular equation 1 / ||q_g|| = 1 / (level delta_g). This equation is nearly
+linear in t (as for trust-region subproblems, More and Sorensen 1983), so that full steps are
+accurate even far from the solution. The scaling is that of [T] section 3 and of multiple kernel
+learning.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from atomlearn.core.problem.problem import Problem
 
 
 def is_group_problem(problem: Problem) -> bool:
-    """Return True if ScalingNewton is made for the problem: groups, no ridge."""
+    """Return whether ScalingNewton is made for the problem: a norm of groups, no ridge term."""
     groups = problem.regularizer.norm.as_groups(problem.design.shape[1])
     return groups is not None and problem.tau == 0.0
 
@@ -85,7 +85,10 @@ class ScalingNewton(Master):
     fallback: Master = field(default_factory=SemismoothNewton)
 
     def solve(self, problem: Problem, weights: Array, intercept: float, gap_target: float) -> Refit:
-        """Minimise the restricted problem to ``gap_target``; see Master."""
+        """Solve the restricted ``problem`` to a duality gap of ``gap_target``; see Master.
+
+        The warm start is at ``weights`` (m,) and ``intercept``; the best point found is returned.
+        """
         best = certified(problem, weights, None, intercept)
         steps = 0
         if not weights.size or not self._takes(problem, best.refit.prediction):
@@ -93,6 +96,8 @@ class ScalingNewton(Master):
         exact = is_quadratic(problem.loss)
         base, positions = distinct_columns(block_of(problem))
         while best.refit.gap > gap_target and steps < TUNING.inner_steps:
+            # Minimize the least-squares model of the loss at the best point, and search from the
+            # point toward the minimizer. One round is enough for a quadratic loss.
             late = problem.deadline.use_step()
             model = None if late else _model(problem, base, best.refit.prediction)
             if model is None:
@@ -108,7 +113,11 @@ class ScalingNewton(Master):
         return finished(best.refit, self.fallback, problem, gap_target)
 
     def _takes(self, problem: Problem, prediction: Array) -> bool:
-        """Return whether the loss has a curvature at every sample, and norm and form are right."""
+        """Return whether the kernel can solve ``problem`` from ``prediction`` (n_samples,).
+
+        It needs a norm of groups, the penalized form, no ridge term, and f'' > 0 at every sample of
+        positive weight.
+        """
         if not is_group_problem(problem) or problem.regularizer.form != "penalized":
             return False
         curvature = problem.loss.curvature(problem.y, prediction, problem.weight)
@@ -123,6 +132,8 @@ class _Quadratic:
     ----------
     matrix, linear : ndarray
         B and y, or if ``gram``, B'B and B'y.
+    gram : bool
+        Which of them ``matrix`` and ``linear`` are.
     squared_target : float
         ||y||^2.
     scale : float
@@ -139,9 +150,11 @@ class _Quadratic:
 def _minimum(
     problem: Problem, model: _Quadratic, positions: Columns, weights: Array, gap_target: float
 ) -> tuple[Array, int]:
-    """Return weights at which the model's duality gap is ``gap_target``, and the number of steps.
+    """Return weights (m,) at which the model's duality gap is ``gap_target``, and the steps made.
 
-    positions : (m,), the index of each column among the distinct columns of the model.
+    problem : has the norm and its level. model : of the loss, over the distinct columns.
+    positions : (m,), the index of each column among the distinct columns. weights : (m,), the warm
+    start.
     """
     groups = problem.regularizer.norm.as_groups(weights.size)
     assert groups is not None
@@ -150,8 +163,8 @@ def _minimum(
     order, starts = partition.order
     u = weights[order]
     steps = 0
-    most = 4 * TUNING.few_steps
-    # The kernel does not look at the clock. With a limit or without one it makes the same steps.
+    max_steps = 4 * TUNING.few_steps
+    # The kernel does not know the deadline: it gets a maximum number of steps, and is called again.
     while True:
         u, outcome = group_newton(
             model.matrix,
@@ -163,7 +176,7 @@ def _minimum(
             gram=model.gram,
             squared_target=model.squared_target,
             gap_target=gap_target / model.scale,
-            max_steps=most,
+            max_steps=max_steps,
         )
         steps += outcome.steps
         unfinished = outcome.status is NewtonStatus.STEP_LIMIT and steps < TUNING.inner_steps
@@ -171,11 +184,15 @@ def _minimum(
             found = np.empty_like(weights)
             found[order] = u
             return found, steps
-        most *= 2  # the best point may be its start, from which it has to go further
+        # The kernel may have returned its start: it needs more steps to improve on that.
+        max_steps *= 2
 
 
 def free_columns(problem: Problem) -> int:
-    """Return the number of columns (with repeats) up to which the kernel is fast on a block."""
+    """Return the number of columns (with repeats) up to which the kernel is fast on ``problem``.
+
+    They are "free" as column generation may add them at almost no cost.
+    """
     n_samples, n_columns = problem.design.shape
     distinct = problem.design.traits.n_distinct or n_columns
     # Few features of many samples: one Gram matrix, and the samples are never needed again.
@@ -187,26 +204,30 @@ def free_columns(problem: Problem) -> int:
 
 
 def _model(problem: Problem, base: Block, z: Array) -> _Quadratic | None:
-    """Return the weighted least-squares model of the loss at the predictions z.
+    """Return the weighted least-squares model of the loss at the predictions z (n_samples,).
 
-    None if the loss has no curvature there, or if the model would be too large.
+    problem : has the loss. base : the distinct columns, over which the model is made. None if the
+    loss has no curvature at z, or if the model would be too large.
     """
+    # Choose the form of the model: the columns themselves, or their Gram matrix.
     n_samples, n_features = base.shape
     cached = CachedBlock.of(base)
     small = n_features <= TUNING.gram_columns and n_samples * n_features**2 <= TUNING.gram_work
     known = cached.knows_gram(problem.weight) and not problem.fit_intercept
-    # The share taken whole at first, and the same again that enters later.
+    # Twice ``column_entries``: as many columns as are taken at first may enter later.
     stored = base.stored() is not None and not base.traits.is_sparse
     by_columns = stored and n_samples * n_features <= 2 * TUNING.column_entries
     if is_quadratic(problem.loss):
         by_columns = by_columns and n_samples <= 2 * n_features and not known
     if not (by_columns or small or known):
         return None
+    # The dual vector v = -f'(z), and the working weights D = f''(z).
     v = -problem.loss.gradient(problem.y, z, problem.weight)
     curvature = problem.loss.curvature(problem.y, z, problem.weight)
-    # A number that is negligible next to the others is no divisor.
+    # Curvatures are raised to a floor: the target divides by their roots.
     floor = TUNING.rounding_share * float(curvature.max(initial=0.0))
     curvature = np.where(v != 0.0, np.maximum(curvature, floor), curvature)
+    # D times the working response z + v / D, with the weighted mean removed for an intercept.
     response = curvature * z + v
     total = float(curvature.sum())
     if not total > 0.0:
@@ -226,6 +247,6 @@ def _model(problem: Problem, base: Block, z: Array) -> _Quadratic | None:
             return _Quadratic(columns, target / root[0], False, square / scale, scale)
         return _Quadratic(columns * root[:, None], target, False, square, scale=1.0)
     if np.array_equal(curvature, problem.weight):
-        curvature = problem.weight  # one array from call to call: Gram matrices are kept for it
+        curvature = problem.weight  # the same array in each call: the cached Gram matrix is of it
     gram = cached.growing_gram(curvature, problem.fit_intercept).matrix
     return _Quadratic(gram, cached.scores(response).full(), True, square, 1.0)

@@ -39,11 +39,12 @@ from atomlearn.core.problem.regularizer import Regularizer
 
 @dataclass(frozen=True, slots=True)
 class Prices:
-    """The penalty weights of a weighted l1 gauge, gauge(c) = sum_j price_j |c_j|.
+    """The penalty weights ("prices") of a weighted l1 norm, gauge(c) = sum_j price_j |c_j|.
 
-    price : (m,). If ``signed`` is False, the gauge is infinite unless c >= 0, as for columns A a_j
-    that are images of atoms a_j. If there are ``groups`` (starts, members), it is the sum of
-    price_k ||c_k|| over the groups k of columns members[starts[k]:starts[k + 1]].
+    price : (m,). signed : whether coefficients may be negative; if not, the gauge is infinite
+    unless c >= 0, as for columns A a_j that are images of atoms a_j. groups : (starts, members), if
+    the norm is the sum of price_k ||c_k|| over groups k of columns
+    members[starts[k]:starts[k + 1]].
     """
 
     price: Array
@@ -51,12 +52,16 @@ class Prices:
     groups: tuple[Columns, Columns] | None = None
 
     def feasible(self, problem: Problem, weights: Array) -> Array:
-        """Return the weights, clipped at 0 unless ``signed`` and shrunk into the domain of R."""
+        """Return ``weights`` (m,), clipped at 0 unless ``signed``, and scaled to be feasible.
+
+        Weights are infeasible if the problem has the constrained form and their gauge is above the
+        radius.
+        """
         return shrink_inside(problem, None, weights if self.signed else np.maximum(weights, 0.0))
 
 
 def prices_of(problem: Problem) -> Prices | None:
-    """Return the penalty weights of the norm; None if it is not a weighted l1 norm."""
+    """Return the penalty weights of the problem's norm; None if it is no weighted l1 norm."""
     norm = problem.regularizer.norm
     size = problem.design.shape[1]
     signed = l1_weights(norm, size)
@@ -65,7 +70,11 @@ def prices_of(problem: Problem) -> Prices | None:
 
 
 def group_prices_of(problem: Problem) -> Prices | None:
-    """Return the prices of small groups of columns, not in the constrained form; else None."""
+    """Return the prices of a problem with a norm of small groups of columns; else None.
+
+    None also for the constrained form, for groups of more than ``TUNING.small_group`` columns, and
+    for penalized groups over repeated columns.
+    """
     size = problem.design.shape[1]
     groups = problem.regularizer.norm.as_groups(size)
     form = problem.regularizer.form
@@ -77,12 +86,16 @@ def group_prices_of(problem: Problem) -> Prices | None:
     used = np.flatnonzero(counts)
     if not used.size or counts.max() > TUNING.small_group:
         return None
+    # The columns are listed by group; groups without a column in the problem are left out.
     starts = np.append(0, np.cumsum(counts[used]))
     return Prices(groups.weights[used], True, (starts, members))
 
 
 def check_prices(problem: Problem, grouped: bool = True) -> Prices:
-    """Return the prices of columns, or if ``grouped`` of groups; raise TypeError without any."""
+    """Return the prices of the problem's norm; raise TypeError if it has none.
+
+    ``grouped`` : whether norms of small groups of columns are allowed as well.
+    """
     prices = prices_of(problem) or (group_prices_of(problem) if grouped else None)
     if prices is None:
         raise TypeError(
@@ -94,7 +107,12 @@ def check_prices(problem: Problem, grouped: bool = True) -> Prices:
 
 
 def model_terms(regularizer: Regularizer) -> tuple[float, float, float]:
-    """Return (level, coupling, radius): R = level p'c + coupling (p'c)^2 / 2 for p'c <= radius."""
+    """Return (level, coupling, radius) of R = level p'c + coupling (p'c)^2 / 2 for p'c <= radius.
+
+    R is the ``regularizer``, and p'c the gauge, a weighted sum of magnitudes. Penalized, squared
+    and constrained forms use the first, the second and the third number; the others are 0, or
+    infinity for the radius.
+    """
     form = regularizer.form
     amount = regularizer.amount
     level = amount * (form == "penalized")
@@ -113,9 +131,10 @@ class SequentialQP(Master):
     Parameters
     ----------
     fallback : Master, optional
-        Goes on from the best point where rounding ends the steps before the target, and gets what
-        the kernel does not read: losses that couple samples, and blocks that are large and not
-        stored. None: nothing is kept, and those go to SemismoothNewton.
+        Continues from the best point if rounding ends the steps above the gap target. It also
+        solves the problems that the kernel does not read: with losses that couple samples, or with
+        large blocks that are not stored as one array. None: SemismoothNewton solves these, and
+        nothing continues.
 
     References
     ----------
@@ -139,35 +158,39 @@ class SequentialQP(Master):
     fallback: Master | None = None
 
     def solve(self, problem: Problem, weights: Array, intercept: float, gap_target: float) -> Refit:
-        """Minimise the restricted problem to ``gap_target``; see Master."""
+        """Solve the restricted ``problem`` to a duality gap of ``gap_target``; see Master.
+
+        The warm start is at ``weights`` (m,) and ``intercept``; the best point found is returned.
+        """
         prices = check_prices(problem)
         block = block_of(problem)
         steps = 0
         if not reads(problem, block):
             otherwise = self.fallback or SemismoothNewton()
             return otherwise.solve(problem, weights, intercept, gap_target)
-        at = prices.feasible(problem, weights)
+        w = prices.feasible(problem, weights)
         columns = columns_for_kernel(block)
         best: Candidate | None = None
-        before = math.inf
+        last_gap = math.inf
         target = gap_target
         while True:
+            # Let the kernel make its steps, then certify the point where they end.
             terms = np.array([terms_of(problem)])
-            [at], [intercept], more = _steps(problem, terms, prices, columns, at, intercept, target)
-            at = prices.feasible(problem, at)
-            trial = certified(problem, at, None, intercept)
+            [w], [intercept], more = _steps(problem, terms, prices, columns, w, intercept, target)
+            w = prices.feasible(problem, w)
+            trial = certified(problem, w, None, intercept)
             steps += more
             if best is None or trial.improves(best):
                 best = trial
             if trial is not best or best.refit.gap <= gap_target or problem.deadline.passed:
                 break
-            # The kernel ends where values no longer tell steps apart. With the Hessian of this
-            # point, a step still makes the slopes smaller.
-            if best.refit.gap > 0.5 * before:
+            # The kernel ends when objectives no longer differ by more than rounding. With the
+            # Hessian at this point, a step still reduces the slopes, so call it again.
+            if best.refit.gap > 0.5 * last_gap:
                 break
-            if math.isfinite(before):
+            if math.isfinite(last_gap):
                 CachedBlock.of(block).hessian = KeptHessian()
-            before = best.refit.gap
+            last_gap = best.refit.gap
             # Its estimate of the gap leaves out terms of third order.
             target = 1e-3 * gap_target
             intercept = best.refit.intercept
@@ -180,22 +203,30 @@ class SequentialQP(Master):
     def guess(
         self, problem: Problem, weights: Array, intercept: float
     ) -> tuple[Array, float, int] | None:
-        """Return where the kernel ends, on problems that it solves before Python has begun."""
+        """Return the kernel's solution, uncertified, if ``problem`` is very small; else None.
+
+        It is weights, intercept and number of steps, from the warm start ``weights`` and
+        ``intercept``; see ``Master.guess``. A certificate would take longer than the kernel.
+        """
         n_samples, size = problem.design.shape
         quick = 0 < n_samples * size <= TUNING.small_entries and size <= TUNING.few_columns
         columns = columns_for_kernel(block_of(problem)) if quick else None
         if columns is None or problem.deadline.passed or problem.loss.coupled != 1:
             return None
         prices = check_prices(problem)
-        inside = prices.feasible(problem, weights)
+        w = prices.feasible(problem, weights)
         terms = np.array([terms_of(problem)])
-        found, shifts, steps = _steps(problem, terms, prices, columns, inside, intercept, 0.0)
+        found, shifts, steps = _steps(problem, terms, prices, columns, w, intercept, 0.0)
         return found[0], shifts[0], steps
 
     def guesses(
         self, problems: list[Problem], weights: Array, intercept: float, share: float
     ) -> list[tuple[Array, float]]:
-        """Return where the kernel ends at each level; see Master."""
+        """Return weights and intercept for each of ``problems``, which differ in their level.
+
+        The kernel solves them in one call, to an estimated relative gap of ``share``. The first one
+        starts at ``weights`` and ``intercept``; see Master.
+        """
         first = problems[0]
         block = block_of(first)
         if not reads(first, block):
@@ -211,19 +242,21 @@ class SequentialQP(Master):
 def solved_at(
     problem: Problem, amounts: Array, taus: Array, columns: Array, share: float
 ) -> tuple[Array, list[float]]:
-    """Return weights and intercepts at the first of the levels, from w = 0, in one call.
-
-    Each is within ``share`` of the objective, as far as the kernel can see.
+    """Return weights (n_solved, m) and intercepts at the first of the levels, in one kernel call.
 
     Parameters
     ----------
     problem : Problem
-        At any level, in its penalized form.
+        In its penalized form; the level in it does not matter.
     amounts, taus : (n_levels,)
         Decreasing levels, and the ridge weights there.
     columns : (n_samples, m)
+        Data, on which the kernel works.
     share : float
+        Estimated relative duality gap at which the steps for a level end. They start at w = 0 for
+        the first level.
     """
+    # Level, coupling, ridge weight and radius of each level; see ``terms_of``.
     terms = np.zeros((amounts.size, 4))
     terms[:, 0] = amounts
     terms[:, 2] = taus
@@ -252,10 +285,15 @@ def _steps(
     gap: float,
     share: float = 0.0,
 ) -> tuple[Array, list[float], int]:
-    """Return where the kernel ends at the levels with these terms, and its steps.
+    """Return weights and intercepts where the kernel ends at each level, and its number of steps.
 
-    An end is thought to be within the gap, or this share of the objective.
+    first : the problem, at any of the levels. terms : (n_levels, 4), see ``terms_of``. prices : the
+    penalty weights. columns : see ``columns_for_kernel``. weights, intercept : warm start of the
+    first level. The kernel ends a level when it estimates the duality gap to be at most ``gap``, or
+    at most ``share`` of the objective.
     """
+    # The kernel minimizes over the coefficients of a basis of the unpenalized columns: a row of
+    # ones for an intercept only. ``start`` has the coefficients at the warm start.
     free = free_columns(first.loss)
     if free is None:
         basis = np.ones((int(first.fit_intercept), first.y.size))
@@ -289,7 +327,11 @@ def _steps(
 
 @singledispatch
 def columns_for_kernel(block: Block) -> Any:
-    """Return the columns as ``newton_qp`` reads them; None if they are neither stored nor few."""
+    """Return the columns of ``block`` as ``newton_qp`` reads them.
+
+    They are one dense or sparse array. None if the block does not store one and is too large to
+    make one.
+    """
     stored = block.stored()
     if stored is None and math.prod(block.shape) <= TUNING.column_entries:
         return block.dense()
@@ -298,6 +340,7 @@ def columns_for_kernel(block: Block) -> Any:
 
 @columns_for_kernel.register
 def _of_repeated(block: RepeatedBlock) -> Any:
+    """Return the columns of a block of repeated features; see ``columns_for_kernel``."""
     stored = columns_for_kernel(block.base)
     if stored is None or np.array_equal(block.positions, np.arange(block.features.size)):
         return stored
@@ -306,11 +349,15 @@ def _of_repeated(block: RepeatedBlock) -> Any:
 
 @columns_for_kernel.register
 def _of_cached(block: CachedBlock) -> Any:
+    """Return the columns of the block inside the cache; see ``columns_for_kernel``."""
     return columns_for_kernel(block.inner)
 
 
 def reads(problem: Problem, block: Block) -> bool:
-    """Return whether the kernel reads the columns, and the free ones fit into memory."""
+    """Return whether the kernel can read the columns of ``block``, and the unpenalized ones.
+
+    A basis of the unpenalized columns of the problem must fit into memory.
+    """
     free = free_columns(problem.loss)
     if free is not None and math.prod(free.columns.shape) > TUNING.gram_entries:
         return False

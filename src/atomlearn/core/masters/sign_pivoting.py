@@ -34,37 +34,38 @@ def l1_quadratic(
 ) -> Array:
     """Return argmin_w 1/2 d'(H + ridge I)d + slope'd + level_k sum_j p_j |w_j| for each level_k.
 
-    d = w - weights.
+    Here d = w - weights is the change from the start.
 
     Parameters
     ----------
     H : (m, m), symmetric positive semidefinite, rows contiguous
-    slope : (m,) gradient of the quadratic at ``weights``, the ridge included
+    slope : (m,) grad of the quadratic at ``weights``, the ridge included
     price : (m,) p > 0
     weights : (m,) warm start of the first level; each solution is the warm start of the next level
-    levels : penalty levels
+    levels : (n_levels,) penalty levels, each close to the one before
     factor : a Cholesky factor, kept between calls with the same (or a larger) H and ridge
     most : maximum size of the support, beyond which H is singular
-    going : called before each ``AT_ONCE`` levels; False ends the path
+    going : called before each batch of ``AT_ONCE`` levels; False ends the path
 
     Returns
     -------
-    W : (solved, m), the solution of each level that was solved
+    W : (n_solved, m), the solution of each level that was solved, in order
     """
     factor = ActiveFactor() if factor is None else factor
     found = [np.zeros((0, weights.size))]
     w = weights
-    left = np.asarray(levels, dtype=np.float64)
-    while left.size and going():
-        here = slope + H @ (w - weights) + ridge * (w - weights) if w is not weights else slope
-        rows = pivot_path(H, here, price, w, left[:AT_ONCE], ridge=ridge, most=most, state=factor)
-        if not len(rows):
+    rest = np.asarray(levels, dtype=np.float64)
+    while rest.size and going():
+        # The gradient of the quadratic at w, the last solution.
+        grad = slope + H @ (w - weights) + ridge * (w - weights) if w is not weights else slope
+        rows = pivot_path(H, grad, price, w, rest[:AT_ONCE], ridge=ridge, most=most, state=factor)
+        if not len(rows):  # the exchanges cycle: solve one level by a method that always descends
             w, _ = active_set_qp(
-                H, here, w, price=price, level=float(left[0]), signed=True, ridge=ridge,
+                H, grad, w, price=price, level=float(rest[0]), signed=True, ridge=ridge,
                 from_gradient=True,
             )  # fmt: skip
             rows = w[None]
         found.append(rows)
         w = rows[-1]
-        left = left[len(rows) :]
+        rest = rest[len(rows) :]
     return np.vstack(found)

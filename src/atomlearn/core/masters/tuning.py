@@ -1,4 +1,4 @@
-"""Tuning: the numbers that the speed of the masters depends on, and the trade of each."""
+"""Tuning: the numbers that the speed of the masters depends on, and the effect of each."""
 
 from __future__ import annotations
 
@@ -14,26 +14,28 @@ class Tuning:
     inner_steps : bound on the steps of a method inside another. Rounding ends them before.
     halvings : bound on the trials of a line search.
     most_steps : bound on the steps of a method that continues while it makes progress.
-    few_steps : Newton steps between two looks: of a kernel at the clock, where time is limited, and
-        at the damping, which changes if none of them halves the gap.
+    few_steps : a small number of Newton steps. If none of them has halved the gap, the damping is
+        changed. After four times as many, a kernel returns so that the deadline can be checked.
 
     rounding_share : share of a value of f or of a gauge below which a difference is rounding.
     negligible_move : relative change of predictions below which its curvature is rounding.
-    newton_regularization : of Newton's equation, relative to 1 / step: larger slows the last steps
-        down, smaller loses digits where columns are dependent.
-    least_share : where damping all columns alike does not pay, each is damped relative to its own
-        curvature, or to this share of the largest if that is more. Smaller loses digits.
-    newton_patience : rounds without progress before the best point is given back.
+    newton_regularization : ridge in Newton's equation, relative to 1 / step. A larger one slows the
+        last steps down, a smaller one loses digits if columns are dependent.
+    least_share : if equal damping of all columns is slow, each column is damped in proportion to
+        its own curvature, but at least to this share of the largest. A smaller share loses digits.
+    newton_patience : rounds without progress after which the best point is returned.
 
-    few_columns : columns that are worked on whole, or groups in use that a kernel has.
-    small_entries : entries of a block whose re-fit takes a kernel a millisecond or two.
-    column_entries : entries of a dense block whose columns a kernel works on, and which are
-        gathered and scored in less time than a pass takes by its overhead.
-    small_group : columns of the largest group whose minimum is found in the axes of its Hessian.
-    columns_a_sample : columns of groups beyond which systems of samples take less work.
-    gram_columns, gram_work : columns of a Gram matrix, and work of making it.
-    gram_entries, structured_entries : entries of a matrix that is made for Newton steps (256 MB),
-        and of a block of which it is made where a structure spares the array.
+    few_columns : most columns of a block that is solved as a whole, without working sets, and most
+        columns for some of the kernels.
+    small_entries : most entries of a block that a kernel re-fits in a millisecond or two.
+    column_entries : most entries of a dense block on whose columns a kernel works. To gather such a
+        block and compute its scores takes less time than the overhead of a pass over the data.
+    small_group : most columns of a group whose minimum is computed in the axes of its Hessian.
+    columns_a_sample : number of columns per sample beyond which systems over samples are faster
+        than systems over groups of columns.
+    gram_columns, gram_work : most columns of a Gram matrix, and most operations to compute it.
+    gram_entries, structured_entries : most entries of a matrix for Newton steps (256 MB), and of
+        the block that it is computed from, if a structure avoids the array of that block.
     model_share : share of the gap to which a quadratic model of a loss is solved.
 
     Examples

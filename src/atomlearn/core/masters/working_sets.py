@@ -37,7 +37,7 @@ class WorkingSets(Master):
     master : Master
         The inner master, which solves over a working set.
     least : int
-        A round adds about max(least, number of active columns / 4) columns.
+        A round adds about max(least, n_active / 4) columns to the n_active columns in use.
     smallest : int
         Blocks of at most this many columns are passed to ``master`` unchanged.
 
@@ -62,7 +62,10 @@ class WorkingSets(Master):
     smallest: int = TUNING.few_columns
 
     def solve(self, problem: Problem, weights: Array, intercept: float, gap_target: float) -> Refit:
-        """Minimise the restricted problem to ``gap_target``; see Master."""
+        """Solve the restricted ``problem`` to a duality gap of ``gap_target``; see Master.
+
+        The warm start is at ``weights`` (m,) and ``intercept``; the best point found is returned.
+        """
         check_restricted(problem)
         if not self.splits(problem):
             return self.master.solve(problem, weights, intercept, gap_target)
@@ -74,6 +77,7 @@ class WorkingSets(Master):
             gap = best.refit.gap
             if gap <= gap_target or stalled >= 2 or problem.deadline.use_step():
                 break
+            # Solve over a working set, then certify the point over the whole block.
             working_set = self._chosen(problem, best)
             if 4 * working_set.size >= 3 * size:
                 break  # ``finished`` solves over the whole block, which costs little more
@@ -96,15 +100,19 @@ class WorkingSets(Master):
         return finished(best.refit, self.master, problem, gap_target)
 
     def splits(self, problem: Problem) -> bool:
-        """Return whether the block has more than ``smallest`` columns and a norm over columns."""
+        """Return whether the problem is solved over working sets rather than as a whole.
+
+        It is if the block has more than ``smallest`` columns and the norm can be restricted to a
+        part of them.
+        """
         large = problem.design.shape[1] > self.smallest
         return large and problem.regularizer.norm.over_columns
 
     def _chosen(self, problem: Problem, best: Candidate) -> Columns:
-        """Return the indices of the next working set, in increasing order.
+        """Return the columns of ``problem`` in the next working set, in increasing order.
 
-        These are the columns with a nonzero weight at ``best``, and those with the best scores: as
-        many as are nonzero now, plus max(least, a quarter of that).
+        They are the n_active columns with a nonzero weight at the point ``best``, and those with
+        the best scores there: n_active + max(least, n_active / 4) columns.
         """
         nonzero = np.flatnonzero(best.refit.weights)
         count = nonzero.size + max(self.least, nonzero.size // 4)

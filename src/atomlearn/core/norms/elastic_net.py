@@ -22,7 +22,7 @@ from atomlearn.core.interfaces.numbers import positive
 from atomlearn.core.norms.base import VectorNorm
 from atomlearn.core.norms.forms import l1_point, soft_threshold
 from atomlearn.core.norms.groups import L2
-from atomlearn.core.norms.ksupport import given, k_grid
+from atomlearn.core.norms.ksupport import k_grid, required_k
 from atomlearn.core.norms.vectors import l2_norm, to_float64
 
 
@@ -146,7 +146,7 @@ class ElasticNetNorm(VectorNorm):
 
     def _k(self) -> float:
         """Return k as a float; raise ValueError if it is not a finite number >= 1."""
-        return positive("ElasticNetNorm: k", given(self), least=1.0)
+        return positive("ElasticNetNorm: k", required_k(self), least=1.0)
 
     def _root(self) -> float:
         """Return sqrt(k)."""

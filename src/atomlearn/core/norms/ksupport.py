@@ -61,7 +61,7 @@ class KSupport(RatedNorm):
 
         ``shape`` is used only by norms of matrices.
         """
-        whole_number("KSupport", "k", given(self))
+        whole_number("KSupport", "k", required_k(self))
         return self if self.groups is None else KSupport(self.k, self.partition(n_features))
 
     def candidates(self, n_samples: int, n_features: int) -> list[Norm]:
@@ -91,7 +91,7 @@ class KSupport(RatedNorm):
 
     def _support_size(self, n_ratings: int) -> int:
         """Return k, but at most ``n_ratings``, the number of columns or groups."""
-        k: int = given(self)
+        k: int = required_k(self)
         return min(k, max(1, n_ratings))
 
     usual_form = "squared"
@@ -161,7 +161,7 @@ def k_grid(largest: int) -> list[int]:
     return grid
 
 
-def given(norm: Any) -> Any:
+def required_k(norm: Any) -> Any:
     """Return the k of a norm; raise ValueError if it is None."""
     if norm.k is None:
         raise ValueError(

@@ -2,7 +2,7 @@
 
 For the lasso, the solutions at the next levels come from one Gram matrix of a working set, by block
 pivoting from level to level. Two products of matrices then give the predictions of all of them, and
-their scores over the pool, which say what the working set lacks.
+their scores over the pool, which show the columns that the working set lacks.
 """
 
 from __future__ import annotations
@@ -24,7 +24,11 @@ ROUNDS = 3
 
 
 def can_solve_ahead(problem: Problem, block: CachedBlock) -> bool:
-    """Return whether levels of the problem, restricted to the block, may be solved together."""
+    """Return whether ``solved_ahead`` applies to the problem restricted to the ``block``.
+
+    It needs least squares with a weighted l1 penalty, without a ridge term, over columns that are
+    stored as a dense array.
+    """
     prices = prices_of(problem)
     return (
         prices is not None
@@ -35,7 +39,7 @@ def can_solve_ahead(problem: Problem, block: CachedBlock) -> bool:
         and is_quadratic(problem.loss)
         and block.stored() is not None
         and not block.traits.is_sparse
-        and block.traits.bytes_an_entry >= 4.0
+        and block.traits.bytes_an_entry >= 4.0  # packed columns have another master
     )
 
 
@@ -50,14 +54,29 @@ def solved_ahead(
     Parameters
     ----------
     problem : Problem
-        Restricted to the block, at any level.
+        Restricted to the block; the level in it does not matter.
     block : CachedBlock
-        Keeps the Gram matrix of the working set.
+        Columns of the pool. It keeps the Gram matrix of the working set.
     levels : (n_levels,)
-        Decreasing.
+        Strengths of the penalty, decreasing.
     start : Point, optional
-        Default: w = 0.
+        Warm start, for example the solution of the level before. Default: w = 0.
     tolerance : float
+        Relative duality gap over the columns of the block that each solution has to reach.
+
+    Returns
+    -------
+    list of Point
+        Solutions of the first levels, in order.
+
+    Notes
+    -----
+    Each round solves up to ``TOGETHER`` levels over a working set. It has the columns in use, those
+    that violated optimality in the last round, and those that the sequential strong rule keeps;
+    columns whose Gram matrix is known from earlier rounds are included. Two products with the block
+    then give the predictions, dual vectors V and scores Z for the weights W of these levels, and
+    from them the gaps over all columns of the block. The solutions before the first one whose gap
+    is too large are kept. The next round starts at that one.
     """
     prices = prices_of(problem)
     assert prices is not None
@@ -69,28 +88,28 @@ def solved_ahead(
         weights[start.positions] = start.weights
     [dual] = _duals(problem, block.predict(weights)[None], shift)[2]
     scores = block.scores(dual).full()
-    n_live = int(np.count_nonzero(problem.weight))
+    n_weighted = int(np.count_nonzero(problem.weight))
     points: list[Point] = []
-    wanted = np.zeros(price.size, dtype=bool)
-    rounds = 0
+    violating = np.zeros(price.size, dtype=bool)  # columns, in the last round
+    rounds = 0  # rounds since a level was solved
     while len(points) < levels.size and not problem.deadline.passed:
-        now = levels[len(points) : len(points) + TOGETHER]
+        batch = levels[len(points) : len(points) + TOGETHER]
         # Sequential strong rule for the second of these levels.
-        reach = 2.0 * now[min(1, now.size - 1)] - np.max(np.abs(scores) / price)
+        reach = 2.0 * batch[min(1, batch.size - 1)] - np.max(np.abs(scores) / price)
         rating = np.abs(scores) / price
-        rating[wanted | (weights != 0)] = np.inf
-        # For distant levels the rule keeps nearly all columns; a solution uses at most n_live.
-        likeliest = np.argsort(-rating, kind="stable")[: 2 * n_live]
-        asked = np.sort(likeliest[rating[likeliest] >= reach])
-        known, kept = block.growing_part(asked, problem.weight, None, problem.fit_intercept)
+        rating[violating | (weights != 0)] = np.inf
+        # For distant levels the rule keeps nearly all columns; a solution uses n_weighted at most.
+        likeliest = np.argsort(-rating, kind="stable")[: 2 * n_weighted]
+        chosen = np.sort(likeliest[rating[likeliest] >= reach])
+        known, kept = block.growing_part(chosen, problem.weight, None, problem.fit_intercept)
         rows = l1_quadratic(
             kept.matrix,
             -scores[known],
             price[known],
             weights[known],
-            now,
+            batch,
             factor=kept.factor(0.0, 0.0, price[known]),
-            most=n_live - 1 - problem.fit_intercept,
+            most=n_weighted - 1 - problem.fit_intercept,
             going=lambda: not problem.deadline.passed,
         )
         W = np.zeros((len(rows), price.size))
@@ -99,29 +118,31 @@ def solved_ahead(
         Z = np.array([z.full() for z in block.scores_many(V.T)])
         largest = (np.abs(Z) / price).max(axis=1)
         objectives = 0.5 * (problem.y - predictions) ** 2 @ problem.weight
-        objectives += now[: len(rows)] * (np.abs(W) @ price)
-        # The gap of the dual point v, for gauges up to objective / level.
-        gaps = objectives * np.maximum(largest / now[: len(rows)] - 1.0, 0.0)
+        objectives += batch[: len(rows)] * (np.abs(W) @ price)
+        # The gap at the dual vector v, for gauges (weighted l1 norms) up to objective / level.
+        gaps = objectives * np.maximum(largest / batch[: len(rows)] - 1.0, 0.0)
         far = gaps > tolerance * objectives
         count = int(np.argmax(far)) if far.any() else len(rows)
         for k in range(count):
             used = np.flatnonzero(W[k])
-            about = float(largest[k]), float(objectives[k])
-            points.append(Point(used, W[k, used], float(shifts[k]), predictions[k], V[k], *about))
+            numbers = float(largest[k]), float(objectives[k])  # reference, objective
+            points.append(Point(used, W[k, used], float(shifts[k]), predictions[k], V[k], *numbers))
         rounds = 0 if count else rounds + 1
         if rounds > ROUNDS or not len(rows):
             break
-        at = min(count, len(rows) - 1)
-        weights = W[at]
-        scores = Z[at]
-        wanted = (np.abs(Z) > now[: len(rows), None] * price)[count:].any(axis=0)
+        last = min(count, len(rows) - 1)
+        weights = W[last]
+        scores = Z[last]
+        violating = (np.abs(Z) > batch[: len(rows), None] * price)[count:].any(axis=0)
     return points
 
 
 def _duals(problem: Problem, linear: Array, start: float = 0.0) -> tuple[Array, Array, Array]:
-    """Return predictions with optimal intercepts, these, and the negative gradients of the loss.
+    """Return predictions with optimal intercepts, the intercepts, and the dual vectors.
 
-    ``linear``, (n_levels, n_samples), are the predictions without intercepts.
+    The dual vectors are the negative gradients of the problem's loss at the predictions.
+    ``linear``, (n_levels, n_samples), are the predictions without intercepts. ``start`` is where
+    the search for each intercept starts.
     """
     shifts = np.array([optimal_intercept(problem, z, start) for z in linear])
     predictions = linear + shifts[:, None]

@@ -41,7 +41,8 @@ def information_criterion(
     ----------
     path : PathResult
         A path over the columns of X, of ``paths.path``.
-    X, y : the data of the path
+    X, y : array_like
+        The data and the targets that the path was fitted to.
     criterion : {"aic", "bic", "ebic"}, default="ebic"
         "bic" selects too many columns if p is near n or above; "ebic" accounts for the number of
         models of each size.
@@ -117,14 +118,16 @@ def information_criterion(
     total = float(weight.sum())
     target = the_loss.check_target(y)
     shift = 0.0 if offset is None else check_offset(offset, n_samples)
+    # Minus twice the log-likelihood, up to a constant.
     losses = [mean_loss(the_loss, target, z + shift, weight) for z in path.predict(design)]
     fit = 2.0 * total * np.array(losses)
-    if the_loss.name == "squared":
+    if the_loss.name == "squared":  # n log(RSS / n): the unknown variance is maximized out
         fit = total * np.log(2.0 * np.array(losses))
     m = path.n_selected.astype(np.float64)
     cost = 2.0 if criterion == "aic" else np.log(total)
     value: Array = fit + cost * m
     if criterion == "ebic":
+        # log(p choose m), the logarithm of the number of models of m columns.
         models = gammaln(p + 1.0) - gammaln(m + 1.0) - gammaln(p - m + 1.0)
         value = value + 2.0 * gamma * models
     return value

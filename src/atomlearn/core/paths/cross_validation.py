@@ -19,7 +19,7 @@ from atomlearn.core.paths.folds import (
     Score,
     check_folds,
     decisions_at,
-    scored_there,
+    remote_score_of,
     training_part,
 )
 from atomlearn.core.paths.levels import l1_ratio_of, with_l1_ratio
@@ -43,24 +43,28 @@ class CrossValidation:
     Attributes
     ----------
     norms : tuple[Norm, ...]
-        The candidates, each with its share of the penalty in ``l1_ratios``.
+        The candidates; ``l1_ratios`` has the share of each in its penalty.
     levels : (n_norms, n_levels) float64
         The weights of the norms, the most regularized first.
     scores, level_passes, n_selected, relative_gaps : (n_norms, n_levels, n_folds) float64
-        The last three summed or (gaps) maximized over outputs.
+        Held-out scores, larger is better; passes over the data, numbers of selected columns and
+        proved relative gaps. With several outputs the passes and numbers are sums over them, the
+        gaps are the largest.
     passes : float
-        Readings of the data for all of them, however many points each served.
+        Readings of the data in the whole search; one reading may serve many levels and folds.
     relax : float
         The share of a refit without penalty that was chosen.
     paths : tuple[tuple[tuple[PathResult, ...], ...], ...]
         By (norm, fold), the PathResult of each output.
     status : Status
-        CONVERGED, or INTERRUPTED or TIME_LIMIT where that ended the search: scores of levels that
-        were not solved are NaN then, and of folds those that are whole count, or those that had
-        begun.
+        CONVERGED, or why the search ended early: INTERRUPTED or TIME_LIMIT. Scores of unsolved
+        levels are then NaN, and only the complete folds are kept, or, if none is complete, those
+        that had begun.
     smooth : bool
         Whether mean scores are smoothed over neighbouring levels of a norm before the best is
         chosen.
+    l1_ratios : tuple[float, ...]
+        Share of each norm in its penalty; empty if all are 1.
     """
 
     norms: tuple[Norm, ...]
@@ -100,9 +104,9 @@ class CrossValidation:
     def choose(self, rule: Rule = "best") -> tuple[int, int]:
         """Return (norm index, level index) by the rule.
 
-        "best" : the highest mean score, of equal ones the most regularized. "one_standard_error" :
-        for the norm of the best, the most regularized level whose mean score is within one
-        standard error of it.
+        "best" : the highest mean score; of equal ones the most regularized.
+        "one_standard_error" : the norm of the best score, at the most regularized level whose mean
+        score is at most one standard error below it.
         """
         if rule not in get_args(Rule):
             raise ValueError(f"selection must be one of {get_args(Rule)}, got {rule!r}")
@@ -117,7 +121,7 @@ class CrossValidation:
         if self.smooth:
             mean = _smoothed(mean)
         score = np.where(np.isfinite(mean), mean, -np.inf)
-        # argmax over levels first: ties go to the earliest, which is the most regularized.
+        # Transposed, so that argmax resolves ties to the earliest level, the most regularized.
         level, norm = np.unravel_index(np.argmax(score.T), score.T.shape)
         if rule == "one_standard_error":
             bound = score[norm, level] - self.standard_error[norm, level]
@@ -127,14 +131,14 @@ class CrossValidation:
     def warm_starts(self, norm: int, level: int) -> list[WarmStart | None]:
         """Return a warm start for the refit to all samples, one per output.
 
-        It is the entrywise median over folds of the coefficients at (norm index, level index). The
-        median is zero at columns that few folds select; a mean would not be. None for a matrix
-        norm, whose factors have no median.
+        ``norm`` and ``level`` are indices. The start is the entrywise median over folds of the
+        coefficients there. The median is zero at columns that few folds select; a mean would not
+        be. None for a matrix norm, whose factors have no median.
         """
         found: list[WarmStart | None] = []
-        at = self.levels[norm, level]
+        amount = self.levels[norm, level]
         for output in zip(*self.paths[norm], strict=True):
-            results = [r for path in output if (r := path.at(at / path.l1_ratio)) is not None]
+            results = [r for path in output if (r := path.at(amount / path.l1_ratio)) is not None]
             if any(result.matrix_parts is not None for result in results):
                 found.append(None)
                 continue
@@ -152,6 +156,7 @@ class CrossValidation:
         ratios = np.repeat(self.l1_ratios or (1.0,) * n_norms, n_levels)
         flat = self.scores.reshape(-1, n_folds)
         mean = self.mean.ravel()
+        # Unknown scores are ranked last.
         sortable = np.where(np.isnan(mean), -np.inf, mean)
         table: dict[str, Any] = {
             "params": [
@@ -199,22 +204,25 @@ def cross_validate(
     levels : (n_norms, n_levels)
         Levels or radii of each norm, the most regularized first.
     folds : sequence of (train rows, test rows)
+        Row numbers of the training and the test samples of each fold.
     score : callable
-        ``score(decisions, test)`` of the (n_test, n_outputs) predictions at the test rows.
+        ``score(decisions, test)`` returns the score, larger is better, of the predictions
+        (n_test, n_outputs) at the test rows.
     settings : Settings
-        Its deadline is that of the whole search: each (norm, fold) has its part of what is left.
+        Accuracy, solver and limits of the fits. The deadline is that of the whole search.
     n_jobs : int, optional
-        Number of (norm, fold) at a time, in threads that share X (kernels release the GIL), where
-        they cannot share readings.
+        Number of (norm, fold) pairs that are solved at the same time, if they cannot share readings
+        of X. They run in threads that share X, since kernels release the GIL.
     relax : sequence of float
         Shares of a refit without penalty to choose from, see ``relax.relaxed``: the scores are
         those of the share whose best mean score is highest.
     until : End, optional
-        Where the paths of a norm have gone far enough: all of them have reached the end, or, of
-        ``NoImprovement()`` without rows, the mean score has not risen. Levels beyond have the
-        score NaN.
+        Ends the paths of a norm early: when each of them has reached the end, or, for
+        ``NoImprovement()`` without rows, when the mean score has stopped rising. Later levels have
+        the score NaN.
     pools : dict, optional
-        Filled with what was gathered of X, for the next search over the same problems and folds.
+        Receives the columns of X that were gathered. Pass it to the next search over the same
+        problems and folds.
     l1_ratios : sequence of float, optional
         Share of the norm in the penalty, one for each of ``norms``; the same norm may come with
         several. Default: that of the problems.
@@ -222,14 +230,23 @@ def cross_validate(
         The problems of all rows for each fold, if the columns depend on its training rows, as
         imputed values do. Default: ``problems``, whose design all folds share.
 
+    Returns
+    -------
+    CrossValidation
+        Scores of all candidates, and their paths.
+
     Notes
     -----
-    All folds, norms and outputs go over the data together: one reading prices the next levels of
-    all of them. Where that is not possible (see ``path``), each (norm, fold) takes its own steps,
-    level by level in turns, so that a time limit or Ctrl-C finds all of them about as far.
+    All folds, norms and outputs share the readings of the data: one reading computes the scores
+    for the next levels of all of them. If that is not possible (see ``path``), each (norm, fold)
+    takes its own steps. They take turns level by level, so that all of them have come about as far
+    if a time limit or Ctrl-C ends the search.
     Data is read through row numbers, checked once by the caller, and never copied. The sample
     weights of each training part are scaled to the sum they have over all samples, so that a
     level means the same for a fold as for the whole.
+    The steps are: paths of all candidates and folds, truncated at the common end of the folds of a
+    candidate; their scores at the test rows, arranged as (norm, level, fold); the best share of a
+    refit.
     """
     check_folds(folds, problems[0])
     settings = replace(settings, search=True)
@@ -240,14 +257,14 @@ def cross_validate(
     before = counted.passes
     problems = [replace(problem, design=counted) for problem in problems]
     ratios = tuple(l1_ratios) or (l1_ratio_of(problems[0]),) * len(norms)
-    candidates = list(zip(norms, ratios, strict=True))
+    candidates = list(zip(norms, ratios, strict=True))  # norms with their share of the penalty
     if of_folds:
         of_folds = [_counted(fold, counted) for fold in of_folds]
         sources = _own_pools(of_folds, candidates, settings)
     else:
         sources = _pools(problems, candidates, len(folds), settings, {} if pools is None else pools)
         of_folds = [problems] * len(folds)
-    each_fold = list(zip(of_folds, folds, strict=True))
+    each_fold = list(zip(of_folds, folds, strict=True))  # problems and row numbers of each fold
     testing = [part_of(fold[0].design, rows=test) for fold, (_, test) in each_fold]
     trained = [
         [training_part(problem, train) for problem in fold] for fold, (train, _) in each_fold
@@ -258,7 +275,7 @@ def cross_validate(
         for penalty, grid in zip(candidates, levels, strict=True)
         for fold in trained
     ]
-    found = _paths(tasks, settings, ends, n_jobs, sources)
+    found = _paths(tasks, settings, ends, n_jobs, sources)  # by candidate, then by fold
     found = [tuple(map(ends[k // len(folds)].cut, each)) for k, each in enumerate(found)]
     status = ended_by(found)
     shape = (len(norms), len(folds), levels.shape[1])
@@ -268,30 +285,36 @@ def cross_validate(
         for fold, p in zip(cycle(tested), found, strict=False)
     ]
     of_shares, *others = zip(*parts, strict=True)
-    each, selected, gaps = (np.array(part).reshape(shape).swapaxes(1, 2) for part in others)
+    passes, selected, gaps = (np.array(part).reshape(shape).swapaxes(1, 2) for part in others)
     scores, share = _best_share(of_shares, relax, shape)
     n_folds = len(folds)
     by_norm = tuple(tuple(found[k : k + n_folds]) for k in range(0, len(found), n_folds))
     kept = np.arange(n_folds) if status.is_converged else known_folds(scores)
-    each, selected, gaps = (part[..., kept] for part in (each, selected, gaps))
+    passes, selected, gaps = (part[..., kept] for part in (passes, selected, gaps))
     scores = scores[..., kept]
-    of_all = np.asarray(levels), scores, each, selected, gaps, counted.passes - before
+    of_all = np.asarray(levels), scores, passes, selected, gaps, counted.passes - before
     return CrossValidation(tuple(norms), *of_all, share, by_norm, status, l1_ratios=ratios)
 
 
 def _counted(problems: Sequence[Problem], counted: Counted) -> list[Problem]:
-    """Return the problems of a fold with their design counted together with that of all rows."""
+    """Return the problems of a fold with a design whose readings ``counted`` counts as well.
+
+    ``problems`` has one problem per output, all on one design.
+    """
     design = counted.around(problems[0].design)
     return [replace(problem, design=design) for problem in problems]
 
 
 def _candidate(problem: Problem, norm: Norm, l1_ratio: float) -> Problem:
-    """Return the problem with this norm, which has this share of the penalty."""
+    """Return the problem with this norm, whose share of the penalty is ``l1_ratio``."""
     return with_l1_ratio(with_norm(problem, norm), l1_ratio)
 
 
 def _smoothed(mean: Array) -> Array:
-    """Return the mean scores smoothed over adjacent levels of each norm, with weights 1, 2, 1."""
+    """Return the mean scores smoothed over adjacent levels of each norm, with weights 1, 2, 1.
+
+    ``mean`` is (n_norms, n_levels), NaN for levels without a score; these are left out.
+    """
     whole = np.full_like(mean, np.nan)
     for row, smooth in zip(mean, whole, strict=True):
         known = np.flatnonzero(np.isfinite(row))
@@ -303,7 +326,13 @@ def _smoothed(mean: Array) -> Array:
 def _best_share(
     of_shares: Sequence[Sequence[Array]], relax: Sequence[float], shape: tuple[int, int, int]
 ) -> tuple[Array, float]:
-    """Return the scores (n_norms, n_levels, n_folds) of the best relax share, and that share."""
+    """Return the scores (n_norms, n_levels, n_folds) of the best relax share, and that share.
+
+    of_shares : for each (norm, fold), the scores (n_shares, n_levels). relax : the shares of a
+    refit without penalty. shape : (n_norms, n_folds, n_levels). The best share is the one with the
+    highest mean score at any norm and level.
+    """
+    # The scores of each share at all (norm, fold), arranged as (norm, level, fold).
     return max(
         (
             (np.array(part).reshape(shape).swapaxes(1, 2), share)
@@ -314,7 +343,7 @@ def _best_share(
 
 
 def _highest(scores: Array) -> float:
-    """Return the best mean score over folds."""
+    """Return the highest mean over folds of scores (n_norms, n_levels, n_folds)."""
     mean = scores.mean(axis=2)
     return float(np.where(np.isfinite(mean), mean, -np.inf).max())
 
@@ -328,15 +357,17 @@ def _paths(
 ) -> list[tuple[PathResult, ...]]:
     """Return the paths of each (candidate, fold), one path per output.
 
-    tasks : (levels, one problem per output) of each candidate and fold, all folds of a candidate
-    together; ends : where the search of each candidate ends, which its folds decide together;
-    pools : one for each problem.
+    tasks : the levels and the problems (one per output) of each candidate and fold, ordered by
+    candidate. settings : see ``cross_validate``. ends : the end of the search of each candidate,
+    which its folds decide together. n_jobs : number of tasks at a time. pools : yields the pool of
+    each problem.
 
-    A fold is the problem over all rows with weight zero on those that it leaves out: its dual
+    The problem of a fold is over all rows, with weight zero on those that it leaves out. Its dual
     vectors are zero there, so all folds share one design, and one pool gathers its columns. Folds
-    with designs of their own are solved one after the other.
+    with different designs are solved one after the other.
     """
-    waiting = []
+    # Tasks over the same design are solved together; ``waiting`` has all of them in order.
+    all_tasks = []
     groups: dict[int, tuple[Design, list[Task]]] = {}
     grids = []
     n_folds = len(tasks) // len(ends)
@@ -344,23 +375,24 @@ def _paths(
         end = ends[number // n_folds]
         for output, problem in enumerate(fold):
             pool = next(pools)
+            # The paths of a candidate are numbered by fold, then by output.
             reached = end.of(number % n_folds * len(fold) + output)
             task = settings.task(problem, levels, pool, reached=reached, last=end.place)
             groups.setdefault(id(problem.design), (problem.design, []))[1].append(task)
-            waiting.append(task)
+            all_tasks.append(task)
             grids.append(levels)
     interrupted = False
-    for design, some in groups.values():
+    for design, tasks_of_design in groups.values():
         if not interrupted:
-            interrupted = drive(design, some, n_jobs)
+            interrupted = drive(design, tasks_of_design, n_jobs)
         else:
-            for task in some:
+            for task in tasks_of_design:
                 task.interrupt()
     found = [
         path_result(problem, levels, task.results, sum(r.passes for r in task.results), interrupted)
-        for levels, task in zip(grids, waiting, strict=True)
+        for levels, task in zip(grids, all_tasks, strict=True)
     ]
-    size = len(fold)
+    size = len(fold)  # the number of outputs
     return [tuple(found[k : k + size]) for k in range(0, len(found), size)]
 
 
@@ -369,7 +401,12 @@ def _own_pools(
     candidates: Sequence[tuple[Norm, float]],
     settings: Settings,
 ) -> Iterator[Pool | None]:
-    """Return the pool of each path of folds with designs of their own: each norm gathers anew."""
+    """Yield the pool of each path, if each fold has a different design.
+
+    Pools are not shared between norms or folds. ``of_folds`` has the problems of each fold,
+    ``candidates`` are norms with their share of the penalty, and ``settings`` are those of the
+    paths.
+    """
     for penalty in candidates:
         for fold in of_folds:
             yield from _pools(fold, [penalty], 1, settings, {})
@@ -382,21 +419,31 @@ def _pools(
     settings: Settings,
     sources: dict[int, Pool],
 ) -> Iterator[Pool | None]:
-    """Return the pool of each path: one gathers columns of X for all, and one for each lift."""
-    of_norms = [_candidate(problems[0], *penalty) for penalty in candidates]
+    """Return an iterator over the pool of each path, None for paths that do not share readings.
+
+    Paths over the columns of X have one common source of columns; those of a norm over lifted
+    coordinates (repeated columns) have a separate source. problems : one per output.
+    candidates : norms with their share of the penalty. n_folds : number of folds per candidate.
+    settings : those of the paths. sources : known source pools, by key, to which new ones are
+    added.
+    """
+    # The problem with each candidate, and whether its norm is over lifted coordinates.
+    of_candidates = [_candidate(problems[0], *penalty) for penalty in candidates]
     lifted = [norm.lift(problems[0].design.shape[1]) is not None for norm, _ in candidates]
-    alike = [
+    # Paths with an equal key use the same source: 0 for columns of X, else a number of the norm.
+    keys = [
         (id(norm) if lifts else 0) if settings.shares_levels(problem) else None
-        for (norm, _), problem, lifts in zip(candidates, of_norms, lifted, strict=True)
+        for (norm, _), problem, lifts in zip(candidates, of_candidates, lifted, strict=True)
     ]
     count = n_folds * len(problems)
     known: dict[int | None, Iterator[Pool | None]] = {None: repeat(None)}
-    for key, problem in zip(alike, of_norms, strict=True):
+    for key, problem in zip(keys, of_candidates, strict=True):
         if key not in known:
             assert key is not None
+            # The source gathers columns for the paths with this key, one pool for each of them.
             source = sources.setdefault(key, Pool(problem))
-            known[key] = iter(source.of_each(alike.count(key) * count))
-    return (next(known[key]) for key in alike for _ in range(count))
+            known[key] = iter(source.of_each(keys.count(key) * count))
+    return (next(known[key]) for key in keys for _ in range(count))
 
 
 def _held_out(
@@ -409,29 +456,38 @@ def _held_out(
     relax: Sequence[float],
     n_levels: int,
 ) -> tuple[Array, Array, Array, Array]:
-    """Return scores (of every share), passes, numbers of columns and gaps at every level."""
-    everything = n_levels
+    """Return scores, passes, numbers of columns and gaps of the paths of one (norm, fold).
+
+    problems, paths : one per output. train, test : the row numbers of the fold. testing : the
+    design of the test rows. score : see ``cross_validate``. relax : shares of a refit without
+    penalty. n_levels : number of levels in the grid.
+
+    The scores are (n_shares, n_levels), the others (n_levels,): sums over outputs, but the largest
+    gap. Levels that were not solved have NaN.
+    """
+    n_all_levels = n_levels
     paths = solved(paths)
     n_levels = paths[0].levels.size if len(paths) == len(problems) else 0
     if not n_levels:
-        nothing = np.full((len(relax), everything), np.nan)
+        nothing = np.full((len(relax), n_all_levels), np.nan)
         return nothing, *nothing[:1].repeat(3, axis=0)
+    # How often each row is in the training part.
     counts = np.bincount(train, minlength=problems[0].y.size)
     passes, n_selected, gaps = np.zeros((3, n_levels))
     for solutions in paths:
         passes += [result.passes for result in solutions.results]
         n_selected += solutions.n_selected
         gaps = np.maximum(gaps, solutions.relative_gaps)
-    there = None if any(relax) else scored_there(score, testing, test)
-    if there is not None:
-        each = zip(*(solutions.results for solutions in paths), strict=True)
-        scores = np.tile(there(list(each)), (len(relax), 1))
+    remote_score = None if any(relax) else remote_score_of(score, testing, test)
+    if remote_score is not None:  # The rows are on other machines, which compute the score.
+        results_by_level = zip(*(solutions.results for solutions in paths), strict=True)
+        scores = np.tile(remote_score(list(results_by_level)), (len(relax), 1))
     else:
         decisions = np.empty((len(relax), n_levels, test.size, len(problems)))
         for output, (problem, solutions) in enumerate(zip(problems, paths, strict=True)):
             training = replace(problem, weight=problem.weight * counts)
             found = relaxed_predictions(training, solutions, testing, relax)
             decisions[..., output] = decisions_at(problem, found, test)
-        scores = np.array([[score(at_level, test) for at_level in of_one] for of_one in decisions])
-    held = [padded_levels(values, everything) for values in (scores, passes, n_selected, gaps)]
-    return held[0], held[1], held[2], held[3]
+        scores = np.array([[score(level, test) for level in share] for share in decisions])
+    padded = [padded_levels(values, n_all_levels) for values in (scores, passes, n_selected, gaps)]
+    return padded[0], padded[1], padded[2], padded[3]

@@ -32,13 +32,21 @@ class End(ABC):
 
     @abstractmethod
     def begin(self) -> Reached:
-        """Return the function to call along one path; it may remember earlier levels."""
+        """Return a new function to call at each level of one path; it may remember earlier levels.
+
+        It takes the problem and the result of a level, and returns True to end the path there.
+        """
 
     def begin_folds(self) -> tuple[Reached, Settled]:
-        """Return the functions to call along a path of a cross-validation and on mean scores."""
+        """Return the functions for one path of a cross-validation, and for its mean scores.
+
+        The first is that of ``begin``. The second takes the mean held-out score of each level and
+        returns True to end the search there; by default it never does.
+        """
         return self.begin(), lambda score: False
 
     def __or__(self, other: End) -> End:
+        """Return the end that is the earlier of this one and ``other``."""
         return _FirstOf((self, other))
 
 
@@ -49,9 +57,11 @@ class _FirstOf(End):
     ends: tuple[End, ...]
 
     def begin(self) -> Reached:
+        """Return the function that is True where any of the ends is reached; see ``End``."""
         ends = [end.begin() for end in self.ends]
 
         def reached(problem: Problem, result: Result) -> bool:
+            """Return whether any end is reached at a level, from its problem and result."""
             # Call all of them: each remembers earlier levels.
             answers = [end(problem, result) for end in ends]
             return any(answers)
@@ -59,6 +69,7 @@ class _FirstOf(End):
         return reached
 
     def begin_folds(self) -> tuple[Reached, Settled]:
+        """Return two functions that are True where any of the ends is reached; see ``End``."""
         ends, settled = zip(*(end.begin_folds() for end in self.ends), strict=True)
         # Lists, so that all are called: each remembers earlier levels.
         return (
@@ -70,6 +81,11 @@ class _FirstOf(End):
 @dataclass(frozen=True, slots=True)
 class NumberOfFeatures(End):
     """End at the first level that selects ``count`` columns or more.
+
+    Parameters
+    ----------
+    count : int
+        Number of columns with a non-zero coefficient.
 
     Examples
     --------
@@ -85,13 +101,21 @@ class NumberOfFeatures(End):
     count: int
 
     def begin(self) -> Reached:
+        """Return the function that compares the number of selected columns; see ``End``."""
         count = whole_number("NumberOfFeatures", "count", self.count)
         return lambda problem, result: result.columns.size >= count
 
 
 @dataclass(frozen=True, slots=True)
 class ExplainedDeviance(End):
-    """End at the first level at which 1 - f(fit) / f(no columns) reaches this share.
+    """End at the first level at which 1 - f(fit) / f(no columns) reaches ``share``.
+
+    f is the loss on the training rows; the fit without columns has the optimal intercept.
+
+    Parameters
+    ----------
+    share : float
+        In (0, 1]. The explained deviance of least squares with an intercept is R^2.
 
     Examples
     --------
@@ -105,16 +129,22 @@ class ExplainedDeviance(End):
     share: float
 
     def begin(self) -> Reached:
+        """Return the function that computes the explained deviance of a level; see ``End``."""
         if not 0 < self.share <= 1:
             raise ValueError(f"ExplainedDeviance: share must be in (0, 1], got {self.share!r}")
 
         def reached(problem: Problem, result: Result) -> bool:
+            """Return whether the loss of ``result`` is at most (1 - share) of that without columns.
+
+            ``problem`` is the problem of the level, on the training rows.
+            """
             linear = np.zeros(problem.y.size)
-            nothing = loss_value(problem, linear, optimal_intercept(problem, linear))
+            null_loss = loss_value(problem, linear, optimal_intercept(problem, linear))
+            # The loss of the fit is its objective minus norm penalty and ridge term.
             w = result.weights
             penalty = problem.regularizer.value(gauge_of(problem, result.columns, w))
-            left = result.objective - penalty - 0.5 * problem.tau * float(w @ w)
-            return left <= (1.0 - self.share) * nothing
+            loss = result.objective - penalty - 0.5 * problem.tau * float(w @ w)
+            return loss <= (1.0 - self.share) * null_loss
 
         return reached
 
@@ -125,8 +155,9 @@ class NoImprovement(End):
 
     Parameters
     ----------
-    X, y : the other rows, in any form that ``solve`` takes
-        A cross-validation does not need them: without them its mean held-out score counts.
+    X, y : array_like, optional
+        Data and targets of the other rows, in any form that ``solve`` takes. A cross-validation
+        does not need them: without them it compares its own mean held-out scores.
     patience : int, default=5
         Number of levels without a new lowest loss.
 
@@ -147,6 +178,7 @@ class NoImprovement(End):
     patience: int = 5
 
     def begin(self) -> Reached:
+        """Return the function that computes the loss on the other rows; see ``End``."""
         if self.X is None or self.y is None:
             raise ValueError(
                 "NoImprovement needs rows that the path does not use: NoImprovement(X, y); only a "
@@ -156,6 +188,10 @@ class NoImprovement(End):
         settled = self._settled()
 
         def reached(problem: Problem, result: Result) -> bool:
+            """Return whether the loss on the other rows has not fallen for ``patience`` levels.
+
+            ``result`` is the fit of the next level, ``problem`` has its loss.
+            """
             target = problem.loss.check_target(self.y)
             predicted = result.predict(design)
             return settled(-mean_loss(problem.loss, target, predicted, np.ones(target.size)))
@@ -163,19 +199,22 @@ class NoImprovement(End):
         return reached
 
     def begin_folds(self) -> tuple[Reached, Settled]:
+        """Return functions of the loss on the other rows if given, else of mean scores."""
         if self.X is not None:
             return self.begin(), lambda score: False
         return lambda problem, result: False, self._settled()
 
     def _settled(self) -> Settled:
+        """Return a function that is True once scores have not risen for ``patience`` levels."""
         patience = whole_number("NoImprovement", "patience", self.patience)
         highest = -np.inf
-        since = 0
+        n_levels_since = 0  # since the highest score
 
         def settled(score: float) -> bool:
-            nonlocal highest, since
-            since = 0 if score > highest else since + 1
+            """Take the score of the next level; return whether to end there."""
+            nonlocal highest, n_levels_since
+            n_levels_since = 0 if score > highest else n_levels_since + 1
             highest = max(highest, score)
-            return since >= patience
+            return n_levels_since >= patience
 
         return settled

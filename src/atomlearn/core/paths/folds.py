@@ -19,8 +19,9 @@ from atomlearn.core.problem.rounding import Measured
 Fold = tuple[Rows, Rows]
 #: score(decisions (n_test, n_outputs), test rows) -> a number, the larger the better.
 Score = Callable[[Array, Rows], float]
-#: The score of levels, each a result for every output, computed by the data where the rows are.
-ScoreThere = Callable[[Sequence[Sequence[Result]]], Array]
+#: Returns the scores of several levels, each a list of the result of every output. It is for rows
+#: on other machines, which compute the score.
+RemoteScore = Callable[[Sequence[Sequence[Result]]], Array]
 
 
 def training_part(problem: Problem, train: Rows) -> Problem:
@@ -35,14 +36,22 @@ def training_part(problem: Problem, train: Rows) -> Problem:
 
 
 def decisions_at(problem: Problem, predicted: Array, test: Rows) -> Array:
-    """Return the predictions at the rows ``test``, plus the offsets of these rows, if any."""
+    """Return ``predicted``, the predictions at the rows ``test``, plus the offsets of these rows.
+
+    The offsets are those in the loss of ``problem``, if it has any.
+    """
     offset = known_offset(problem.loss)
     return predicted if offset is None else predicted + offset[test]
 
 
 @dataclass(frozen=True, slots=True)
 class HeldOutLoss:
-    """The score "minus the mean held-out loss", weighted, summed over outputs.
+    """The score "minus the mean held-out loss", weighted by sample weights, summed over outputs.
+
+    Parameters
+    ----------
+    problems : sequence of Problem
+        One for each output, with its loss, targets and sample weights for all rows.
 
     Examples
     --------
@@ -58,14 +67,19 @@ class HeldOutLoss:
     problems: Sequence[Problem]
 
     def __call__(self, decisions: Array, test: Rows) -> float:
+        """Return the score of predictions ``decisions`` (n_test, n_outputs) at rows ``test``."""
         total = 0.0
         for output, problem in enumerate(self.problems):
             held_out = decisions[:, output]
             total += mean_loss(problem.loss, problem.y[test], held_out, problem.weight[test])
         return -total
 
-    def there(self, testing: Design, test: Rows) -> ScoreThere | None:
-        """Return the score that the data computes; None if predictions are computed here."""
+    def remote(self, testing: Design, test: Rows) -> RemoteScore | None:
+        """Return a function for the score if other machines have the rows; else None.
+
+        testing : the design of the test rows. test : their row numbers.
+        """
+        # The problem of each output over the test rows.
         parts = []
         for p in self.problems:
             of_rows: dict[str, Any] = {
@@ -74,19 +88,22 @@ class HeldOutLoss:
                 "weight": p.weight[test],
             }
             parts.append(replace(p, design=testing, fit_intercept=False, **of_rows))
+        # Problems whose loss sends requests to the machines; unchanged if there are none.
         summed: list[Any] = [over_sums(part) for part in parts]
-        if any(there is here for there, here in zip(summed, parts, strict=True)):
+        if any(remote is part for remote, part in zip(summed, parts, strict=True)):
             return None
 
         def score(levels: Sequence[Sequence[Result]]) -> Array:
+            """Return the scores (n_levels,); ``levels`` has the results of each for all outputs."""
             total = np.zeros(len(levels))
-            for there, part, results in zip(summed, parts, zip(*levels, strict=True), strict=True):
+            for remote, part, results in zip(summed, parts, zip(*levels, strict=True), strict=True):
+                # The weights of all levels over the columns that any of them uses.
                 columns = np.unique(np.concatenate([result.columns for result in results]))
                 W = np.zeros((total.size, columns.size))
                 for row, result in zip(W, results, strict=True):
                     row[np.searchsorted(columns, result.columns)] = result.weights
                 shifts = np.array([result.intercept for result in results])
-                total -= there.loss.values_at(columns, W, shifts) / part.weight.sum()
+                total -= remote.loss.values_at(columns, W, shifts) / part.weight.sum()
             return total
 
         return score
@@ -95,13 +112,17 @@ class HeldOutLoss:
 held_out_loss = HeldOutLoss
 
 
-def scored_there(score: Score, testing: Design, test: Rows) -> ScoreThere | None:
-    """Return the score of levels that the data computes; None for scores of predictions."""
-    return score.there(testing, test) if isinstance(score, HeldOutLoss) else None
+def remote_score_of(score: Score, testing: Design, test: Rows) -> RemoteScore | None:
+    """Return a function for the score if other machines have the rows; else None.
+
+    Only ``HeldOutLoss`` can be computed there. testing : the design of the test rows. test : their
+    row numbers.
+    """
+    return score.remote(testing, test) if isinstance(score, HeldOutLoss) else None
 
 
 def check_folds(folds: Sequence[Fold], problem: Problem) -> None:
-    """Raise if there are no folds, or one has nothing to train or to test on."""
+    """Raise ValueError without folds, or if a part of one has no weight in ``problem``."""
     if not folds:
         raise ValueError("cv gave no folds; it must give at least one (train, test) pair")
     for number, fold in enumerate(folds):

@@ -2,7 +2,7 @@
 
 Scores change little from one level to the next. So the search scores all values of the parameter
 at levels far apart first, then the neighbors of the best point until none of them is better, and
-at last the levels between those.
+finally the levels between.
 """
 
 from __future__ import annotations
@@ -17,28 +17,31 @@ from atomlearn.core.interfaces import Array, Norm
 from atomlearn.core.paths.cross_validation import CrossValidation
 from atomlearn.core.paths.path import PathResult
 
-#: Distance between the first levels. Mean scores are smoothed over neighboring ones, so that levels
-#: far apart smooth more of the noise of folds. On twelve settings of ``benchmarks.ksupport`` (8 to
-#: 30 draws) the mean R^2 is .7038 after 24 points, with 3 .7008 after 33; the best fixed value
-#: .7094.
+#: Distance between the levels that are tried first. Mean scores are smoothed over neighboring
+#: levels; if these are more distant, more of the noise of folds is removed. In twelve settings of
+#: ``benchmarks.ksupport`` (8 to 30 draws) the mean R^2 is .7038 with 4 (24 points), .7008 with 3
+#: (33 points), and .7094 for the best fixed value of the parameter.
 LEVELS_APART = 4
 #: Returns the scores of norms, each at its own row of levels and with its share of the penalty.
 Scored = Callable[[Sequence[Norm], Array, Array], CrossValidation]
 _Places = NDArray[np.int64]
-#: The paths of a norm: by fold, that of each output.
+#: The paths of a norm: for each fold, the path of each output.
 _OfFolds = tuple[tuple[PathResult, ...], ...]
 
 
 def search_lattice(
     scored: Scored, norms: Sequence[Norm], levels: Array, l1_ratios: Sequence[float] = (1.0,)
 ) -> CrossValidation:
-    """Return the scores of norms that differ in one parameter, in its order; most are NaN.
+    """Return held-out scores at the useful points of a grid of norms, shares and levels.
+
+    The other scores are NaN, as most points are not tried.
 
     Parameters
     ----------
     scored : callable
         ``scored(norms, levels, l1_ratios)``, a row of levels and a share for each norm.
     norms : sequence of Norm
+        Norms that differ in one parameter, in the order of its values.
     levels : (len(l1_ratios) * n_norms, n_levels)
         The most regularized level first; a row for each norm with the first share, then for each
         with the second, ...: the order of the candidates in the result.
@@ -54,7 +57,8 @@ def search_lattice(
     n_candidates, n_levels = levels.shape
     candidates = [*norms] * len(l1_ratios)
     ratios = np.repeat(l1_ratios, n_norms)
-    # The first levels select next to nothing, the last ones and the last value nearly all.
+    # A candidate (row) is a norm with a share; the first round tries every fourth level. The first
+    # levels select almost no columns, the last levels and the last norm nearly all: leave them out.
     values = np.arange(max(n_norms - 1, 1))
     rows = (n_norms * np.arange(len(l1_ratios))[:, None] + values).ravel()
     first = n_levels // 2
@@ -63,18 +67,20 @@ def search_lattice(
     found: CrossValidation | None = None
     while not tried[np.ix_(rows, columns)].all():
         tried[np.ix_(rows, columns)] = True
-        some = [candidates[row] for row in rows.tolist()]
-        part = scored(some, levels[np.ix_(rows, columns)], ratios[rows])
+        tried_norms = [candidates[row] for row in rows.tolist()]
+        part = scored(tried_norms, levels[np.ix_(rows, columns)], ratios[rows])
         part = _placed(part, rows, columns, levels)
         part = replace(part, norms=tuple(candidates), l1_ratios=tuple(ratios.tolist()))
         found = part if found is None else _merged(found, part)
         if not found.status.is_converged:
             break
+        # Next, the neighbors of the best point in parameter and share that are not tried around
+        # its level; if there are none, the levels next to it.
         best, level = found.choose()
-        here = slice(max(level - 1, 0), level + 2)
+        nearby = slice(max(level - 1, 0), level + 2)
         same_share = [row for row in (best - 1, best + 1) if row // n_norms == best // n_norms]
         neighbors = [row for row in (*same_share, best - n_norms, best + n_norms) if row >= 0]
-        fresh = [row for row in neighbors if row < n_candidates and not tried[row, here].any()]
+        fresh = [row for row in neighbors if row < n_candidates and not tried[row, nearby].any()]
         rows = np.array(fresh or [best])
         columns = level + np.array([-LEVELS_APART, 0, LEVELS_APART] if fresh else [-1, 1])
         columns = columns[(columns >= 0) & (columns < n_levels)]
@@ -85,9 +91,14 @@ def search_lattice(
 def _placed(
     part: CrossValidation, rows: _Places, columns: _Places, levels: Array
 ) -> CrossValidation:
-    """Return the scores of a part among those of all candidates and levels."""
+    """Return ``part`` extended to all candidates and levels, with NaN where nothing was tried.
+
+    rows, columns : indices of the candidates and the levels of the part. levels : (n_candidates,
+    n_levels), the whole grid.
+    """
 
     def spread(values: Array) -> Array:
+        """Return values (n_rows, n_columns, n_folds) in an array for all candidates and levels."""
         whole = np.full((*levels.shape, values.shape[2]), np.nan)
         whole[np.ix_(rows, columns)] = values
         return whole
@@ -106,12 +117,17 @@ def _placed(
 
 
 def _merged(found: CrossValidation, more: CrossValidation) -> CrossValidation:
-    """Return the scores of both, but none of a part that has not the scores of all folds."""
+    """Return the scores of ``found``, completed by those of ``more``.
+
+    Both are over the whole grid. If ``more`` lacks a fold, as after an interruption, only its
+    status and its number of passes are used.
+    """
     status = more.status
     if more.scores.shape != found.scores.shape:
         return replace(found, passes=found.passes + more.passes, status=status)
 
     def either(one: Array, other: Array) -> Array:
+        """Return the entries of ``one``, and those of ``other`` where ``one`` is NaN."""
         return np.where(np.isnan(one), other, one)
 
     rows = zip(found.levels, found.paths, more.paths, strict=True)
@@ -128,9 +144,10 @@ def _merged(found: CrossValidation, more: CrossValidation) -> CrossValidation:
 
 
 def _joined_folds(levels: Array, one: _OfFolds, other: _OfFolds) -> _OfFolds:
-    """Return the paths of the folds of a norm, each with the solutions of both parts.
+    """Return the paths of a norm for each fold and output, with the solutions of both parts.
 
-    A norm that a part did not score has no paths there.
+    levels : (n_levels,), the grid of the norm. one, other : its paths in each part, empty if the
+    part did not score the norm.
     """
     if not (one and other):
         return one or other
@@ -141,7 +158,7 @@ def _joined_folds(levels: Array, one: _OfFolds, other: _OfFolds) -> _OfFolds:
 
 
 def _joined(levels: Array, one: PathResult, other: PathResult) -> PathResult:
-    """Return a path with the solutions of both, in the order of the levels of the grid."""
+    """Return the path ``one`` with the solutions of ``other`` added, in the order of ``levels``."""
     known = [
         (level, r)
         for level in levels

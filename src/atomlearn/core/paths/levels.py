@@ -27,17 +27,21 @@ RATIOS: dict[str, float] = {"penalized": 1e-2, "squared": 1e-4, "constrained": 1
 
 
 def scores_at_zero(problem: Problem) -> Scores:
-    """Return the scores z = X'v at w = 0 with the optimal intercept: one pass over the data."""
+    """Return the problem's scores z = X'v at w = 0 with the optimal intercept, by one pass."""
     problem = over_sums(center_targets(problem))
     return problem.design.scores(dual_at_zero(problem))
 
 
 def dual_at_zero(problem: Problem) -> Array:
-    """Return the negative gradient v = -f' (n_samples,) at w = 0 with the optimal intercept."""
+    """Return the dual vector v = -f' (n_samples,) at w = 0 with the optimal intercept.
+
+    f' is the gradient of the problem's loss in the predictions.
+    """
     return negative_gradient(problem, _prediction_at_zero(problem))
 
 
 def _prediction_at_zero(problem: Problem) -> Array:
+    """Return the problem's predictions (n_samples,) at w = 0: the optimal intercept for each."""
     linear = np.zeros(problem.design.shape[0])
     return linear + optimal_intercept(problem, linear)
 
@@ -45,7 +49,8 @@ def _prediction_at_zero(problem: Problem) -> Array:
 def largest_useful_alpha(problem: Problem, zero: Scores | None = None) -> float:
     """Return the most regularized level of use, from the certificate of w = 0.
 
-    With z the scores at w = 0 (intercept optimal) and F(0) the objective there:
+    With z the scores X'v at w = 0 (intercept optimal), F(0) the objective there, F* the optimum,
+    and gauge° the polar (dual norm):
 
         penalized    gauge°(z)                          w = 0 is optimal at larger levels
         squared      gauge°(z)^2 / (2 * 0.01 * F(0))    F(0) - F* <= 0.01 F(0) at larger levels
@@ -53,11 +58,11 @@ def largest_useful_alpha(problem: Problem, zero: Scores | None = None) -> float:
 
     The squared and the constrained form have no level at which w = 0 is exact. Theirs is the one
     at which the gap of w = 0 proves that no fit improves the objective by more than one percent.
-    The amount of ``problem.regularizer`` does not matter, nor does a ridge term. Takes one pass
-    over the data, unless ``zero`` has the scores at w = 0.
+    The amount of ``problem.regularizer`` does not matter, nor does a ridge term. The function makes
+    one pass over the data, unless ``zero`` has the scores at w = 0.
 
-    If zero is optimal at every level (no scores, or the intercept fits the targets), the level is
-    1.0: any level gives the same solution.
+    If w = 0 is optimal at every level, because all scores are 0 or the intercept fits the targets
+    exactly, the result is 1.0: any level gives the same solution.
     """
     rounding = negligible_objective(problem)
     problem = center_targets(problem)
@@ -69,15 +74,15 @@ def largest_useful_alpha(problem: Problem, zero: Scores | None = None) -> float:
             "the first alpha is not known where a column of weight 0 has bounds; give alphas="
         )
     at_zero = loss_value(problem, prediction)
-    negligible = 0.01
+    share = 0.01  # of F(0)
     # If the intercept fits the targets to rounding, scores are only rounding.
     if polar <= 0.0 or at_zero <= rounding:
         return 1.0
     if problem.regularizer.form == "penalized":
         return polar
     if problem.regularizer.form == "squared":
-        return polar * polar / (2.0 * negligible * at_zero)
-    return negligible * at_zero / polar
+        return polar * polar / (2.0 * share * at_zero)
+    return share * at_zero / polar
 
 
 def alpha_grid(
@@ -105,28 +110,33 @@ def alpha_grid(
 def level_grids(
     problems: Sequence[Problem], norms: Sequence[Norm], n_levels: int, ratio: float | None
 ) -> Array:
-    """Return a grid for each norm, (n_norms, n_levels).
+    """Return a grid of levels for each norm, (n_norms, n_levels).
 
-    It begins at the most regularized level of use of all ``problems``, one for each output. Takes
-    one pass over the data for each of them.
+    problems : one for each output, on the same data. norms : candidates, which replace the norm of
+    the problems. n_levels, ratio : see ``alpha_grid``.
+
+    A grid begins at the most regularized of the largest useful levels of the outputs. Each output
+    takes one pass over the data.
     """
     zeros = [scores_at_zero(problem) for problem in problems]
     form = problems[0].regularizer.form
-    farthest = min if form == "constrained" else max
+    # The most regularized one is the smallest radius, or the largest level.
+    most_regularized = min if form == "constrained" else max
     grids = []
     for norm in norms:
         largest = [
             largest_useful_alpha(with_norm(problem, norm), zero)
             for problem, zero in zip(problems, zeros, strict=True)
         ]
-        grids.append(alpha_grid(farthest(largest), n_levels, ratio, form))
+        grids.append(alpha_grid(most_regularized(largest), n_levels, ratio, form))
     return np.array(grids)
 
 
 def with_l1_ratio(problem: Problem, l1_ratio: float) -> Problem:
-    """Return the problem whose norm has this share of the penalty, at every level of a path.
+    """Return the problem whose norm has the share ``l1_ratio`` of the penalty along a path.
 
-    The ridge term has the rest: tau = level * (1 - l1_ratio) / l1_ratio. See ``with_amount``.
+    The ridge term has the rest: tau = level * (1 - l1_ratio) / l1_ratio, and ``with_amount``
+    changes tau with the level. The constrained form has no ridge term and is returned unchanged.
     """
     penalty = problem.regularizer
     tau = penalty.amount * ridge_per_level(l1_ratio, penalty.form)
@@ -134,27 +144,31 @@ def with_l1_ratio(problem: Problem, l1_ratio: float) -> Problem:
 
 
 def l1_ratio_of(problem: Problem) -> float:
-    """Return the share of the norm in the penalty; 1.0 for the constrained form."""
+    """Return the share of the norm in the problem's penalty; 1.0 for the constrained form."""
     penalty = problem.regularizer
     penalized = penalty.form != "constrained"
     return penalty.amount / (penalty.amount + problem.tau) if penalized else 1.0
 
 
 def check_levels(levels: object, form: Form, name: str = "levels") -> Array:
-    """Return levels as a float64 array, the most regularized first; raise if they are none."""
+    """Return levels as a float64 array, the most regularized first; raise if they are invalid.
+
+    ``levels`` must be a one-dimensional array of positive numbers, radii if ``form`` is
+    "constrained". ``name`` is the word for them in error messages.
+    """
     try:
-        given = np.array(levels)
+        values = np.array(levels)
     except (TypeError, ValueError) as error:
         raise TypeError(f"{name} must be an array of positive numbers: {error}") from error
-    if given.dtype.kind not in "iuf":
+    if values.dtype.kind not in "iuf":
         raise TypeError(f"{name} must be an array of positive numbers, got {levels!r}")
-    given = given.astype(np.float64)
-    if given.ndim != 1 or given.size == 0:
+    values = values.astype(np.float64)
+    if values.ndim != 1 or values.size == 0:
         raise ValueError(
             f"{name} must be a one-dimensional array of at least one number, got shape "
-            f"{given.shape}; for a single one write [value], for a grid of n write n_{name}=n"
+            f"{values.shape}; for a single one write [value], for a grid of n write n_{name}=n"
         )
-    if not (np.isfinite(given).all() and (given > 0).all()):
-        raise ValueError(f"{name} must all be positive and finite, got {given.tolist()[:10]}")
-    ordered = np.sort(given)
+    if not (np.isfinite(values).all() and (values > 0).all()):
+        raise ValueError(f"{name} must all be positive and finite, got {values.tolist()[:10]}")
+    ordered = np.sort(values)
     return ordered if form == "constrained" else ordered[::-1].copy()

@@ -53,9 +53,9 @@ class PathResult:
     n_features : int
         Number of columns of X.
     passes : float
-        Readings of the data; a reading may serve several alphas.
+        Number of readings of the data; one reading may serve several alphas.
     interrupted : bool
-        Whether Ctrl-C ended the path early; it holds the alphas that were solved by then.
+        Whether Ctrl-C ended the path early. It then has the alphas that were solved by then.
     l1_ratio : float
         Share of the norm in the penalty.
 
@@ -82,12 +82,12 @@ class PathResult:
         return self.levels / self.l1_ratio
 
     def at(self, alpha: float) -> Result | None:
-        """Return the solution at one of the alphas; None if the path does not hold it."""
-        place = np.flatnonzero(np.isclose(self.alphas, alpha, rtol=1e-12, atol=0.0))
-        return self.results[place[0]] if place.size else None
+        """Return the solution at ``alpha``; None if the path does not have this alpha."""
+        positions = np.flatnonzero(np.isclose(self.alphas, alpha, rtol=1e-12, atol=0.0))
+        return self.results[positions[0]] if positions.size else None
 
     def first(self, count: int | None) -> PathResult:
-        """Return the path up to its first levels, of which there are ``count``; None: all."""
+        """Return the path with its first ``count`` levels only; with all of them if it is None."""
         return replace(self, levels=self.levels[:count], results=self.results[:count])
 
     @property
@@ -122,14 +122,18 @@ class PathResult:
 
     @property
     def converged(self) -> bool:
-        """True where the requested gap is proved for every alpha, and none is missing."""
+        """Whether the requested gap is proved for every alpha, and no alpha is missing."""
         return not self.interrupted and all(result.converged for result in self.results)
 
     def predict(self, design: Design) -> Array:
-        """Return X w + b for every alpha, shape (n_alphas, n_samples); formed together."""
+        """Return the predictions X w + b for every alpha, shape (n_alphas, n_samples).
+
+        ``design`` is the data X. With several targets the second axis has n_samples * n_targets
+        entries: the predictions for the targets of one sample are adjacent.
+        """
         columns, coefs = together(self.results)
         linear = design.product(coefs.T, columns).T
-        # Of several targets the predictions of a row follow each other.
+        # Add (n_alphas, 1, n_targets) intercepts to (n_alphas, n_samples, n_targets) predictions.
         shifts = self.intercepts.reshape(len(linear), 1, -1)
         rows = linear.reshape(len(linear), -1, shifts.shape[2])
         return (rows + shifts).reshape(linear.shape)
@@ -216,19 +220,20 @@ def path(
 
     Notes
     -----
-    The next alphas are solved together, on a pool of likely columns, each from the solution before
-    it; one reading of the data prices all of them, and proves the gap of each at its own point. A
-    path takes a dozen readings, and ``result.passes`` counts the readings that served an alpha.
-    The same holds for norms over lifted coordinates (latent groups, chains, trees, unions). With a
-    ``solver`` of your own, or a norm that rates no columns (OWL, l2, nonnegative and matrix norms),
-    alphas are solved one by one: about two passes each. Observers see each alpha after each
-    reading that served it.
+    Several alphas are solved together over a pool of likely columns, each from the solution before
+    it. One reading of the data then computes the scores X'v of all of them, which prove the gap of
+    each. A path takes a dozen readings, and ``result.passes`` counts the readings that served an
+    alpha. The same holds for norms over lifted coordinates (latent groups, chains, trees, unions),
+    in which a column is repeated for each set that has it. With a ``solver`` of your own, or a norm
+    that rates no columns (OWL, l2, nonnegative and matrix norms), alphas are solved one by one: in
+    about two passes each. Observers are called for each alpha after each reading that served it.
     """
     penalty = Regularizer(as_norm(norm), form, 1.0)
     built = checked_problem(
         X, y, loss, penalty, 0.0, fit_intercept, sample_weight, offset, unpenalized
     )
     problem = with_l1_ratio(replace(built, design=Counted(built.design)), l1_ratio)
+    # The default grid begins at the largest useful alpha, which the scores at w = 0 give.
     zero = None
     if alphas is None:
         zero = scores_at_zero(problem)
@@ -250,7 +255,20 @@ def path_of(
 ) -> PathResult:
     """Return the solutions of a problem that is already built, at the levels in their order.
 
-    ``zero`` : the scores at w = 0, where they are known; the reading they took counts as one.
+    Parameters
+    ----------
+    problem : Problem
+        Its norm, form and share of the norm are used; its level does not matter.
+    levels : (n_levels,)
+        Weights of the norm, or radii, the most regularized first.
+    settings : Settings
+        Accuracy, solver and limits.
+    observers : iterable of callables
+        Called after each step, in addition to those of ``settings``.
+    zero : Scores, optional
+        The scores at w = 0 if they are known; their reading is counted as one pass.
+    until : End, optional
+        Ends the path early.
     """
     counted = Counted.of(problem.design)
     problem = replace(problem, design=counted)
@@ -267,9 +285,10 @@ def path_of(
 def path_result(
     problem: Problem, levels: Array, results: list[Result], readings: float, interrupted: bool
 ) -> PathResult:
-    """Return the results at the first of these levels, without what solvers knew at the end.
+    """Return the ``results`` at the first of these ``levels`` as the PathResult of ``problem``.
 
-    A solver's state holds a copy of the active columns: a result kept for long must not.
+    ``readings`` is the number of passes over the data, ``interrupted`` whether Ctrl-C ended them.
+    The states of the solvers are dropped, since each has a copy of the active columns.
     """
     for result in results:
         result.state = None

@@ -33,12 +33,14 @@ class Point:
     shift : float
         The constant in ``prediction`` = A w + shift; A has the columns of the pool.
     prediction : (n_samples,)
+        Predictions of the samples.
     dual : (n_samples,), optional
-        v = -f'(prediction); None if the problem has to compute it.
+        The dual vector v = -f'(prediction), the negative gradient of the loss f; None if it is not
+        computed yet.
     reference : float
-        The norm's reference of the scores of the pool.
+        The norm's reference for the scores of the pool: the rating of the columns in use.
     objective : float
-        That of the problem restricted to the pool; NaN if it is not known.
+        Objective of the problem restricted to the pool; NaN if it is not known.
     """
 
     positions: Columns
@@ -51,7 +53,7 @@ class Point:
 
 
 class Pool:
-    """Columns that were gathered once, for all paths. A column keeps its position.
+    """Columns of X that were gathered once, for all paths. A column keeps its position.
 
     Parameters
     ----------
@@ -64,10 +66,11 @@ class Pool:
     Attributes
     ----------
     columns : (m,) int64
-        Their numbers in X, in the order in which they joined.
+        Numbers of the columns in X, in the order in which they joined.
     block : Block (n_samples, m)
-        Their data, minus the offsets of ``lengths``.
+        Data of the columns, minus the offsets of ``lengths``.
     lengths : Lengths
+        Norms and offsets of the columns, for bounds on rounding errors.
     """
 
     #: Most entries in float64 (2 GB); half of it for the pool of one of several paths, since paths
@@ -75,6 +78,7 @@ class Pool:
     MOST_ENTRIES = 2**28
 
     def __init__(self, problem: Problem, source: Pool | None = None) -> None:
+        """Begin a pool without columns."""
         problem = enter(over_sums(problem), lifts=True)[0]
         self._problem = problem
         self._source = source
@@ -89,29 +93,35 @@ class Pool:
 
     @property
     def _most(self) -> int:
-        """Number of entries that take the bytes of MOST_ENTRIES in float64."""
+        """Maximum number of entries: as many as fill the bytes of MOST_ENTRIES in float64."""
         return int(self.MOST_ENTRIES * 8.0 / self.block.traits.bytes_an_entry)
 
     @property
     def room(self) -> int:
-        """Number of columns that may still join; all columns of sparse data may."""
+        """Number of columns that may still join; all columns of sparse data that are not too large.
+
+        A pool with a ``source`` has half of the memory, and cannot exceed the room of its source.
+        """
         n_samples, n_features = self._problem.design.shape
         design = self._problem.design
         stored = design.stored() if design.traits.is_sparse else None
         if stored is not None and stored.nnz <= self.MOST_ENTRIES:
             return n_features - self.columns.size
         most = self._most if self._source is None else self._most // 2
-        own = max(most // max(n_samples, 1) - self.columns.size, 0)
-        return own if self._source is None else min(own, self._source.room)
+        free = max(most // max(n_samples, 1) - self.columns.size, 0)
+        return free if self._source is None else min(free, self._source.room)
 
     @property
-    def at_once(self) -> int:
-        """Number of columns that may join together: a part of the room, to leave some for later."""
+    def most_at_once(self) -> int:
+        """Maximum number of columns that may join together: a quarter of ``room``, rounded up."""
         return -(-self.room // 4)
 
     @property
-    def joining(self) -> int:
-        """Number of columns that may join after one reading: packed ones are read faster."""
+    def most_joining(self) -> int:
+        """Maximum number of columns that join after one reading: more if X is packed in bits.
+
+        Packed columns take less than a byte per entry and are gathered faster.
+        """
         return JOINING if self.block.traits.bytes_an_entry >= 1.0 else 4 * JOINING
 
     def of_each(self, count: int) -> list[Pool]:
@@ -127,9 +137,10 @@ class Pool:
         return [Pool(self._problem, self) for _ in range(count)]
 
     def positions(self, columns: Columns) -> Columns:
-        """Return the position in the pool of each column of X, -1 if it is not in the pool."""
+        """Return the position in the pool of each of ``columns`` of X, -1 for those not in it."""
         if not self.columns.size:
             return np.full(columns.size, -1, dtype=np.int64)
+        # Search the sorted columns; then check whether the column found is the one searched for.
         places = np.searchsorted(self.columns, columns, sorter=self._order)
         found = self._order[np.minimum(places, self.columns.size - 1)]
         return np.where(self.columns[found] == columns, found, -1)
@@ -149,7 +160,10 @@ class Pool:
         return int(fresh.size)
 
     def settle(self) -> None:
-        """Gather the data of all columns; several threads may call this at the same time."""
+        """Gather the data of the columns that joined since the last call.
+
+        Several threads may call this at the same time.
+        """
         with self._settling:
             settled = self.block.shape[1]
             if settled < self.columns.size:
@@ -160,8 +174,8 @@ class Pool:
     def gram(self, weight: Array) -> Array:
         """Return the weighted Gram matrix A' diag(weight) A, for a pool A that is complete.
 
-        ``weight`` are the sample weights of one fold. Its matrix is computed from that of all rows
-        by subtracting the part of the held-out rows, and is cached for other norms.
+        ``weight`` (n_samples,) are the sample weights of one fold. Its matrix is computed from that
+        of all rows by subtracting the part of the held-out rows. It is cached for other norms.
         """
         key = weight.tobytes()
         if key not in self._grams:
@@ -172,30 +186,37 @@ class Pool:
         return self._grams[key]
 
     def _gram_of(self, weight: Array) -> Array:
-        known = self._problem.weight
+        """Return A' diag(weight) A, from the Gram matrix of all rows if few rows differ.
+
+        ``weight`` (n_samples,) are the weights of one fold: the ``known`` weights of all rows times
+        a common ``share``, but zero (or otherwise different) on the held-out rows.
+        """
+        all_weight = self._problem.weight
         block = self.block
-        share = float(weight.sum()) / max(float(known[weight > 0].sum()), TINY)
-        rest = share * known - weight
-        out = np.flatnonzero(np.abs(rest) > 1e-14 * share * known)
-        if 2 * out.size > weight.size:
+        share = float(weight.sum()) / max(float(all_weight[weight > 0].sum()), TINY)
+        difference = share * all_weight - weight
+        held_out = np.flatnonzero(np.abs(difference) > 1e-14 * share * all_weight)
+        if 2 * held_out.size > weight.size:
             return block.gram(weight)
         with self._settling:
             if self._gram is None:
-                self._gram = block.gram(known)
+                self._gram = block.gram(all_weight)
         whole = share * self._gram
-        if not out.size:
+        if not held_out.size:
             return whole
-        rows = np.asarray(block.dense()[out], dtype=np.float64)
-        result: Array = whole - (rows * rest[out, None]).T @ rows
-        left = np.diag(result) >= LIMITS.cancelled * np.diag(whole)
-        return result if left.all() else block.gram(weight)
+        rows = np.asarray(block.dense()[held_out], dtype=np.float64)
+        result: Array = whole - (rows * difference[held_out, None]).T @ rows
+        # If the difference nearly cancels in a column, compute the matrix without subtraction.
+        remaining = np.diag(result) >= LIMITS.cancelled * np.diag(whole)
+        return result if remaining.all() else block.gram(weight)
 
     def _gathered(self, columns: Columns) -> tuple[Block, Lengths]:
+        """Return data and lengths of these columns of X, from the source pool if there is one."""
         source = self._source
         if source is None:
             return centered_columns(self._problem, columns)
-        at = source.positions(columns)
-        return source.block.gather(at), source.lengths.take(at)
+        positions = source.positions(columns)
+        return source.block.gather(positions), source.lengths.take(positions)
 
 
 class Level(Run):
@@ -204,22 +225,23 @@ class Level(Run):
     Attributes
     ----------
     point : Point, optional
+        The last solution over the columns of the pool.
     readings : int
-        Readings of X that priced a point of the level.
-    own_steps : bool
-        Whether its re-fit over the pool failed, so that a solver has to make its steps.
+        Number of readings of X that computed the scores at a point of the level.
+    needs_steps : bool
+        Whether the re-fit over the pool failed, so that the level needs steps of a solver.
     begun : bool
-        Whether the observers were called at its begin.
+        Whether the observers were called at the beginning of the level.
     """
 
     point: Point | None = None
     readings = 0
-    own_steps = False
+    needs_steps = False
     begun = False
     _result: Result | None = None
 
     def begin_once(self) -> None:
-        """Call the observers at the begin, unless they were called to resume the level."""
+        """Call the observers at the beginning, once; not if a checkpoint resumed the level."""
         if not self.begun and not self.resumes:
             self.begun = True
             self.begin()

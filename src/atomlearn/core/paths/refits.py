@@ -1,4 +1,8 @@
-"""Refits: the levels of one path solved over the columns of its pool, with what masters keep."""
+"""Refits: the levels of one path, solved over the columns of its pool only.
+
+A master (a solver for few columns in memory) solves each level. Matrices that it may use again,
+such as Gram matrices, stay on the block of columns.
+"""
 
 from __future__ import annotations
 
@@ -31,23 +35,25 @@ class Refits:
     Parameters
     ----------
     pool : Pool
+        The columns; more may join between two calls.
     gap : float
-        Relative gap to prove over all columns.
+        Relative duality gap to prove over all columns of X; re-fits reach half of it.
     whole : bool
         Whether the pool holds all columns.
 
     Attributes
     ----------
     block : CachedBlock
-        The columns of the pool with what their masters keep.
+        The columns of the pool, with the matrices that masters have computed for them.
     """
 
     def __init__(self, pool: Pool, gap: float, whole: bool) -> None:
+        """Begin without solutions."""
         self.pool = pool
         self.gap = gap
         self.whole = whole
         self.block = CachedBlock(pool.block)
-        #: The last two re-fits, each with its level.
+        #: The points of the last two levels, each with the amount (strength) of its level.
         self._last: list[tuple[float, Point]] = []
 
     def over_pool(self, level: Level) -> Problem:
@@ -58,11 +64,19 @@ class Refits:
         return restrict(problem, self.block, self.pool.columns)
 
     def warm(self, level: Level, start: Point | None) -> tuple[Array, float]:
-        """Return weights over the pool's columns, feasible at the level, and the shift there."""
+        """Return a warm start for ``level``: weights over the pool's columns, and the shift.
+
+        It is the point ``start``; None means w = 0. If ``start`` is the point of the last level,
+        the weights are extrapolated linearly in the amount of the level from the last two points.
+        A weight whose sign would change becomes 0. In the constrained form the weights are scaled
+        into the radius.
+        """
         weights = np.zeros(self.pool.columns.size)
         if start is None:
             return weights, 0.0
         weights[start.positions] = start.weights
+        # From weights w1 and w2 at the amounts a1 and a2 of the last two levels, the weights at
+        # amount a are about w2 + step (w2 - w1) with step = (a2 - a) / (a1 - a2).
         if len(self._last) == 2 and start is self._last[1][1]:
             (first, earlier), (second, _) = self._last
             step = (second - level.inner.regularizer.amount) / (first - second)
@@ -74,8 +88,9 @@ class Refits:
     def ahead(self, levels: list[Level], before: Point | None) -> list[Point]:
         """Return the points at the first of these levels, from their master in one call.
 
-        ``before`` is the point of the level before them. Fewer points, or none, are returned if
-        the master makes no guess without a certificate, or if a number overflows.
+        ``before`` is the point of the level before them, or None. Fewer points, or none, are
+        returned if the master does not solve levels without a certificate (``Master.guesses``), or
+        if a number overflows.
         """
         problems = [self.over_pool(level) for level in levels]
         start = self.warm(levels[0], before)
@@ -88,14 +103,19 @@ class Refits:
         return self._points(problems, refits) if refits else []
 
     def refitted(self, level: Level, start: Point | None) -> Point:
-        """Return the solution of a level over the pool, warm-started from the point ``start``."""
+        """Return the solution of a level over the pool, warm-started from the point ``start``.
+
+        On the first re-fit of a level, the master may solve it without a certificate
+        (``Master.guess``): one reading of X certifies it anyway. Else the solution is certified
+        over the pool. After the deadline the start itself is returned.
+        """
         whole = self.over_pool(level)
         weights, shift = self.warm(level, start)
         late = whole.deadline.passed
         guess = None
         if level.point is None and not late:
             guess = choose_master(whole).guess(whole, weights, shift)
-        # Nearly that of this level: a start that was proved at another level.
+        # The objective of a start from another level is close to that of this level.
         objective = math.nan if start is None else start.objective
         if guess is not None or late or math.isnan(objective):
             refit = _at(whole, guess[:2] if guess else (weights, shift))
@@ -107,30 +127,35 @@ class Refits:
         return self._points([whole], [refit])[0]
 
     def remember(self, level: Level, point: Point) -> None:
-        """Keep the point of a level; the last two give the direction of the next start."""
+        """Keep the ``point`` of a level: the next start is extrapolated from the last two."""
         amount = level.inner.regularizer.amount
         others = [each for each in self._last if each[0] != amount]
         self._last = [*others[-1:], (amount, point)]
 
     def _points(self, wholes: list[Problem], refits: list[Refit]) -> list[Point]:
-        """Return the points of re-fits over the pool, whose scores take one reading of it."""
+        """Return the points of re-fits over the pool, with one reading of the pool for all scores.
+
+        wholes : the problems over the whole pool, one per level. refits : their solutions.
+        """
         duals = [
             negative_gradient(whole, refit.prediction)
             for whole, refit in zip(wholes, refits, strict=True)
         ]
-        every: Sequence[Scores] = []
-        if not self.whole:  # columns may join the pool
-            known = refits[0].scores
-            every = [ArrayScores(known)] if known is not None else []
-            every = every or wholes[0].design.scores_many(np.column_stack(duals))
+        # The scores of the pool at each level. They are not needed if no column may join the pool.
+        all_scores: Sequence[Scores] = []
+        if not self.whole:
+            # A certified re-fit (then the only one) has its scores.
+            known_scores = refits[0].scores
+            all_scores = [ArrayScores(known_scores)] if known_scores is not None else []
+            all_scores = all_scores or wholes[0].design.scores_many(np.column_stack(duals))
         points: list[Point] = []
         for whole, refit, dual in zip(wholes, refits, duals, strict=True):
             w = refit.weights
             used = np.flatnonzero(w)
             point = Point(used, w[used], refit.intercept, refit.prediction, dual)
             point.objective = refit.objective
-            if every:
-                scores = with_ridge(whole, every[len(points)], None, w)
+            if all_scores:
+                scores = with_ridge(whole, all_scores[len(points)], None, w)
                 point.reference = whole.regularizer.norm.reference(scores)
             if whole.design is not self.block:  # its predictions are not those of the samples
                 point.prediction = self.block.predict(w)
@@ -140,7 +165,11 @@ class Refits:
 
 
 def _at(whole: Problem, start: tuple[Array, float]) -> Refit:
-    """Return the point of weights over the pool, with the optimal intercept near a known one."""
+    """Return the point with given weights over the pool and the optimal intercept, as a Refit.
+
+    ``whole`` is the problem over the pool. ``start`` has the weights and a known intercept, from
+    which the optimal one is searched. The gap is set to infinity, as it is not computed.
+    """
     weights, shift = start
     prediction = block_of(whole).predict(weights)
     shift = optimal_intercept(whole, prediction, shift)

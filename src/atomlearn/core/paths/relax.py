@@ -17,9 +17,9 @@ from atomlearn.core.problem.result import Result
 def refitted(problem: Problem, result: Result) -> Result:
     """Return the relaxed fit: the coefficients that minimize f over the selected columns only.
 
-    Newton's method from the penalized fit, O(n m^2) per step for m selected columns. If columns
-    depend on each other, some keep their coefficients. ``objective`` and ``gap`` stay those of the
-    penalized problem, which this does not solve.
+    f is the loss of ``problem``, and ``result`` the penalized fit, from which Newton's method
+    starts. A step costs O(n m^2) for m selected columns. If columns depend on each other, some keep
+    their coefficients. ``objective`` and ``gap`` are not changed: they are of the penalized fit.
 
     References
     ----------
@@ -35,6 +35,7 @@ def refitted(problem: Problem, result: Result) -> Result:
     free = free_columns(whole.loss)
     intercept = whole.fit_intercept or (free is not None and free.intercept)
     Z = np.asarray(problem.design.gather(result.columns).dense(), dtype=np.float64)
+    # The predictions of the penalized fit, for targets that are centered by ``origin``.
     start = Z @ result.weights + (result.intercept - whole.origin)
     change, shift = FreeColumns(loss, Z, intercept).free_part(whole.y, start, whole.weight)
     return replace(
@@ -43,7 +44,10 @@ def refitted(problem: Problem, result: Result) -> Result:
 
 
 def relaxed(problem: Problem, result: Result, share: float) -> Result:
-    """Return (1 - share) * the penalized fit + share * its refit."""
+    """Return (1 - share) * ``result`` + share * its refit without penalty, see ``refitted``.
+
+    ``problem`` is the problem of which ``result`` is the penalized solution.
+    """
     if not share:
         return result
     refit = refitted(problem, result)
@@ -57,7 +61,11 @@ def relaxed(problem: Problem, result: Result, share: float) -> Result:
 def relaxed_predictions(
     problem: Problem, path: PathResult, design: Design, shares: Sequence[float]
 ) -> Array:
-    """Return the predictions of a path at other samples, (n_shares, n_levels, n_samples)."""
+    """Return the predictions of a path at other samples, (n_shares, n_levels, n_samples).
+
+    problem : the training problem of ``path``. design : the other samples. shares : the shares of
+    a refit without penalty, see ``relaxed``.
+    """
     plain = path.predict(design)
     if not any(shares):
         return np.broadcast_to(plain, (len(shares), *plain.shape))

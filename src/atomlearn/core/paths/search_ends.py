@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from atomlearn.core.interfaces import Design
 from atomlearn.core.interfaces.certificate import Status
 from atomlearn.core.paths.ends import End, Reached
-from atomlearn.core.paths.folds import Fold, Score, ScoreThere, decisions_at, scored_there
+from atomlearn.core.paths.folds import Fold, RemoteScore, Score, decisions_at, remote_score_of
 from atomlearn.core.paths.path import PathResult
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.result import Result
@@ -18,11 +18,24 @@ from atomlearn.core.solvers.run import CUT
 
 
 class SearchEnd:
-    """The end of several paths over one grid: folds of one norm, and the outputs of each fold.
+    """The common end of the paths of one norm over one grid, one for each fold and output.
 
-    The paths end at one level: when each of them has reached its end, or when the mean held-out
-    score of a level ends the search. That score is known once all paths have solved the level.
-    Without ``until`` the paths end with the grid.
+    The paths end at the same level: when each of them has reached its own end, or when the mean
+    held-out score of a level ends the search. That score is known once all paths have solved the
+    level. Without ``until`` the paths end with the grid.
+
+    Parameters
+    ----------
+    until : End, optional
+        Condition at which paths end.
+    problems : sequence of Problem
+        One for each output.
+    folds : sequence of (train rows, test rows)
+        Row numbers of each fold.
+    score : callable
+        ``score(decisions, test)`` of predictions (n_test, n_outputs), larger is better.
+    testing : sequence of Design
+        The data of the test rows of each fold.
     """
 
     def __init__(
@@ -33,27 +46,39 @@ class SearchEnd:
         score: Score,
         testing: Sequence[Design],
     ) -> None:
+        """Begin the end of each path."""
         self._problems = problems
         self._folds = folds
         self._score = score
-        #: The test rows of each fold.
         self._testing = testing
+        # One function for each path, and only one for the mean scores, which they share.
         begun = [until.begin_folds() for _ in folds for _ in problems] if until else []
         self._reached = [reached for reached, _ in begun]
         self._settled = [settled for _, settled in begun[:1]]
+        #: By path number, the level at which the path has reached its end.
         self._ended: dict[int, int] = {}
-        self._at: dict[int, dict[int, Result]] = {}
-        self._tested: list[tuple[Design, ScoreThere | None]] = []
+        #: By level and path number, the results of levels that not all paths have solved yet.
+        self._pending: dict[int, dict[int, Result]] = {}
+        #: For each fold the test data, and its score if other machines compute it.
+        self._tested: list[tuple[Design, RemoteScore | None]] = []
         #: Number of the last level in the grid; None if there is no end yet.
         self.last: int | None = None
 
     def of(self, path: int) -> Reached | None:
-        """Return the function to call with each level of a path, in order; None without an end."""
+        """Return the function to call at each level of the path with number ``path``, in order.
+
+        Paths are numbered by fold, then by output. The function takes the problem and the result of
+        the level, and returns True if the path ends there. None if there is no end.
+        """
         if not self._reached:
             return None
         count = 0
 
         def reached(problem: Problem, result: Result) -> bool:
+            """Return whether the next level is the last one or later.
+
+            ``problem`` and ``result`` are those of that level.
+            """
             nonlocal count
             level = count
             count = count + 1
@@ -68,35 +93,44 @@ class SearchEnd:
         return self.last
 
     def cut(self, path: PathResult) -> PathResult:
-        """Return the path up to its end: later levels may have been solved with others."""
+        """Return ``path`` up to the common end; later levels may have been solved by then."""
         return path.first(None if self.last is None else self.last + 1)
 
     def _learn(self, path: int, level: int, problem: Problem, result: Result) -> None:
+        """Take the result of one level of one path; set ``last`` if the search ends there.
+
+        path, level : number of the path and of its level. problem : the problem of that level.
+        """
         if path not in self._ended and self._reached[path](problem, result):
             self._ended[path] = level
-        here = self._at.setdefault(level, {})
-        here[path] = result
-        if len(here) < len(self._reached):
-            return
+        by_path = self._pending.setdefault(level, {})
+        by_path[path] = result
+        if len(by_path) < len(self._reached):
+            return  # other paths have not solved this level yet
         # Each path goes through its levels in order, so earlier levels are complete.
-        del self._at[level]
-        score = self._mean_score([here[number] for number in range(len(here))])
+        del self._pending[level]
+        score = self._mean_score([by_path[number] for number in range(len(by_path))])
         all_ended = len(self._ended) == len(self._reached)
         settled = self._settled[0](score)
         if settled or (all_ended and level >= max(self._ended.values())):
             self.last = level
 
     def _mean_score(self, results: Sequence[Result]) -> float:
-        """Return the mean held-out score of the results at one level."""
+        """Return the mean held-out score over folds at one level.
+
+        ``results`` has the result of each path at the level, by fold, then by output.
+        """
         scores = []
         paths = iter(results)
         if not self._tested:
             each = zip(self._testing, self._folds, strict=True)
-            self._tested = [(rows, scored_there(self._score, rows, fold[1])) for rows, fold in each]
-        for (rows, there), (_, test) in zip(self._tested, self._folds, strict=True):
+            self._tested = [
+                (rows, remote_score_of(self._score, rows, fold[1])) for rows, fold in each
+            ]
+        for (rows, remote_score), (_, test) in zip(self._tested, self._folds, strict=True):
             of_fold = [next(paths) for _ in self._problems]
-            if there is not None:
-                scores.append(there([of_fold])[0])
+            if remote_score is not None:  # other machines have the rows, and compute the score
+                scores.append(remote_score([of_fold])[0])
                 continue
             pairs = zip(self._problems, of_fold, strict=True)
             decisions = [decisions_at(problem, r.predict(rows), test) for problem, r in pairs]
@@ -105,7 +139,10 @@ class SearchEnd:
 
 
 def ended_by(found: Sequence[Sequence[PathResult]]) -> Status:
-    """Return why a search of these paths ended early; CONVERGED if it did not."""
+    """Return why a search ended early: INTERRUPTED or TIME_LIMIT; CONVERGED if it did not.
+
+    ``found`` has the paths of all outputs for each (norm, fold).
+    """
     if any(not paths or any(path.interrupted for path in paths) for paths in found):
         return Status.INTERRUPTED
     cut = any(r.status in CUT for paths in found for path in paths for r in path.results)
@@ -126,15 +163,20 @@ def solved(paths: Sequence[PathResult]) -> tuple[PathResult, ...]:
 
 
 def padded_levels(values: NDArray[np.float64], n_levels: int) -> NDArray[np.float64]:
-    """Return numbers of the first levels (last axis), with NaN for the other levels."""
+    """Return ``values`` with NaN appended along the last axis, up to ``n_levels`` entries.
+
+    The last axis has one entry for each of the first levels.
+    """
     shape = (*values.shape[:-1], n_levels - values.shape[-1])
     return np.concatenate([values, np.full(shape, np.nan)], axis=-1)
 
 
 def known_folds(scores: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Return the folds that count: those with all scores, else those with some, else all.
+    """Return the indices of the folds to use after a search was cut short.
 
-    ``scores`` : (n_norms, n_levels, n_folds), NaN if not known.
+    These are the folds whose scores are all known; if there are none, those with some score of the
+    first norm; if there are none, all folds. ``scores`` is (n_norms, n_levels, n_folds), NaN if not
+    known.
     """
     known = np.isfinite(scores)
     whole = np.flatnonzero(known.all(axis=(0, 1)))

@@ -30,19 +30,19 @@ class Settings:
     tol : float
         Relative duality gap to prove.
     max_iter : int
-        Most steps of each run.
+        Maximum number of steps of each run (the solution of one problem at one level).
     solver : Solver, optional
-        Default: that of the norm, see ``default_solver``.
+        Default: the solver made for the norm, see ``default_solver``.
     stop : StoppingRule, optional
         A further rule for each run.
     observers : tuple of callables
-        Called after each step of each run.
+        Functions that are called after each step of each run, with its Progress.
     deadline : Deadline
-        Of all runs together.
+        Time limit of all runs together.
     checkpoint : folder, optional
-        Keeps paths, so that the same call resumes one that was killed.
+        Where paths are stored, so that the same call resumes a path that was killed.
     search : bool
-        Whether the runs are parts of a cross-validation; observers may want to know.
+        Whether the runs are parts of a cross-validation; observers can read this.
 
     Examples
     --------
@@ -61,34 +61,46 @@ class Settings:
     search: bool = False
 
     def __post_init__(self) -> None:
+        """Raise ValueError if ``max_iter`` is no whole number >= 0."""
         if not is_whole(self.max_iter) or self.max_iter < 0:
             raise ValueError(
                 f"max_iter must be a whole number >= 0, for example 1000, got {self.max_iter!r}"
             )
 
-    def how(self, problem: Problem) -> RunSettings:
-        """Return solver, rules and observers of the runs of a problem."""
+    def run_settings(self, problem: Problem) -> RunSettings:
+        """Return solver, stopping rules and observers for the runs of ``problem``.
+
+        A checkpoint is one more observer. ``plain`` in the result says that there are no observers
+        and no further stopping rule.
+        """
         norm = problem.regularizer.norm
         solver = self.solver or default_solver(norm, self.tol)
-        # Squares of w couple the lifted coordinates, and atoms need none of these.
+        # A ridge term couples the lifted coordinates (columns repeated for each group). A solver
+        # over atoms does not use these coordinates.
         if self.solver is None and problem.tau and norm.lift(problem.design.shape[1]) is not None:
             solver = solvers.AtomGeneration(tol=self.tol)
         rules: StoppingRule = FirstOf((RelativeGap(self.tol), Iterations(self.max_iter)))
         rules = rules if self.stop is None else rules | self.stop
-        keepers = []
+        checkpoints = []
         if self.checkpoint is not None:
-            keepers.append(solvers.Checkpoint(self.checkpoint, many=True))
-        observers: tuple[Observer, ...] = (*self.observers, *keepers)
+            checkpoints.append(solvers.Checkpoint(self.checkpoint, many=True))
+        observers: tuple[Observer, ...] = (*self.observers, *checkpoints)
         plain = self.stop is None and not observers
         return RunSettings(solver, rules, observers, self.search, plain)
 
     def within(self, share: float) -> Settings:
-        """Return the settings of the next of several searches, with a share of the time left."""
+        """Return these settings with a deadline after ``share`` of the time that is left.
+
+        They are for the next of several searches.
+        """
         return replace(self, deadline=Deadline.after(share * self.deadline.left))
 
     def run(self, problem: Problem, warm: WarmStart | None = None) -> Result:
-        """Return the solution of ``problem`` with the solver's state, from the warm start."""
-        solver, rules, observers, *_ = self.how(problem)
+        """Return the solution of ``problem``, with the solver's state in ``Result.state``.
+
+        ``warm`` is the start; None means w = 0.
+        """
+        solver, rules, observers, *_ = self.run_settings(problem)
         return run(with_deadline(problem, self.deadline), solver, rules, observers, warm)
 
     def task(
@@ -102,22 +114,24 @@ class Settings:
         reached: Reached | None = None,
         last: Callable[[], int | None] | None = None,
     ) -> Task:
-        """Return the task that solves a problem at the levels, in their order.
+        """Return the task that solves ``problem`` at the ``levels``, in their order.
 
-        Several levels share readings if the problem allows it.
-        ``pool``, ``zero``, ``reached``, ``last`` : see ``SharedLevels``.
+        Several levels share readings of X if ``shares_levels`` allows it. Else they are solved one
+        by one, the first from the start ``warm``. ``pool`` collects likely columns; ``zero`` has
+        the scores at w = 0; ``reached`` and ``last`` end the path early, see ``SharedLevels``.
         """
-        problem, how = with_deadline(problem, self.deadline), self.how(problem)
+        problem, settings = with_deadline(problem, self.deadline), self.run_settings(problem)
         if warm is None and len(levels) > 1 and self.shares_levels(problem):
             pool = pool or Pool(problem)
-            return SharedLevels(problem, levels, how, self.tol, pool, zero, reached, last)
-        return SteppedLevels(problem, levels.tolist(), how, warm, reached)
+            return SharedLevels(problem, levels, settings, self.tol, pool, zero, reached, last)
+        return SteppedLevels(problem, levels.tolist(), settings, warm, reached)
 
     def shares_levels(self, problem: Problem) -> bool:
-        """Return whether levels of the problem can be guessed, solved and priced together.
+        """Return whether several levels of ``problem`` can share readings of X.
 
-        They cannot with another solver than the default one, with a norm (or a norm over lifted
-        coordinates) that rates no columns, and with data that is read once for each vector.
+        They cannot with a solver other than the default one, with a loss that is not smooth, with a
+        norm that rates no columns, or if each vector v needs a separate reading for X'v. A norm
+        may have a lift: an equal norm over repeated columns, which then has to rate them.
         """
         loss = problem.loss
         norm = problem.regularizer.norm

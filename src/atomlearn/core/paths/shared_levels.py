@@ -53,21 +53,25 @@ SUMMED = 200
 class SharedLevels(Task):
     """The levels of one path, which share readings of X with each other and with other paths.
 
+    It is a ``Task``: ``drive`` calls ``advance`` for a question, reads X, and passes the scores to
+    ``learn``, until ``done``. The solutions are then in ``results``.
+
     Parameters
     ----------
     problem : Problem
-        At any level.
+        The problem to solve; the level in it does not matter.
     levels : (n_levels,)
-        In their order.
+        Strengths of the penalty (or radii), the most regularized first.
     settings : RunSettings
+        Solver, stopping rules and observers of the run of each level.
     gap : float
-        Relative gap to prove.
+        Relative duality gap to prove.
     pool : Pool
-        Columns that may matter.
+        Collects the columns that are likely active.
     zero : Scores, optional
         Scores at w = 0 if they are known.
     reached : callable, optional
-        Returns whether a level is the last one.
+        Returns whether a level is the last one, from its problem and result.
     last : callable, optional
         Returns the number of the level at which other paths have ended this one, or None.
     """
@@ -83,27 +87,28 @@ class SharedLevels(Task):
         reached: Reached | None = None,
         last: Callable[[], int | None] | None = None,
     ) -> None:
+        """Prepare the levels; nothing is read or solved yet."""
         self.problem = problem
         self.pool = pool
         self.gap = gap
         self.reached = reached
         self.last = last
         inner = over_sums(center_targets(problem))
-        #: The design of rows that are elsewhere, which this task reads itself; else None.
-        self.elsewhere: Design | None = None
+        #: The design if its rows are on other machines, which this task reads itself; else None.
+        self.remote: Design | None = None
         if inner.design is not problem.design:
-            self.elsewhere = inner.design
+            self.remote = inner.design
         self.inner, self.lift = enter(inner, settings.solver.lifts)
         n_samples, n_features = self.inner.design.shape
         fits = n_samples * n_features <= WHOLE and n_features <= JOINING
         #: Whether the pool holds all columns; else the scores at zero fill it.
-        self.whole = fits and self.inner.design.listable and self.elsewhere is None
+        self.whole = fits and self.inner.design.listable and self.remote is None
         self.amounts = levels
         self.settings = settings
         self.refits = Refits(pool, gap, self.whole)
-        #: That of the last proved level, of zero at first; 0 if the pool holds all columns.
+        #: Rating of the columns in use at the last proved level, or at w = 0; 0 if ``whole``.
         self.last_reference = 0.0
-        #: Least share of its reference by which the columns of a level were let into the pool.
+        #: Share of its reference that a column had to be rated to join the pool the last time.
         self.share = SHARE
         self.batch: list[Level] = []
         #: Scores that ``learn`` has to use in place of those of a reading by ``drive``.
@@ -118,7 +123,7 @@ class SharedLevels(Task):
 
     @cached_property
     def levels(self) -> list[Level]:
-        """The runs of the levels; a sweep that proves all of them needs none."""
+        """The runs of the levels, created on first use: a ``Sweep`` that proves all needs none."""
         problem = self.problem
         return [
             Level(
@@ -131,7 +136,11 @@ class SharedLevels(Task):
         ]
 
     def advance(self) -> Question | None:
-        """Solve the next levels over the pool; return the question to the data."""
+        """Solve the next levels over the pool; return the question to the data.
+
+        The question requests the scores X'v of the dual vectors v of these levels. None means that
+        nothing has to be read, or that the rows are on other machines: then this method reads X.
+        """
         if self.begun and self._sweep_all():
             assert self.sweep is not None
             question: Question | None = Question([*self.sweep.duals], None)
@@ -140,20 +149,25 @@ class SharedLevels(Task):
             question = self._question() if self.batch else None
         else:
             question = self._first_question()
-        if question is None or self.elsewhere is None:
+        if question is None or self.remote is None:
             return question
-        scores = self.elsewhere.scores_many(np.column_stack(question.vectors))
+        scores = self.remote.scores_many(np.column_stack(question.vectors))
         self.answer = Answer(scores, len(question.vectors))
         return None
 
     def learn(self, answer: Answer | None) -> None:
-        """Certify the levels; the columns that matter to the others join the pool."""
+        """Certify the solved levels; columns with large scores join the pool for the others.
+
+        ``answer`` has the scores of each vector of the question. If it is None, the answer that
+        this task already has is used, if any. Levels whose re-fit over the pool failed get steps of
+        their own solver.
+        """
         answer = answer or self.answer
         self.answer = None
         scores = [] if answer is None else list(answer.scores)
         if self.lift is not None:
             scores = [self.lift.expansion.scores(z) for z in scores]
-        if not self.begun:
+        if not self.begun:  # The first answer has the scores at w = 0.
             self.begun = True
             self._fill(scores[0] if scores else None)
             return
@@ -161,7 +175,7 @@ class SharedLevels(Task):
             self._certify(scores, answer.n_vectors)
         if self.done:
             return
-        by_steps = [level for level in self.levels if level.own_steps and level.status is None]
+        by_steps = [level for level in self.levels if level.needs_steps and level.status is None]
         for level in by_steps:
             self._make_steps(level)
         self._cut()
@@ -169,14 +183,14 @@ class SharedLevels(Task):
             self._finish()
 
     def interrupt(self) -> None:
-        """End with the levels that have a point with a proof."""
+        """End now: keep the levels whose best point has a proved gap, as INTERRUPTED."""
         for level in self.levels:
             if level.status is None and level.best is not None:
                 level.status = Status.INTERRUPTED
         self._finish()
 
     def _finish(self) -> None:
-        """Take the results in their order, up to the first level without one."""
+        """Set ``results`` to those of the levels in order, up to the first level without one."""
         self.done = True
         self.results = []
         for level in self.levels:
@@ -195,14 +209,19 @@ class SharedLevels(Task):
         return Question([dual_at_zero(self.inner)], None)
 
     def _fill(self, zero: Scores | None) -> None:
-        """Let the first columns join the pool, and take up the points that a checkpoint kept."""
+        """Let the first columns join the pool, and load the points that a checkpoint kept.
+
+        ``zero`` are the scores at w = 0, or None. The first columns are all columns if the pool may
+        hold them (``whole``), else those with the best scores. A level starts at its old point only
+        if the pool has room for all of its columns.
+        """
         n_samples, n_features = self.inner.design.shape
         norm = self.inner.regularizer.norm
         if self.whole and not self.pool.columns.size:
             self.pool.add(np.arange(n_features))
         elif not self.whole and zero is not None:
             self.last_reference = norm.reference(zero)
-            if self.elsewhere is None:
+            if self.remote is None:
                 likely = norm.best_columns(zero, min(max(500, n_samples), JOINING))
             else:  # each column costs products with all others
                 likely = norm.rated(zero, SHARE * self.last_reference)
@@ -219,17 +238,20 @@ class SharedLevels(Task):
                 level.point = Point(positions, warm.weights, warm.intercept, np.zeros(0))
 
     def _add(self, columns: Columns) -> int:
-        """Let the first of these columns join the pool; return how many are new."""
-        return self.pool.add(columns[: self._joining])
+        """Let the first ``_most_joining`` of these columns join; return how many are new."""
+        return self.pool.add(columns[: self._most_joining])
 
     @property
-    def _joining(self) -> int:
-        """Number of columns that may join after one reading."""
-        most = self.pool.joining if self.elsewhere is None else SUMMED
-        return min(most, self.pool.at_once)
+    def _most_joining(self) -> int:
+        """Maximum number of columns that may join the pool after one reading of X."""
+        most = self.pool.most_joining if self.remote is None else SUMMED
+        return min(most, self.pool.most_at_once)
 
     def _sweep_all(self) -> bool:
-        """Solve all levels at once by ``Sweep``; return False if it does not apply."""
+        """Solve all levels at once by ``Sweep``, which is tried only once; return whether it did.
+
+        It applies to small data whose columns are all in the pool.
+        """
         if self.swept or not self.whole or any(kept is not None for kept in self.resumed):
             return False
         self.swept = True
@@ -245,10 +267,11 @@ class SharedLevels(Task):
     def _certify_sweep(
         self, scores: list[Scores], n_vectors: int
     ) -> list[Certificate | None] | None:
-        """Return the certificates of the swept levels, which become the batch.
+        """Return the certificates (objective and gap) of the swept levels, which become the batch.
 
-        If they prove all levels, and nobody observes the runs, the results are made from them, and
-        None is returned.
+        ``scores`` has the scores of the dual vector of each level, ``n_vectors`` the number of
+        vectors that shared the reading. If the certificates prove all levels, and nothing observes
+        or ends the runs, the results are made from them directly, and None is returned.
         """
         sweep = self.sweep
         assert sweep is not None
@@ -267,19 +290,24 @@ class SharedLevels(Task):
         return [*certificates]
 
     def _solved(self) -> list[Level]:
-        """Solve the next open levels over the pool, and return them; [] if all are final."""
+        """Solve the next open levels over the pool, and return them; [] if all are final.
+
+        An open level has no status yet. Each level starts at the solution of the one before. If
+        possible, all levels are solved together, or all new ones by one call of their master.
+        """
         self.pool.settle()
         open_levels = [k for k, level in enumerate(self.levels) if level.status is None]
-        # One reading serves all points that a checkpoint kept, and once the time is out all levels.
+        # One reading of X certifies all points that a checkpoint kept.
         kept = [k for k in open_levels if self.levels[k].point and not self.levels[k].readings]
+        # After the deadline the points of all open levels are certified as they are.
         if self.problem.deadline.passed:
             kept = open_levels
         numbers = kept or open_levels[:AHEAD]
-        if not kept and (batch := self._together(numbers)):
+        if not kept and (batch := self._solved_together(numbers)):
             return batch
         batch = []
         before: Point | None = None
-        ahead = {} if kept else self._ahead(numbers)
+        ahead = {} if kept else self._solved_by_master(numbers)
         for number in numbers:
             level = self.levels[number]
             level.begin_once()
@@ -288,27 +316,35 @@ class SharedLevels(Task):
                 with level.clocked():
                     before = ahead.get(number) or self.refits.refitted(level, start)
             except FloatingPointError:  # a step beyond the floats
-                level.own_steps = True
+                level.needs_steps = True
                 break
             level.point = before
             self.refits.remember(level, before)
             batch.append(level)
-            if not kept and before.reference < self._sure(before):
+            if not kept and before.reference < self._sure_reference(before):
                 break  # the columns of one more level are likely not in the pool
         return batch
 
-    def _sure(self, point: Point) -> float:
-        """Return the least reference at which the pool likely has the columns of the next level.
+    def _sure_reference(self, point: Point) -> float:
+        """Return the smallest reference at which the pool likely has the columns of the next level.
 
-        Half of it is tried where the Hessian of what is in use is small, or costs less than a
-        reading: it has fewer entries than the scores of a batch.
+        ``point`` is the solution of the level before. The reference is the rating of its columns in
+        use. Columns joined if they were rated ``share`` of the last proved reference or more, so
+        that below this rating other columns may be missing. The limit is halved if the Hessian over
+        the columns in use has fewer entries than the scores of a batch of levels: solving one more
+        level is then cheap compared with a reading of X.
         """
         few = max(AHEAD * self.inner.design.shape[1], LIMITS.piece_entries)
-        half = point.positions.size**2 < few and self.elsewhere is None
+        half = point.positions.size**2 < few and self.remote is None
         return (0.5 if half else 1.0) * self.share * self.last_reference
 
-    def _together(self, numbers: list[int]) -> list[Level]:
-        """Solve levels by products of matrices for all of them; [] if that does not apply."""
+    def _solved_together(self, numbers: list[int]) -> list[Level]:
+        """Return levels that ``solved_ahead`` solves by products of matrices for all of them.
+
+        ``numbers`` are the indices of open levels. The first one starts at its last point, or at
+        that of the level before. The result is [] if the method does not apply, or if a checkpoint
+        resumes one of the levels.
+        """
         if not numbers or any(self.levels[k].resumes for k in numbers):
             return []
         first = self.levels[numbers[0]]
@@ -326,8 +362,12 @@ class SharedLevels(Task):
             level.point = point
         return batch
 
-    def _ahead(self, numbers: list[int]) -> dict[int, Point]:
-        """Return the points of levels that are new, from their master in one call."""
+    def _solved_by_master(self, numbers: list[int]) -> dict[int, Point]:
+        """Return the points of new levels by level number, from their master in one call.
+
+        ``numbers`` are the indices of open levels. Those without a point are new. Levels that the
+        master does not solve in this way are missing in the result.
+        """
         fresh = [number for number in numbers if self.levels[number].point is None]
         if not fresh:
             return {}
@@ -339,7 +379,11 @@ class SharedLevels(Task):
         return dict(zip(fresh, points, strict=False))
 
     def _question(self) -> Question:
-        """Return the request for the scores X'v of the dual vectors v of this batch of levels."""
+        """Return the request for the scores X'v of the dual vectors v of this batch of levels.
+
+        If the norm needs only large scores, the request has a bound for each vector: smaller scores
+        do not have to be returned.
+        """
         points = [level.point for level in self.batch if level.point is not None]
         bounds = None
         large_only = self.lift is None and self.inner.regularizer.norm.scores_for_ratings == "large"
@@ -348,7 +392,7 @@ class SharedLevels(Task):
             references = np.array([point.reference for point in points])
             bounds = np.maximum(SHARE * references, TINY)
         unknown = [point.prediction for point in points if point.dual is None]
-        self.inner.design.row_access.foresee(unknown)
+        self.inner.design.row_access.prefetch(unknown)
         duals = [
             negative_gradient(self.inner, point.prediction) if point.dual is None else point.dual
             for point in points
@@ -356,27 +400,31 @@ class SharedLevels(Task):
         return Question(duals, bounds)
 
     def _certify(self, scores: list[Scores], n_vectors: int) -> None:
-        """Certify each level of the batch; let columns with large scores join the pool."""
-        known: list[Certificate | None] | None = [None] * len(self.batch)
+        """Certify each level of the batch; let columns with large scores join the pool.
+
+        ``scores`` has the scores of each level of the batch, ``n_vectors`` the number of vectors
+        that shared the reading.
+        """
+        certificates: list[Certificate | None] | None = [None] * len(self.batch)
         if self.sweep is not None:
-            known = self._certify_sweep(scores, n_vectors)
-        if known is None:
+            certificates = self._certify_sweep(scores, n_vectors)
+        if certificates is None:
             return
         batch = self.batch
-        for level, z, certificate in zip(batch, scores, known, strict=True):
+        for level, z, certificate in zip(batch, scores, certificates, strict=True):
             point = level.point
             assert point is not None
             start, lengths = self._start(point)
-            at = start.columns, point.weights, point.prediction
+            arrays = start.columns, point.weights, point.prediction  # the point, for ``prove``
             with level.clocked():
                 try:
                     if certificate is None:
-                        price = prove(level.inner, *at, lengths=lengths, scores=z)
+                        price = prove(level.inner, *arrays, lengths=lengths, scores=z)
                         certificate = price.certificate
-                except LookupError:  # there is no large score at all
+                except LookupError:  # no score is as large as the request's bound
                     self._make_steps(level)
                     continue
-                state = State(*at[:2], start.intercept, at[2], certificate, level.readings)
+                state = State(*arrays[:2], start.intercept, arrays[2], certificate, level.readings)
                 level.readings += 1
                 level.seen(state, level.readings, n_vectors)
         missed = [level for level in batch if level.status is None]
@@ -384,15 +432,20 @@ class SharedLevels(Task):
             if level.status is Status.CONVERGED and level.point:
                 self.last_reference = level.point.reference
         joined = self._join(scores)
+        # Without new columns, another re-fit over the pool would not close the gap of a level.
         for level in missed:
             if not joined and level.readings > 1:
                 self._make_steps(level)
         for level in batch:
             if level.status is not None:
-                level.result()
+                level.result()  # Cached, so that the level may drop the state of its solver.
 
     def _start(self, point: Point) -> tuple[WarmStart, Lengths]:
-        """Return a point over the columns of X, and the lengths of these columns."""
+        """Return a point of the pool over the columns of X, and the lengths of these columns.
+
+        The pool's columns are centered. So the intercept over the columns of X is the shift of
+        ``point`` minus the offsets of the columns times their weights.
+        """
         lengths = self.pool.lengths.take(point.positions)
         intercept = point.shift - float(lengths.offsets @ point.weights)
         return WarmStart(self.pool.columns[point.positions], point.weights, intercept), lengths
@@ -400,39 +453,50 @@ class SharedLevels(Task):
     def _join(self, found_scores: list[Scores]) -> int:
         """Let the columns join that some level rates near its reference; return their number.
 
-        Final levels have a vote too: they are near the next ones. If more columns want to join than
-        may, those that are nearest to their reference come first.
+        ``found_scores`` has the scores of each level of the batch. Levels that are already final
+        count as well, since the next levels need similar columns. If more columns are rated
+        high enough than may join, a larger share of the reference is required (see ``SHARES``). The
+        columns rated by the last share come first, then the others of the smallest share.
         """
         if all(level.status for level in self.levels):
             return 0
-        found: list[Columns] = []
+        by_share: list[Columns] = []
         for self.share in SHARES:
-            found.append(self._near(found_scores, self.share))
-            if found[-1].size <= self._joining:
+            by_share.append(self._rated_near(found_scores, self.share))
+            if by_share[-1].size <= self._most_joining:
                 break
-        columns = np.append(found[-1], found[0][~np.isin(found[0], found[-1])])
+        columns = np.append(by_share[-1], by_share[0][~np.isin(by_share[0], by_share[-1])])
         return self._add(columns)
 
-    def _near(self, found_scores: list[Scores], share: float) -> Columns:
-        """Return the columns out of the pool that a level rates ``share`` of its reference."""
+    def _rated_near(self, found_scores: list[Scores], share: float) -> Columns:
+        """Return the columns outside the pool that some level rates high enough to join.
+
+        A rating of ``share`` of the level's reference is enough. ``found_scores`` has the scores of
+        each level of the batch. The best rated column of each level comes first, then the second
+        best of each, and so on, without repeats.
+        """
         norm = self.inner.regularizer.norm
-        found = [np.zeros(0, dtype=np.int64)]
+        by_level = [np.zeros(0, dtype=np.int64)]
         for level, scores in zip(self.batch, found_scores, strict=True):
             point = level.point
             if point is None or point.reference <= 0 or level.status is Status.PERFECT_FIT:
                 continue
             columns = self.pool.columns[point.positions]
             shifted = with_ridge(level.inner, scores, columns, point.weights)
-            found.append(norm.rated(shifted, share * point.reference))
-        columns = np.concatenate(found)
-        ranks = np.concatenate([np.arange(rated.size) for rated in found])
+            by_level.append(norm.rated(shifted, share * point.reference))
+        columns = np.concatenate(by_level)
+        ranks = np.concatenate([np.arange(rated.size) for rated in by_level])
         columns = columns[np.argsort(ranks, kind="stable")]
         columns = columns[self.pool.positions(columns) < 0]
         _, first = np.unique(columns, return_index=True)
         return columns[np.sort(first)]
 
     def _make_steps(self, level: Level) -> None:
-        """Solve a level by steps of the solver, from its point: the pool does not close its gap."""
+        """Solve ``level`` by steps of its solver.
+
+        This is for levels that re-fits over the pool do not solve or prove. The steps start at the
+        last point of the level. The columns of the result join the pool.
+        """
         start = None
         if level.readings and level.point is not None:
             start, _ = self._start(level.point)
@@ -440,11 +504,15 @@ class SharedLevels(Task):
         for _ in level.steps(start, counted, float(level.readings)):
             pass
         result = level.result()
-        found = result.columns if result.lifted is None else result.lifted[0]
-        self.pool.add(found[: max(self.pool.room, 0)])
+        used = result.columns if result.lifted is None else result.lifted[0]
+        self.pool.add(used[: max(self.pool.room, 0)])
 
     def _cut(self) -> None:
-        """Drop the levels after the one at which ``reached`` or ``last`` ends the path early."""
+        """Drop the levels after the one at which ``reached`` or ``last`` ends the path early.
+
+        ``reached`` is called once for each final level, in the order of the levels; ``n_checked``
+        counts its calls.
+        """
         last = self.last and self.last()
         if last is not None:
             del self.levels[last + 1 :]

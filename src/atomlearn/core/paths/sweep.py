@@ -27,7 +27,7 @@ from atomlearn.core.masters.sign_pivoting import l1_quadratic
 from atomlearn.core.norms.groups import l1_weights
 from atomlearn.core.paths.pool import Point, Pool
 from atomlearn.core.problem.problem import Problem, with_amount
-from atomlearn.core.problem.proof import given_back, lost_in_loss, prove_from, with_rounding
+from atomlearn.core.problem.proof import as_reported, lost_in_loss, prove_from, with_rounding
 from atomlearn.core.problem.result import Record, Result
 from atomlearn.core.problem.rounding import growth
 from atomlearn.core.solvers.run import silent
@@ -41,11 +41,16 @@ FEW_COLUMNS = 256
 
 
 def can_sweep(problem: Problem, pool: Pool, n_levels: int) -> bool:
-    """Return whether a sweep solves the problem at so many levels, over all columns in the pool."""
+    """Return whether ``Sweep`` can solve the problem at ``n_levels`` levels.
+
+    It can for data that is dense and small, whose columns are all in the ``pool``, and for norms
+    with a kernel: l1 with any such loss, k-support and elastic net with least squares.
+    """
     n_samples, size = problem.design.shape
     patterned = pattern_of(problem) is not None and problem.regularizer.form != "constrained"
     block = pool.block
     quadratic = is_quadratic(problem.loss)
+    # Norms other than l1 have a kernel for least squares only.
     solved = patterned if quadratic else False
     return (
         0 < size == pool.columns.size <= min(MOST_COLUMNS, max(n_samples, FEW_COLUMNS))
@@ -59,7 +64,7 @@ def can_sweep(problem: Problem, pool: Pool, n_levels: int) -> bool:
 
 
 def _price_of(problem: Problem) -> Array | None:
-    """Return p of the penalty level * sum_j p_j |w_j|; None for other penalties."""
+    """Return p (n_features,) if the problem's penalty is level * sum_j p_j |w_j|; else None."""
     regularizer = problem.regularizer
     if regularizer.form != "penalized":
         return None
@@ -72,18 +77,20 @@ class Sweep:
     Parameters
     ----------
     problem : Problem
+        Problem to solve; the level in it does not matter.
     pool : Pool
         Holds all columns.
     levels : (n_levels,)
-        Levels after the deadline are left out.
+        Strengths of the penalty, decreasing. Levels after the deadline are left out.
     gap : float
-        Relative gap that Newton steps end at, as far as they can see.
+        Estimated relative duality gap at which Newton steps end.
 
     Attributes
     ----------
     price : (m,), optional
         p of the l1 norm sum_j p_j |w_j|, None for other norms.
     taus, shifts : (n_levels,)
+        Weights of the ridge term, and intercepts over the centered columns of the pool.
     weights : (n_levels, m)
         In the order of the pool.
     predictions, duals : (n_levels, n_samples)
@@ -91,6 +98,7 @@ class Sweep:
     """
 
     def __init__(self, problem: Problem, pool: Pool, levels: Array, gap: float) -> None:
+        """Solve the problem at the levels."""
         self.problem = problem
         self.pool = pool
         self.began = time.monotonic()
@@ -103,14 +111,18 @@ class Sweep:
             self._solve(A, levels, taus, gap)
 
     def _solve(self, A: Array, levels: Array, taus: Array, gap: float) -> None:
-        """Find weights, shifts, predictions and dual vectors."""
+        """Compute weights, shifts, predictions and dual vectors of the levels, as attributes.
+
+        A : the columns of the pool, (n_samples, m). taus : the ridge weight at each level. gap :
+        see the class.
+        """
         problem = self.problem
         if is_quadratic(problem.loss):
             self.weights = self._solutions(*self._quadratic(A), levels, taus)
             self.shifts = np.zeros(len(self.weights))
         else:
-            at = replace(problem, design=CachedBlock(self.pool.block))
-            self.weights, shifts = solved_at(at, levels, taus, A, gap)
+            in_memory = replace(problem, design=CachedBlock(self.pool.block))
+            self.weights, shifts = solved_at(in_memory, levels, taus, A, gap)
             self.shifts = np.array(shifts)
         n_solved = len(self.weights)
         self.levels = levels[:n_solved]
@@ -118,46 +130,58 @@ class Sweep:
         self.predictions = self.weights @ A.T + self.shifts[:, None]
         self.duals = -self._slopes()
         if problem.fit_intercept and n_solved:
+            # Newton steps for the intercepts: a dual vector sums to 0 at the optimal intercept.
             # The second round removes the mean that rounding leaves.
             for _ in range(2):
-                bend = self._curvatures().sum(axis=1)
-                pull = self.duals.sum(axis=1)
-                more = np.divide(pull, bend, out=np.zeros(n_solved), where=bend > 0)
-                self.predictions += more[:, None]
-                self.shifts += more
+                curvature = self._curvatures().sum(axis=1)
+                surplus = self.duals.sum(axis=1)
+                step = np.divide(surplus, curvature, out=np.zeros(n_solved), where=curvature > 0)
+                self.predictions += step[:, None]
+                self.shifts += step
                 self.duals = -self._slopes()
             _remove_surplus(self.duals)
 
     def _quadratic(self, A: Array) -> tuple[Array, Array]:
-        """Return H and c of the squared loss 1/2 w'Hw - c'w, with the intercept minimized out."""
+        """Return H (m, m) and c (m,) of the squared loss 1/2 w'Hw - c'w + constant.
+
+        A : the columns, (n_samples, m). With S the sample weights, H = A'SA and c = A'Sy. If there
+        is an intercept, it is minimized out: the weighted means of A and y are subtracted.
+        """
         problem = self.problem
         s = problem.weight
         H = self.pool.gram(s)
         if not problem.fit_intercept:
             return H, (s * problem.y) @ A
         total = float(s.sum())
-        pull = s @ A
-        return H - np.outer(pull, pull / total), (s * (problem.y - s @ problem.y / total)) @ A
+        sums = s @ A
+        return H - np.outer(sums, sums / total), (s * (problem.y - s @ problem.y / total)) @ A
 
-    def _of_each(self, of: Callable[[Loss, Array, Array, Array], Array]) -> Array:
-        """Return what a function of loss, y, predictions and s finds for the samples of all levels.
+    def _of_each(self, compute: Callable[[Loss, Array, Array, Array], Array]) -> Array:
+        """Return ``compute(loss, y, z, s)`` for the predictions z of each level.
 
-        In one call, if the loss couples no samples.
+        s are the sample weights. The result has the shape (n_levels, n_samples). If the loss does
+        not couple samples (``coupled`` is 1), one call computes all levels.
         """
         problem = self.problem
         if problem.loss.coupled == 1:
-            found = of(*self._tiled())
+            found = compute(*self._tiled())
         else:
             y = problem.y
-            found = np.array([of(problem.loss, y, z, problem.weight) for z in self.predictions])
+            found = np.array(
+                [compute(problem.loss, y, z, problem.weight) for z in self.predictions]
+            )
         return found.reshape(self.predictions.shape)
 
     def _tiled(self) -> tuple[Loss, Array, Array, Array]:
-        """Return the loss of the samples of all levels, one level after the other."""
+        """Return loss, y, predictions and weights of all levels, as if of one long problem.
+
+        The samples of the first level come first, then those of the second, and so on. So y and
+        the weights are repeated for each level.
+        """
         problem = self.problem
         n_levels = len(self.predictions)
         loss = problem.loss
-        if bare_loss(loss) is not loss:
+        if bare_loss(loss) is not loss:  # such as a loss with an offset for each sample
             loss = loss_of_rows(loss, np.tile(np.arange(problem.y.size), n_levels))
         y = np.tile(problem.y, n_levels)
         return loss, y, self.predictions.reshape(-1), np.tile(problem.weight, n_levels)
@@ -171,14 +195,17 @@ class Sweep:
         return self._of_each(lambda loss, y, z, s: loss.curvature(y, z, s))
 
     def points(self) -> list[Point]:
-        """Return the solutions as points over the pool."""
+        """Return the solution of each level as a ``Point`` over the pool."""
         rows = zip(self.weights, self.shifts.tolist(), self.predictions, self.duals, strict=True)
         return [Point(used := np.flatnonzero(w), w[used], shift, z, v) for w, shift, z, v in rows]
 
     def results(self, certificates: list[Certificate], tol: float, n_vectors: int) -> list[Result]:
         """Return the results of the first levels whose relative gap is at most ``tol``.
 
-        They are the results of a ``Run`` after its first reading, shared by ``n_vectors``.
+        ``certificates`` has the certificate of each level. The results are those of a ``Run`` after
+        its first reading of X, which ``n_vectors`` dual vectors shared. The list ends before the
+        first level that is not proved. It is empty for matrices and for unpenalized columns, whose
+        results have further fields.
         """
         problem = self.problem
         norm = problem.regularizer.norm
@@ -192,14 +219,16 @@ class Sweep:
         seconds = (time.monotonic() - self.began) / len(certificates)
         found = []
         rows = zip(certificates, self.weights, self.shifts.tolist(), self.predictions, strict=True)
-        for inside, w, shift, z in rows:
+        for certificate_of_level, w, shift, z in rows:
+            # From the centered columns of the pool to the columns of X.
             used = w.nonzero()[0]
             intercept = shift - float(offsets[used] @ w[used])
-            certificate = given_back(problem, inside, intercept, z)
+            certificate = as_reported(problem, certificate_of_level, intercept, z)
             if not certificate.relative_gap <= tol:
                 break
             bounds = certificate.objective, certificate.gap
-            line = Record(
+            # The history has one line: no step, one pass over X.
+            record = Record(
                 0, 1.0, seconds, *bounds, certificate.relative_gap, used.size, None, n_vectors
             )
             result = Result(
@@ -214,7 +243,7 @@ class Sweep:
                 seconds=seconds,
                 n_features=n_features,
                 iterations=0,
-                history=[line],
+                history=[record],
                 norm=norm,
             )
             found.append(result)
@@ -233,7 +262,7 @@ class Sweep:
             return [self._certificate(number, ArrayScores(z)) for number, z in enumerate(scores)]
 
     def _certificate(self, number: int, scores: Scores) -> Certificate:
-        """Return the certificate of one level, from its scores."""
+        """Return the certificate of the level with index ``number``, from its scores X'v."""
         problem = with_amount(self.problem, float(self.levels[number]))
         used = self.weights[number].nonzero()[0]
         columns = self.pool.columns[used]
@@ -243,6 +272,17 @@ class Sweep:
         return with_rounding(problem, price.certificate, *point, columns, lengths)
 
     def _certificates(self, scores: Array) -> list[Certificate]:
+        """Return the certificate of each level, computed by array operations over the levels.
+
+        ``scores`` is V X, (n_levels, m), for the dual vectors v in the rows of V. The gap is
+
+            penalized, tau = 0  F + f*(-c v),  c = min(level / polar, 1)
+            penalized, tau > 0  F + tau/2 ||w||^2 + f*(-v) + F max(polar / level - 1, 0)
+            squared             F + tau/2 ||w||^2 + f*(-v) + polar^2 / (2 level)
+
+        with F the objective at the weights w, tau the ridge weight, f* the conjugate of the loss,
+        and polar the dual norm of the scores minus tau w. Bounds on rounding errors are added.
+        """
         problem = self.problem
         W = self.weights
         V = self.duals
@@ -251,31 +291,32 @@ class Sweep:
         polar = self._polars(scores[:, self.pool.columns] - self.taus[:, None] * W)
         ridge = self.taus * _squares(W)
         gauge = self._gauges()
-        # The errors that the scores may have count as if they were there.
+        # The polar plus a bound on the effect of rounding of the scores.
         used = (W != 0).any(axis=0)
         errors = self._polars(np.where(used, self.pool.lengths.scored, 0.0)[None])
-        reached = polar + 2.0 * growth(y.size) * np.sqrt(_squares(V)) * errors
+        polar_bound = polar + 2.0 * growth(y.size) * np.sqrt(_squares(V)) * errors
         smooth = self._values() + 0.5 * ridge
         if problem.regularizer.form == "squared":
             objective = smooth + 0.5 * levels * gauge**2
-            gap = objective + 0.5 * ridge + self._conjugates() + 0.5 * reached**2 / levels
+            gap = objective + 0.5 * ridge + self._conjugates() + 0.5 * polar_bound**2 / levels
         else:
             objective = smooth + levels * gauge
             if problem.tau:
-                beyond = np.maximum(reached - levels, 0.0)
+                # The norm of an optimal w is at most F / level.
+                beyond = np.maximum(polar_bound - levels, 0.0)
                 gap = objective + 0.5 * ridge + self._conjugates() + objective / levels * beyond
             else:
-                # The dual point scaled into polar <= level.
-                gap = objective + self._conjugates(levels / np.maximum(reached, levels))
+                # The dual vector is scaled until its polar is at most the level.
+                gap = objective + self._conjugates(levels / np.maximum(polar_bound, levels))
         gap = np.minimum(np.where(np.isnan(gap), np.inf, gap), objective)
         # A gap below zero is rounding, even if it exceeds the bound.
         lost = np.maximum(self._rounding(objective), -gap)
         proved = np.maximum(gap, 0.0) + lost
         numbers = zip(objective.tolist(), proved.tolist(), polar.tolist(), strict=True)
-        return [Certificate(*three) for three in numbers]
+        return [Certificate(*values) for values in numbers]
 
     def _values(self) -> Array:
-        """Return f(z) of each level."""
+        """Return the loss f(z) at the predictions z of each level, (n_levels,)."""
         problem = self.problem
         y = problem.y
         s = problem.weight
@@ -284,22 +325,33 @@ class Sweep:
         return np.array([problem.loss.value(y, z, s) for z in self.predictions])
 
     def _conjugates(self, factors: Array | None = None) -> Array:
-        """Return f*(-c v) for the dual vector v of each level, and its factor c (default: 1)."""
+        """Return f*(-c v), (n_levels,), with v the dual vector of a level and c its factor.
+
+        f* is the conjugate of the loss. ``factors`` has c for each level; default: all 1.
+        """
         problem = self.problem
         y = problem.y
         s = problem.weight
         V = self.duals if factors is None else factors[:, None] * self.duals
         if is_quadratic(problem.loss):
+            # f*(-v) = sum_i v_i^2 / (2 s_i) - v_i y_i; samples of weight 0 have v_i = 0.
             per_weight = np.divide(1.0, s, out=np.zeros_like(s), where=s > 0)
             return np.asarray(0.5 * (V * V) @ per_weight - V @ y)
         return np.array([problem.loss.conjugate(y, -v, s) for v in V])
 
     def _solutions(self, H: Array, c: Array, levels: Array, taus: Array) -> Array:
-        """Return argmin_w 1/2 w'(H + tau I)w - c'w + R(w) at each level, (n_solved, m)."""
+        """Return argmin_w 1/2 w'(H + tau I)w - c'w + R(w) at each level, (n_solved, m).
+
+        H (m, m) and c (m,) : the loss, see ``_quadratic``. levels, taus : (n_levels,), the strength
+        of the regularizer R and the ridge weight tau. Fewer levels are solved if time is over. Each
+        solution is the start of the next one.
+        """
         problem = self.problem
         price = self.price
         w = np.zeros(c.size)
         if price is not None and not problem.tau:
+            # l1 without a ridge term: one call solves all levels. More than n - 1 columns in use
+            # would make H singular.
             most = int(np.count_nonzero(problem.weight)) - 1 - problem.fit_intercept
             return l1_quadratic(
                 H, -c, price, w, levels, most=most, going=lambda: not problem.deadline.passed
@@ -310,10 +362,10 @@ class Sweep:
         for level, tau in zip(levels.tolist(), taus.tolist(), strict=True):
             if problem.deadline.passed:
                 break
-            if price is not None:
+            if price is not None:  # l1 with a ridge term
                 slope = H @ w + tau * w - c
                 [w] = l1_quadratic(H, slope, price, w, np.array([level]), ridge=tau)
-            else:
+            else:  # k-support or elastic net
                 ridged = H + tau * np.eye(c.size) if tau else H
                 w, _ = _kernels.pattern_newton(
                     ridged, c, w, k=k, level=level, squared=squared, elastic=elastic, gram=True
@@ -322,45 +374,58 @@ class Sweep:
         return np.array(found).reshape(-1, c.size)
 
     def _gauges(self) -> Array:
+        """Return the norm of the weights at each level, (n_levels,)."""
         if self.price is not None:
             return np.asarray(np.abs(self.weights) @ self.price)
         norm = self.problem.regularizer.norm
         return np.array([norm.value(w) for w in self.weights])
 
     def _polars(self, Z: Array) -> Array:
+        """Return the polar (dual norm) of the scores in each row of Z, (n_rows,)."""
         if self.price is not None:
             return np.asarray((np.abs(Z) / self.price).max(axis=1))
         norm = self.problem.regularizer.norm
         return np.array([norm.polar(ArrayScores(z)) for z in Z])
 
     def _rounding(self, objective: Array) -> Array:
-        """Return a bound on the rounding in each gap, without that of the polar."""
+        """Return a bound on the rounding error of each gap, (n_levels,), the polar excepted.
+
+        ``objective`` (n_levels,) has the objective of each level.
+        """
         problem = self.problem
         W = np.abs(self.weights)
         lengths = self.pool.lengths
         n_samples = problem.y.size
-        slope = np.sqrt(_squares(self.duals))
+        dual_norms = np.sqrt(_squares(self.duals))
         used = np.count_nonzero(W, axis=1)
-        terms = np.array([growth(int(count)) for count in used]) * (used > 0)
-        off = terms * (W @ lengths.summed)
-        shift = terms * (W @ np.abs(lengths.offsets))
-        square = off * off + n_samples * shift * shift
+        relative_errors = np.array([growth(int(count)) for count in used]) * (used > 0)
+        # Sums over the used columns give the predictions and the shifts. ``growth`` bounds the
+        # relative error of a sum. So these bound the norm of the errors of the predictions, the
+        # error of a shift, and the squared norm of both together.
+        predicted = relative_errors * (W @ lengths.summed)
+        shift = relative_errors * (W @ np.abs(lengths.offsets))
+        square = predicted * predicted + n_samples * shift * shift
         if is_quadratic(problem.loss):
             heaviest = float(problem.weight.max())
             size = np.sqrt(_squares(self.predictions)) + float(np.linalg.norm(problem.y))
-            lost = growth(n_samples) * (objective + slope * size) + 0.5 * heaviest * square
+            lost = growth(n_samples) * (objective + dual_norms * size) + 0.5 * heaviest * square
         else:
             rows = zip(self.predictions, self.duals, objective.tolist(), square, strict=True)
             lost = np.array([lost_in_loss(problem, z, v, size, more) for z, v, size, more in rows])
-        return np.asarray(lost + slope * off)
+        return np.asarray(lost + dual_norms * predicted)
 
 
 def _squares(rows: Array) -> Array:
+    """Return the squared Euclidean norm of each of the ``rows`` (n_rows, m), as (n_rows,)."""
     return np.asarray(np.einsum("ij,ij->i", rows, rows))
 
 
 def _remove_surplus(V: Array) -> None:
-    """Take the sum of each row off the side that outweighs the other, see ``losses.shift``."""
+    """Change the rows of V in place so that each sums to 0, as v does if there is an intercept.
+
+    If the positive entries of a row outweigh the negative ones, they are multiplied by a factor
+    below 1, and the other way round; see ``losses.shift``.
+    """
     surplus = V.sum(axis=1)
     heavy = np.where(surplus[:, None] > 0, V > 0, V < 0)
     total = np.where(heavy, V, 0.0).sum(axis=1)

@@ -438,7 +438,7 @@ def polar_of_errors(
     return max(upper.polar, lower.polar), upper.at(0.0) + lower.at(0.0)
 
 
-def given_back(
+def as_reported(
     problem: Problem, certificate: Certificate, intercept: float, prediction: Array
 ) -> Certificate:
     """Return the certificate for the intercept and free coefficients that a Result reports.

@@ -94,13 +94,13 @@ class Measured:
             parts = np.split(new, range(at_once, new.size, at_once))
             has_weight = counted(weight)
             lengths_of = [measured(design.gather(piece), has_weight, piece) for piece in parts]
-            added_lengths = np.concatenate(lengths_of)
-            added_scored = added_lengths + math.sqrt(design.shape[0]) * design.taken_off(new)
+            new_lengths = np.concatenate(lengths_of)
+            new_scored = new_lengths + math.sqrt(design.shape[0]) * design.subtracted_offsets(new)
             # Merge the new columns with the known ones, in increasing order.
             order = np.argsort(known := np.append(known, new), kind="stable")
             known = known[order]
-            lengths = np.append(lengths, added_lengths)[order]
-            scored = np.append(scored, added_scored)[order]
+            lengths = np.append(lengths, new_lengths)[order]
+            scored = np.append(scored, new_scored)[order]
             self._known = design, weight, known, lengths, scored
         positions = np.searchsorted(known, columns)
         return Lengths(scored[positions], lengths[positions], np.zeros(columns.size))

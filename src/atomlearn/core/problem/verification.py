@@ -9,7 +9,7 @@ import numpy as np
 
 from atomlearn.core.interfaces import TINY, Array
 from atomlearn.core.problem.problem import center_targets, enter, negative_gradient
-from atomlearn.core.problem.proof import given_back, prove
+from atomlearn.core.problem.proof import as_reported, prove
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +102,7 @@ def _verification(problem: Any, result: Any) -> Verification:
         prediction = prediction + (result.intercept - inner.origin)
     # Price the point by one pass, and scale the dual point so that it is feasible.
     price = prove(inner, columns, weights, prediction)
-    certificate = given_back(inner, price.certificate, result.intercept - inner.origin, prediction)
+    certificate = as_reported(inner, price.certificate, result.intercept - inner.origin, prediction)
     dual = negative_gradient(inner, prediction)
     level = inner.regularizer.amount
     if inner.regularizer.form == "penalized" and not inner.tau:

@@ -413,7 +413,7 @@ def centered_columns(problem: Problem, columns: Columns) -> tuple[Block, Lengths
     squares = distinct * distinct
     # If the design centers columns, it computes their scores from the original columns, whose
     # lengths count for rounding.
-    scored = lengths + np.sqrt(block.shape[0]) * problem.design.taken_off(columns)
+    scored = lengths + np.sqrt(block.shape[0]) * problem.design.subtracted_offsets(columns)
     # Centering would fill sparse and packed columns.
     if block.traits.is_sparse or block.traits.bytes_an_entry < 4.0 or block.stored() is None:
         return gathered, Lengths(scored, scored, zeros)

@@ -31,7 +31,7 @@ from atomlearn.core.problem.problem import (
     with_amount,
     with_deadline,
 )
-from atomlearn.core.problem.proof import given_back
+from atomlearn.core.problem.proof import as_reported
 from atomlearn.core.problem.result import Result
 from atomlearn.core.solvers.column_generation import ColumnGeneration
 from atomlearn.core.solvers.progress import Observer, Progress, Resumed, RunObserver, Stall
@@ -237,7 +237,7 @@ class Run:
         of dual vectors that shared the last pass; ``skipped`` is defined in ``Record``.
         """
         certificate = state.certificate
-        state.certificate = given_back(self.inner, certificate, state.intercept, state.prediction)
+        state.certificate = as_reported(self.inner, certificate, state.intercept, state.prediction)
         progress = self.progress
         progress.record(state, passes + self._before, self._elapsed(), vectors, skipped)
         # Iterates are compared by the gap that more atoms can close. If the best atom is found by
@@ -281,7 +281,7 @@ class Run:
         if state.proved_by is not None:
             other = state.proved_by
             arguments = other.certificate, other.intercept, other.prediction
-            proof = replace(other, certificate=given_back(inner, *arguments))
+            proof = replace(other, certificate=as_reported(inner, *arguments))
             # This point only proves a lower bound; its own gap may be of any size.
             result.proved_by = replace(self._result_at(proof, math.inf), state=None)
         return result

@@ -189,7 +189,7 @@ class Sites(Design, RowAccess):
         self.add = add
         if not (self.sites and all(callable(site) for site in self.sites)):
             raise TypeError("Sites needs a list of callables, one a site, such as Site(X, y)")
-        self._about = self.asked({"ask": "about"})
+        self._about = self.ask_all({"ask": "about"})
         first = self._about[0]
         n_rows = sum(int(about["rows"]) for about in self._about)
         self.shape = n_rows, int(first["columns"])
@@ -207,7 +207,7 @@ class Sites(Design, RowAccess):
         """The names of the columns, or None."""
         return list(self._about[0]["names"]) or None
 
-    def asked(self, question: dict[str, Any]) -> list[Sums]:
+    def ask_all(self, question: dict[str, Any]) -> list[Sums]:
         """Send the request ``question`` to all sites in parallel; return their answers in order."""
         with ThreadPoolExecutor(len(self.sites)) as pool:
             return list(pool.map(lambda site: site(question), self.sites))
@@ -250,7 +250,7 @@ class Sites(Design, RowAccess):
 
         def total_answer(question: Sums) -> Sums:
             """Send the request ``question`` to all sites, and return the sum of their answers."""
-            answer: Sums = self.add(self.asked(question | loss_parts))
+            answer: Sums = self.add(self.ask_all(question | loss_parts))
             return answer
 
         return problem_of_sums(problem, len(self.sites), total_answer)

@@ -199,7 +199,7 @@ class Summed(OfCoefficients):
 
         return sums_at[least_shift(slope, curve, value, first["shift"], self.n_rows)]
 
-    def foresee(self, points: Sequence[Array]) -> None:
+    def prefetch(self, points: Sequence[Array]) -> None:
         """Request and cache the sums that duality certificates at these points need.
 
         A certificate proves how good a point is. One distributed request covers up to ``AT_ONCE``
@@ -255,7 +255,7 @@ class Summed(OfCoefficients):
 
         They are requested if they are not cached; ``HeldRows.answer`` describes them.
         """
-        self.foresee([u])
+        self.prefetch([u])
         return self._priced[_key(u)]
 
     def bend(self, columns: Columns, u: Array) -> TaylorModel:
@@ -477,9 +477,9 @@ class SummedRows(RowAccess):
         """Number of requests so far, and total bytes of requests and answers."""
         return self.loss.sent
 
-    def foresee(self, predictions: Sequence[Array]) -> None:
+    def prefetch(self, predictions: Sequence[Array]) -> None:
         """Request and cache the sums that proofs need at several points, the ``predictions``."""
-        self.loss.foresee(predictions)
+        self.loss.prefetch(predictions)
 
     def restrict(self, problem: Problem, block: Design) -> Problem:
         """Return the ``problem`` restricted to the features of ``block``, columns of the identity.
