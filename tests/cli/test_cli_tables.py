@@ -11,7 +11,7 @@ import pytest
 
 from atomlearn import FeatureGenerator
 from atomlearn.cli import main
-from atomlearn.cli.targets import prepare_target
+from atomlearn.cli.targets import labels_in, prepare_target
 from atomlearn.reports import read_model
 from tests.oracles.commands import names, rows, run, written
 
@@ -267,3 +267,8 @@ def test_covariates_of_another_file_are_joined_at_prediction_too(
     assert [name for name, _ in told] == names
     expected = [2 * g + a for g, a in zip(genes[2], age, strict=True)]
     np.testing.assert_allclose([float(value) for _, value in told], expected, atol=0.02)
+
+
+def test_labels_of_different_numbers_differ() -> None:
+    cells = np.array([1.0, 2.5, 1234567890123456.0, 1234567890123457.0])
+    assert labels_in(cells) == ["1", "2.5", "1234567890123456", "1234567890123457"]

@@ -145,8 +145,11 @@ def survival_of(
 
 
 def labels_in(cells: NDArray[Any]) -> list[str]:
-    """Return cells as a list of text; whole numbers have no decimal point."""
-    return [f"{cell:.15g}" if type(cell) is float else str(cell) for cell in cells.tolist()]
+    """Return cells as a list of text; whole numbers have all their digits and no decimal point."""
+    return [
+        format(cell, ".15g" if cell % 1 else ".0f") if type(cell) is float else str(cell)
+        for cell in cells.tolist()
+    ]
 
 
 def _inferred_task(values: NDArray[Any], name: str) -> tuple[str, str]:

@@ -140,8 +140,8 @@ class LassoLine:
         """Return the piece with these active columns and signs, for X'W y = q + t rate.
 
         rate : (p,) the change of X'W y per unit of t. pace : the norm of the change of the targets
-        per unit of t, for the bounds on rounding. All forms are linear in t; row 0 has their values
-        at t = 0, row 1 their slopes.
+        per unit of t, for the bounds on rounding. Each of these is linear in t: row 0 has the
+        values at t = 0, row 1 the slopes.
         """
         # b_A = K_AA^-1 (q_A - price_A s), at t = 0 and its slope.
         positions = self._positions(active)

@@ -51,8 +51,8 @@ class Ranked:
         The score of a guess.
     null : (n_draws,) float64
         Scores of permuted targets, whose deviation from the baseline is multiplied by the ratio of
-        the observed standard error under the null to that of the draw. Comparing them with the
-        score is comparing t-statistics, which is valid under heteroskedasticity.
+        the observed standard error under the null to that of the draw. Comparing these
+        scores with ``score`` compares t-statistics, which is valid under heteroskedasticity.
     usual : float
         Standard error of the score of a guess for homoskedastic rows.
     freedom : float

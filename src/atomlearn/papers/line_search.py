@@ -59,7 +59,7 @@ def _slope(problem: Problem, way: Way, step: float, intercept: float) -> tuple[f
     """Return the first and second derivative at ``step``, and the optimal intercept there.
 
     They are derivatives in s of the objective of ``best_step``, for the same ``problem`` and
-    ``way``; ``intercept`` is a first guess.
+    ``way``. The search for the optimal intercept begins at ``intercept``.
     """
     linear = way.linear + step * way.change
     intercept = optimal_intercept(problem, linear, intercept)

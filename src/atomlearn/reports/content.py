@@ -355,7 +355,7 @@ class Content:
     proof: SubsetProof | None = None
 
     def __repr__(self) -> str:
-        """Return the headline and the verdict."""
+        """Return the headline, and the verdict below it; of a matrix, which has none, its data."""
         return f"{self.headline}\n{self.verdict if self.task != 'matrix' else self.data}"
 
     def _repr_html_(self) -> str:

@@ -364,8 +364,9 @@ def _fits_of(
 ) -> tuple[FitSummary, ...]:
     """Return a summary of each solver result, labeled with its output.
 
-    gaps : for each result, the gap on the selected features or None. ``outputs`` are the names of
-    the outputs and ``results`` is the solver result of each output.
+    ``outputs`` are the names of the outputs, and ``results`` has a result for each of them, or one
+    for all, which is labeled "all outputs". ``gaps`` are the duality gaps of the problems with only
+    the selected features, None if they were not computed.
     """
     names = outputs if len(outputs) == len(results) else ("all outputs",) * len(results)
     return tuple(map(FitSummary.of, names, results, gaps))

@@ -136,7 +136,7 @@ def parse_model(text: str, name: str) -> SavedModel:
     try:
         content = json.loads(text, parse_constant=_refuse_constant, object_pairs_hook=_unique_keys)
     except (ValueError, RecursionError) as error:
-        raise _not_a_model(name, error or type(error).__name__) from error
+        raise _not_a_model(name, str(error) or type(error).__name__) from error
     if type(content) is not dict or content.pop("format", None) != FORMAT:
         raise _not_a_model(name, f'it has no "format": "{FORMAT}"')
     content.pop("sha256", None)  # which ``verify`` compares

@@ -97,7 +97,11 @@ class Exchange:
         return self.best is not None and self.best.units.tobytes() in self._settled
 
     def offer(self, units: Columns) -> Subset:
-        """Return the fitted subset of ``units``, from the cache if possible; update ``best``."""
+        """Return the fitted subset of ``units``, from the cache if possible.
+
+        If its objective is below ``upper``, that of the best subset so far, it becomes ``best``.
+        ``fitted`` is the smallest lower bound on the objective of all subsets fitted so far.
+        """
         units = np.sort(units)
         key = units.tobytes()
         subset = self.known.get(key)

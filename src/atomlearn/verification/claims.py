@@ -73,7 +73,10 @@ class DesignColumns:
         self.is_sparse = design.traits.is_sparse
 
     def __getitem__(self, key: tuple[slice, Any]) -> Any:
-        """Return all rows of some columns, an array or a sparse matrix; ``key`` is (:, columns)."""
+        """Return all rows of some columns, an array or a sparse matrix.
+
+        ``key`` is (:, positions), where position k stands for column ``order[k]`` of the design.
+        """
         block: Any = self.design.gather(self.order[key[1]])
         return block.stored() if block.traits.is_sparse else np.asarray(block.dense())
 

@@ -33,7 +33,7 @@ class ElasticNetNorm(VectorNorm):
     norm is at most the k-support norm, which is less than sqrt 2 times this norm. Its polar (dual)
     norm is an infimal convolution, min over a of ||a||_2 + sqrt k ||z - a||_inf. The minimizing a
     is z soft-thresholded at the theta with ||a||_1 = sqrt k ||a||_2, or theta = 0 if z already has
-    a smaller ratio. The best atom is a / ||a||_2, which depends only on the largest scores.
+    a smaller ratio. The best atom is this a / ||a||_2; it depends only on the largest scores.
 
     Parameters
     ----------

@@ -36,7 +36,8 @@ class PolynomialScores(Scores):
     """z = Phi'v for the degree-2 map Phi of a design: computed by ``full``, or only searched.
 
     A score is defined as sum_k v_k (x_ki x_kj), summed in float64 for this one column. ``at``
-    computes it in O(n_samples) for each column, and ``top`` ranks by it, exactly. After ``full``
+    computes the score of a column in O(n_samples), and ``top`` finds the columns with the largest
+    scores exactly. After ``full``
     was computed, all answers come from it, and may differ from earlier ones by rounding.
 
     Parameters

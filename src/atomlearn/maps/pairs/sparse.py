@@ -67,8 +67,11 @@ class SparsePairs(PairProducts):
 
     @cached_property
     def _ordered(self) -> _OrderedColumns:
-        """X for searches, with its columns in the order of bounds on their sums, largest first."""
-        # The bound of column i is sum_k |x_ki| max_j |x_kj|.
+        """X for searches, with its columns in decreasing order of their bounds.
+
+        The bound of column i, sum_k |x_ki| max_j |x_kj|, is at least sum_k |x_ki x_kj| of each pair
+        (i, j): a pair of columns with small bounds has a small score.
+        """
         low, high = self._extremes
         data, indices, indptr = self._parts
         magnitudes = np.abs(data) if low.any() else data

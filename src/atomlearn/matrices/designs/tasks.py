@@ -182,8 +182,9 @@ class TaskRidge:
     ) -> Array:
         """Return the updated factor ``updated`` (left if ``is_left``), with ``fixed`` fixed.
 
-        ``slope`` and ``curvature`` (n_samples,) are first and second derivatives of the loss in the
-        predictions; ``amount`` is the ridge parameter.
+        ``slope`` and ``curvature`` (n_rows * n_tasks,) are first and second derivatives of the loss
+        in the predictions, and ``amount`` is the ridge parameter a. The step minimizes the upper
+        bound in which the curvature is the same multiple of the weight of a row everywhere.
         """
         V = np.reshape(slope, (self._X.shape[0], -1))
         has_weight = self._weight > 0.0
@@ -194,7 +195,8 @@ class TaskRidge:
             H = largest * (images.T * self._rows) @ images + amount * np.eye(fixed.shape[1])
             return np.asarray(updated - np.linalg.solve(H, images.T @ V + amount * updated.T).T)
         # In the eigenvectors of fixed'fixed and the right singular vectors of X the Hessian is
-        # diagonal, with the entries ``curvatures`` + amount.
+        # diagonal, with the entries c + a, c = ``curvatures``. Its inverse is
+        # 1/a (1 - c / (c + a)).
         eigenvalues, eigenvectors = np.linalg.eigh(fixed.T @ fixed)
         change = (self._X.T @ (V @ fixed) + amount * updated) @ eigenvectors / amount
         curvatures = largest * np.outer(self._values**2, np.maximum(eigenvalues, 0.0))

@@ -52,14 +52,17 @@ class SparseNorm(MatrixNorm):
 
     @abstractmethod
     def _sparse(self, matrix: ScoreMatrix) -> SparseSearch:
-        """Return the search for sparse atoms with the largest scores in ``matrix`` (p, q)."""
+        """Return the object that searches ``matrix`` (p, q) for the sparse atoms of largest score.
+
+        Nothing is searched yet.
+        """
 
     def nearest(self, matrix: ScoreMatrix, radius: float, accuracy: float) -> tuple[Array, float]:
-        """Return scores near ``matrix`` with a polar of about ``radius``, and a bound on it.
+        """Return scores near ``matrix`` and an upper bound on their polar (dual norm).
 
-        They are the projection of ``matrix`` on the scores for which the convex relaxation
-        proves a polar (dual norm) of ``radius``. The projection ends when its relative
-        duality gap is at most ``accuracy``.
+        They are the projection of ``matrix`` on the scores for which the convex relaxation proves
+        that the polar is at most ``radius``. The projection ends when its relative duality gap is
+        at most ``accuracy``, so that the bound may be slightly above ``radius``.
         """
         relaxation = self._sparse(matrix).relaxation
         dense = matrix.dense()

@@ -3,10 +3,10 @@
 The best atom u u' maximizes x'Ax over unit vectors x with at most k nonzero entries, A symmetric
 (sparse PCA). The best atom u v' maximizes x'Ax for A = [0 Z; Z' 0] and x = (u, v) / sqrt(2), since
 x'Ax = u'Zv. Here x has at most k nonzero entries in its first part and q in the second. One search
-covers both: it is over supports (sets of indices) with a given number of indices in each part, and
-is NP-hard. Local search over exchanges of indices gives lower bounds. Upper bounds are the largest
-eigenvalue, Gershgorin discs, Frobenius norms, the convex relaxation, and branch and bound, which is
-exact unless it is stopped early.
+covers both. It looks for the best support of x, with a given number of indices in each part of x,
+which is NP-hard. Local search over exchanges of indices gives lower bounds. Upper bounds are the
+largest eigenvalue, Gershgorin discs, Frobenius norms, the convex relaxation, and branch and bound,
+which is exact unless it is stopped early.
 """
 
 from __future__ import annotations

@@ -310,9 +310,10 @@ class MatrixGeneration(Solver):
     ) -> MatrixState:
         """Return the state at this point after one pass: new atoms, and the duality certificate.
 
-        ``linear`` (n_samples,) are the predictions without intercept. ``previous_gap`` is
-        the relative gap of the previous iteration, which determines the accuracy of the
-        bounds on the polar (the dual norm of the scores).
+        terms : W as a sum of terms, each with its norm and the coordinates of W in its bases.
+        linear : (n_samples,), the predictions without intercept.
+        previous_gap : the relative gap of the previous iteration, which determines the accuracy of
+        the bounds on the polar (the dual norm of the scores).
         """
         intercept = optimal_intercept(problem, linear, intercept)
         prediction = linear + intercept if intercept else linear
@@ -342,11 +343,12 @@ class MatrixGeneration(Solver):
 
         found, certificate = searched(pricing)
         if certificate.leaves_open(self.tol) and not problem.deadline.passed:
-            # The atoms found cannot close the gap. Another dual point may close it, ...
+            # The atoms found cannot close the gap. Another dual point may close it.
             other = self._certificate_of_other_dual(problem, terms, pricing, prediction, gauge)
             certificate = _tighter(certificate, other)
             if certificate.leaves_open(self.tol):
-                # ... or tighter upper bounds on the polar, to a part of the gap that is allowed.
+                # Tighter upper bounds on the polar may close it, too. New atoms can close the part
+                # ``closable``; of the rest of the tolerance, 40% are left to the bounds.
                 tolerance_left = 0.4 * (
                     self.tol - certificate.closable / abs(certificate.objective)
                 )

@@ -60,7 +60,7 @@ class CellFile(ABC):
 
     @abstractmethod
     def observations(self) -> Observations:
-        """Return the names of the cells, the columns of obs and the gene symbols."""
+        """Return names and annotations (AnnData's obs) of the cells, and the gene symbols."""
 
 
 class AnnDataFile(CellFile):

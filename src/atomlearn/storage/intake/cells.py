@@ -1,4 +1,4 @@
-"""Parse delimited text into columns: numbers with NaN if missing, or text with "".
+"""Parse delimited text into columns: of numbers, NaN if missing, or of text, "" if missing.
 
 If polars is installed, it reads plain text. It does not parse everything, and it silently accepts
 short lines; these cases are left to the standard library, which reports the fault and its line.

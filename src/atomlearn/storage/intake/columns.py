@@ -132,7 +132,8 @@ class ColumnPlan:
     why : str
         Remark for the reader of a report.
     reference : str
-        Label of a category that gets no column; "": of two labels the first, of more none.
+        Label of the reference category, which gets no column. "": the first of two labels, and
+        none of more labels.
 
     Examples
     --------

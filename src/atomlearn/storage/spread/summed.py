@@ -395,7 +395,8 @@ class SummedOver(OfCoefficients):
         """Return an upper bound on the conjugate, which needs no distributed request.
 
         With w = ``prediction`` and u = ``dual`` = F'(w), convexity of F* and F*(0) <= 0 give
-        F*(factor u) <= factor (<u, w> - F(w)). The argument ``weight`` is not used.
+        F*(factor u) <= factor (<u, w> - F(w)) for 0 <= factor <= 1. ``y`` and ``weight`` are those
+        of the interface of losses; F has its own.
         """
         return factor * (float(dual @ prediction) - self.value(y, prediction, weight))
 

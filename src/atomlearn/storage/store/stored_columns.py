@@ -130,7 +130,10 @@ class ColumnsOnDisk(ABC):
         """
 
     def vectors(self, V: Array) -> Array:
-        """Return V (n_samples, m) in the memory layout that ``many`` needs."""
+        """Return V (n_samples, m) by rows, filled up with columns of zeros to whole registers.
+
+        Kernels that compute X'V in one reading of X take it in this form.
+        """
         return _kernels.in_lanes(V)[0]
 
     @abstractmethod
@@ -162,7 +165,7 @@ class ColumnsOnDisk(ABC):
         count = V.shape[1]
 
         def found(chunk: int) -> Found:
-            """Return the columns of a chunk with a large score, and their scores."""
+            """Return the columns of a chunk whose |score| reaches a bound, and their scores."""
             columns = self.part(chunk)
             # ((x_j - means_j) factors_j)'v = (x_j'v - means_j sum_i v_i) factors_j
             Z = self.many(chunk, vectors)[:count].T - np.outer(means[columns], totals)
@@ -497,7 +500,11 @@ class GenotypeColumns(ColumnsOnDisk):
         search = _kernels.genotype_search(V, bounds)
 
         def found(chunk: int) -> Found:
-            """Return the columns of a chunk with a large score, and their scores."""
+            """Return the columns of a chunk whose |score| reaches a bound, and their scores.
+
+            ``search`` computes them from the packed genotypes and their means, and from the number
+            of called genotypes, the center and the factor of each column.
+            """
             packed, means = self._read(chunk)
             columns = self.part(chunk)
             return search(
