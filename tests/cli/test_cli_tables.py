@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 
 from atomlearn import FeatureGenerator
-from atomlearn.cli import main
-from atomlearn.cli.targets import labels_in, prepare_target
+from atomlearn.cli import main, targets
 from atomlearn.reports import read_model
 from tests.oracles.commands import names, rows, run, written
 
@@ -179,7 +178,7 @@ def test_counts_are_no_classes_and_codes_are() -> None:
     counts = [np.minimum(rng.poisson(1.2, 300), 5), *(rng.poisson(m, 300) for m in (0.8, 2.0, 5.0))]
     codes = [rng.binomial(4, 0.6, 300) + 1, *(rng.integers(0, n, 300) for n in (10, 6, 3))]
     for drawn, task in ((counts, "regression"), (codes, "classification")):
-        assert {prepare_target(y, "y", "auto", None).task for y in drawn} == {task}
+        assert {targets.prepare_target(y, "y", "auto", None).task for y in drawn} == {task}
 
 
 def test_inspect_tells_and_writes_what_select_obeys(
@@ -271,4 +270,4 @@ def test_covariates_of_another_file_are_joined_at_prediction_too(
 
 def test_labels_of_different_numbers_differ() -> None:
     cells = np.array([1.0, 2.5, 1234567890123456.0, 1234567890123457.0])
-    assert labels_in(cells) == ["1", "2.5", "1234567890123456", "1234567890123457"]
+    assert targets.labels_in(cells) == ["1", "2.5", "1234567890123456", "1234567890123457"]

@@ -349,10 +349,8 @@ class MatrixGeneration(Solver):
             if certificate.leaves_open(self.tol):
                 # Tighter upper bounds on the polar may close it, too. New atoms can close the part
                 # ``closable``; of the rest of the tolerance, 40% are left to the bounds.
-                tolerance_left = 0.4 * (
-                    self.tol - certificate.closable / abs(certificate.objective)
-                )
-                accuracy = max(tolerance_left, 0.02 * self.tol)
+                share = certificate.closable / abs(certificate.objective)
+                accuracy = max(0.4 * (self.tol - share), 0.02 * self.tol)
                 found, certificate = searched(replace(pricing, accuracy=accuracy, thorough=True))
                 certificate = _tighter(certificate, other)
         # Entries that are in several terms are summed.
