@@ -134,6 +134,29 @@ def test_numbers_that_are_not_finite_end_it(gram, bad):
     assert outcome.status == NewtonStatus.NOT_FINITE
 
 
+def test_sweeps_end_what_is_easy_and_leave_the_rest_to_newton():
+    rng = np.random.default_rng(5)
+    B = np.asfortranarray(rng.normal(size=(200, 800)))
+    y = B[:, :8].sum(axis=1) + rng.normal(size=200)
+    starts, members = np.arange(0, 801, 4), np.arange(800)
+    limit = np.full(200, 0.2 * polar(B, y, starts, members, np.ones(200)))
+    u, easy = solve(B, y, starts, members, limit, False, 1e-3 * y @ y)
+    assert (easy.status, easy.steps) == (NewtonStatus.REACHED, 0)
+    assert u.any()
+    # Columns that are nearly alike, and groups that share columns, take Newton steps.
+    alike = np.asfortranarray(B[:, :1] + 0.01 * B)
+    wide = np.full(200, 1e-3 * polar(alike, y, starts, members, np.ones(200)))
+    u, hard = solve(alike, y, starts, members, wide, False, 1e-9 * y @ y)
+    assert hard.status == NewtonStatus.REACHED
+    assert hard.steps > 0
+    assert certificate(alike, y, starts, members, wide, u)[1] <= 1.1e-9 * y @ y
+    chains = np.concatenate([np.arange(k, k + 5) for k in range(0, 795, 4)])
+    begin = np.arange(0, chains.size + 1, 5)
+    share = np.full(begin.size - 1, 0.2 * polar(B, y, begin, chains, np.ones(begin.size - 1)))
+    _, latent = solve(B, y, begin, chains, share, False, 1e-3 * y @ y)
+    assert latent.steps > 0
+
+
 def test_one_row_one_column_and_strides():
     for B in (np.array([[2.0]]), np.ones((5, 1)), np.arange(1.0, 5.0)[None, :]):
         y = np.ones(B.shape[0])

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from atomlearn import losses, norms
-from atomlearn.core import DenseDesign, Settings, with_amount
+from atomlearn import losses, norms, paths
+from atomlearn.core import DenseBlock, DenseDesign, Settings, with_amount
 from atomlearn.core.paths.pool import Level, Pool
 from atomlearn.core.paths.refits import Refits
 from atomlearn.interfaces import Norm
@@ -51,3 +51,21 @@ def test_a_level_starts_where_the_last_two_lead(
     # The same level again starts from its own point.
     again, _ = refits.warm(three, third)
     np.testing.assert_allclose(again, found, rtol=1e-12, atol=1e-12)
+
+
+def test_levels_ahead_share_the_readings_of_the_pool(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((200, 4000))
+    y = np.sign(X[:, :10].sum(axis=1) + rng.standard_normal(200))
+    calls: list[int] = []
+    scores = DenseBlock.scores
+
+    def counted(self: DenseBlock, v: np.ndarray) -> object:
+        calls.append(self.shape[1])
+        return scores(self, v)
+
+    monkeypatch.setattr(DenseBlock, "scores", counted)
+    found = paths.path(X, y, loss="logistic", n_alphas=40, alpha_ratio=0.1, tol=1e-4)
+    assert found.converged
+    # One reading of the pool for each level would be 40 of them.
+    assert len(calls) < 20
