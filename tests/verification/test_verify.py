@@ -284,3 +284,11 @@ def test_a_file_whose_coefficients_are_not_the_claimed_ones(tmp_path: Any) -> No
     assert "as claimed" in atomlearn.verify(forged, X, y).explanation
     write_model(file, model, "y")
     assert "without its data" in atomlearn.verify(file, X, y).explanation
+
+
+def test_a_search_that_stops_early_claims_no_bound_over_all_columns() -> None:
+    model = atomlearn.FeatureGenerator(2, C=10.0).fit(X, X[:, :20].sum(axis=1) > 0)
+    found = atomlearn.verify(model, X, X[:, :20].sum(axis=1) > 0)
+    assert found.relative_gap >= 1.0
+    assert "of the best over the 2 selected columns" in found.explanation
+    assert found.explanation.endswith(f"; over all {P} columns nothing is proved")

@@ -146,17 +146,20 @@ def summed_up(proved: Sequence[Mapping[str, Any]]) -> Verified:
     selected_only = [proof for proof in proved if proof["selected"]]
     worst = max(full, key=lambda proof: proof["relative_gap"])
     subject = f"each of {len(full)} objectives is" if len(full) > 1 else "the objective is"
-    words = (
-        f"within {rounded_up(worst['relative_gap'])} of the best over all "
-        f"{worst['columns']:,} columns"
+    everywhere = f"{worst['columns']:,} columns"
+    # A relative gap of 1 or more says no more than that the objective is at least 0.
+    is_open = worst["relative_gap"] >= 1.0 and bool(selected_only)
+    proofs = [] if is_open else [(worst, f"all {everywhere}")]
+    proofs += [(proof, f"the {proof['columns']:,} selected columns") for proof in selected_only]
+    words = ", and ".join(
+        f"within {rounded_up(proof['relative_gap'])} of the best over {where}"
+        for proof, where in proofs
     )
-    for proof in selected_only:
-        gap = rounded_up(proof["relative_gap"])
-        words += f", within {gap} over the {proof['columns']:,} selected ones"
+    rest = f"; over all {everywhere} nothing is proved" if is_open else ""
     return Verified(
         True,
         worst["relative_gap"],
-        f"verified: {subject} {words}, relative to it and rounding included",
+        f"verified: {subject} {words}, relative to it and rounding included{rest}",
         tuple(proof["objective"] for proof in proved),
         tuple(proof["gap"] for proof in proved),
     )
