@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import cvxpy as cp
@@ -121,3 +122,20 @@ def test_rows_that_count_differently_are_unpacked() -> None:
     for columns in (np.arange(30), np.arange(P)):
         _, gram = cached.growing_part(columns, weight, None, False, np.float32)
     assert_allclose(gram.matrix, X.T @ (weight[:, None] * X), rtol=0, atol=1e-4)
+
+
+def test_a_round_before_the_last_ends_early(monkeypatch: pytest.MonkeyPatch) -> None:
+    block, _, y = made(5)
+    regularizer = Regularizer(norms.L1(), "penalized", 2.0)
+    problem = Problem.build(CachedBlock(block), y, Squared(), regularizer, fit_intercept=True)
+    module = sys.modules[QuadraticDescent.__module__]
+    descend, sweeps = module.descend_quadratic, []
+
+    def watched(*given: Any, **named: Any) -> Any:
+        found = descend(*given, **named)
+        sweeps.append(found[1])
+        return found
+
+    monkeypatch.setattr(module, "descend_quadratic", watched)
+    assert QuadraticDescent().solve(problem, np.zeros(P), 0.0, 1e-7).gap <= 1e-7
+    assert sum(sweeps) < 150  # 213 if each round seeks the target
