@@ -36,6 +36,20 @@ def test_genotypes_match_the_naive_twin(n: int, p: int, seed: int) -> None:
         assert_array_equal(gathered, reference.gather_genotypes(data, n, means, dtype))
 
 
+@pytest.mark.parametrize("missing", [False, True])
+@pytest.mark.parametrize(("n", "p", "m"), [(1, 2, 1), (33, 3, 5), (515, 7, 300), (16500, 4, 3)])
+def test_counted_products_of_genotypes_are_exact(n: int, p: int, m: int, missing: bool) -> None:
+    rng = np.random.default_rng(n)
+    sizes = p * ((n + 3) // 4), m * ((n + 3) // 4)
+    data, others = (rng.integers(0, 256, size=size, dtype=np.uint8) for size in sizes)
+    if not missing:  # 01 becomes 11
+        data, others = data | (data & 0x55) << 1, others | (others & 0x55) << 1
+    v = np.where(rng.random(n) < 0.3, 0.0, rng.standard_normal(n))
+    given = data, 2.0 * rng.random(p), others, 2.0 * rng.random(m), v
+    found, expected = _kernels.multiply_genotypes(*given), reference.multiply_genotypes(*given)
+    assert_allclose(found, expected, rtol=0, atol=1e-14 * n * missing)
+
+
 @pytest.mark.parametrize("kind", _kernels.STORED_TYPES)
 @each("n", [1, 7, 8, 9, 16, 100, 1037])
 def test_stored_types_match_float64(kind: np.dtype, n: int) -> None:

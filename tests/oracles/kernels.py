@@ -281,3 +281,10 @@ def count_genotypes(data: Any, n_samples: int, n_columns: int) -> Positions:
     """Return the copies counted and the entries missing of each column."""
     X = gather_genotypes(data, n_samples, np.full(n_columns, np.nan))
     return np.stack([np.nansum(X, axis=0), np.isnan(X).sum(axis=0)], axis=1).astype(np.int64)
+
+
+def multiply_genotypes(data: Any, means: Array, others: Any, other_means: Array, v: Array) -> Array:
+    """Return the products of columns less 1 over the rows where v is not 0."""
+    Y = gather_genotypes(data, v.size, means) - 1.0
+    X = gather_genotypes(others, v.size, other_means) - 1.0
+    return np.asarray(Y[v != 0.0].T @ X[v != 0.0])

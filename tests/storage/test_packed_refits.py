@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import cvxpy as cp
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 
 from atomlearn import norms
 from atomlearn.core import CachedBlock, FreeColumns, affine_block, choose_master, with_amount
@@ -85,3 +87,55 @@ def test_a_later_level_extends_the_matrix_of_the_one_before() -> None:
         assert known[: before.size].tolist() == before.tolist()
         assert known.size > before.size
         before = known
+
+
+@pytest.mark.parametrize("centered", [False, True])
+@pytest.mark.parametrize("free", [0, 2])
+def test_counted_products_give_the_matrix_of_unpacked_columns(
+    monkeypatch: pytest.MonkeyPatch, centered: bool, free: int
+) -> None:
+    block, X, _ = made(7)
+    rng = np.random.default_rng(1)
+    weight = np.where(rng.random(N) < 0.2, 0.0, 1.25)
+    basis = rng.standard_normal((N, free)) if free else None
+    monkeypatch.setattr(GenotypeBlock, "dense", None)  # no column is unpacked
+    cached = CachedBlock(block)
+    for columns in (rng.permutation(P)[:20], np.arange(8), rng.permutation(P)[:30]):
+        known, gram = cached.growing_part(columns, weight, basis, centered, np.float32)
+    half = np.arange(0, known.size, 2)
+    gram, known = gram.take(half), known[half]
+    order = np.append(known, np.setdiff1d(np.arange(P), known))
+    gram.extend_to(block, order)
+    removed = np.full((N, 1), float(centered))
+    removed = removed if basis is None else np.hstack([removed, basis])
+    root = np.sqrt(weight)[:, None]
+    rest = root * X[:, order]
+    rest -= root * removed @ np.linalg.lstsq(root * removed, rest, rcond=1e-12)[0]
+    assert_allclose(gram.matrix, rest.T @ rest, rtol=0, atol=1e-5 * np.abs(rest.T @ rest).max())
+    assert_array_equal(gram.matrix, gram.matrix.T)
+
+
+def test_rows_that_count_differently_are_unpacked() -> None:
+    block, X, _ = made(7)
+    weight = np.random.default_rng(1).random(N)
+    cached = CachedBlock(block)
+    for columns in (np.arange(30), np.arange(P)):
+        _, gram = cached.growing_part(columns, weight, None, False, np.float32)
+    assert_allclose(gram.matrix, X.T @ (weight[:, None] * X), rtol=0, atol=1e-4)
+
+
+def test_a_round_before_the_last_ends_early(monkeypatch: pytest.MonkeyPatch) -> None:
+    block, _, y = made(5)
+    regularizer = Regularizer(norms.L1(), "penalized", 2.0)
+    problem = Problem.build(CachedBlock(block), y, Squared(), regularizer, fit_intercept=True)
+    module = sys.modules[QuadraticDescent.__module__]
+    descend, sweeps = module.descend_quadratic, []
+
+    def watched(*given: Any, **named: Any) -> Any:
+        found = descend(*given, **named)
+        sweeps.append(found[1])
+        return found
+
+    monkeypatch.setattr(module, "descend_quadratic", watched)
+    assert QuadraticDescent().solve(problem, np.zeros(P), 0.0, 1e-7).gap <= 1e-7
+    assert sum(sweeps) < 150  # 213 if each round seeks the target

@@ -37,7 +37,8 @@ __getattr__ = lazy(
             "sparse_fault sparse_sums weighted_squares_csr"
         ),
         "stored": (
-            "add_genotypes count_genotypes gather_genotypes genotype_search padded scores_genotypes"
+            "add_genotypes count_genotypes gather_genotypes genotype_search multiply_genotypes "
+            "padded scores_genotypes"
         ),
         "threads": "load_blas max_threads share_out single_threaded_blas sum_of_pieces",
     },

@@ -48,6 +48,7 @@ from atomlearn._kernels.stored import add_genotypes as add_genotypes
 from atomlearn._kernels.stored import count_genotypes as count_genotypes
 from atomlearn._kernels.stored import gather_genotypes as gather_genotypes
 from atomlearn._kernels.stored import genotype_search as genotype_search
+from atomlearn._kernels.stored import multiply_genotypes as multiply_genotypes
 from atomlearn._kernels.stored import padded as padded
 from atomlearn._kernels.stored import scores_genotypes as scores_genotypes
 from atomlearn._kernels.threads import load_blas as load_blas

@@ -6,6 +6,7 @@ from atomlearn.core.data.blocks import SparseBlock as SparseBlock
 from atomlearn.core.data.blocks import check_same_rows as check_same_rows
 from atomlearn.core.data.blocks import coupled_gram as coupled_gram
 from atomlearn.core.data.cached_block import CachedBlock as CachedBlock
+from atomlearn.core.data.cached_block import counted_products as counted_products
 from atomlearn.core.data.cached_block import distinct_columns as distinct_columns
 from atomlearn.core.data.cached_block import without as without
 from atomlearn.core.data.compressed import is_sparse as is_sparse

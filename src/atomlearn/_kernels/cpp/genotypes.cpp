@@ -2,6 +2,7 @@
 //
 // One thread a call: files are passed over in tiles, and tiles are shared out among threads.
 #include <bit>
+#include <vector>
 
 #include "bindings.hpp"
 #include "stored.hpp"
@@ -289,6 +290,105 @@ void genotype_counts(const Bytes& data, Index n_samples, const Doubles& means,
     vectorized<count>(genotypes(data, n_samples, means), out.data());
 }
 
+constexpr Index kWordPair = kWordSamples * 2;
+constexpr Index kTile = kRun / 2;  // words of 64 samples that are multiplied at a time
+
+// The entries x - 1 of a tile of a column, a bit a sample: those that are 1 or -1, those that are
+// -1, and the missing ones. Even bits have the first 32 samples of a word, odd bits the others.
+struct Planes {
+    std::uint64_t used[kTile], less[kTile], missing[kTile];
+    bool any_missing;
+    double fill;  // x - 1 where it is missing
+};
+
+ATOMLEARN_INLINE void planes_of(const std::uint8_t* column, Index bytes, const std::uint64_t* mask,
+                                Index words, double fill, Planes& out) {
+    std::uint64_t codes[2 * kTile] = {}, any = 0;
+    std::memcpy(codes, column, as_size(std::min(bytes, 2 * kWordBytes * words)));
+    for (Index w = 0; w < words; ++w) {
+        const std::uint64_t first = codes[2 * w], second = codes[2 * w + 1];
+        const std::uint64_t low = (first & kLow) | ((second & kLow) << 1);
+        const std::uint64_t high = ((first >> 1) & kLow) | (second & ~kLow);
+        out.used[w] = ~(low ^ high) & mask[w];
+        out.less[w] = low & high & mask[w];
+        out.missing[w] = low & ~high & mask[w];
+        any |= out.missing[w];
+    }
+    out.any_missing = any != 0;
+    out.fill = fill;
+}
+
+// out[i] += the product of tiles of two columns, y and x[i], each less 1.
+ATOMLEARN_INLINE void multiply(const Planes* y, const Planes* x, Index count, Index words,
+                               double* out) {
+    for (Index i = 0; i < count; ++i, ++x) {
+        Index product = 0, at_y = 0, at_x = 0, shared = 0;
+        for (Index w = 0; w < words; ++w) {
+            const std::uint64_t both = y->used[w] & x->used[w];
+            product += std::popcount(both) - 2 * std::popcount(both & (y->less[w] ^ x->less[w]));
+        }
+        out[i] += static_cast<double>(product);
+        if (!y->any_missing && !x->any_missing) continue;
+        for (Index w = 0; w < words; ++w) {
+            const std::uint64_t of_y = y->missing[w], of_x = x->missing[w];
+            at_y += std::popcount(x->used[w] & of_y) - 2 * std::popcount(x->less[w] & of_y);
+            at_x += std::popcount(y->used[w] & of_x) - 2 * std::popcount(y->less[w] & of_x);
+            shared += std::popcount(of_y & of_x);
+        }
+        out[i] += y->fill * (static_cast<double>(at_y) + x->fill * static_cast<double>(shared)) +
+                  x->fill * static_cast<double>(at_x);
+    }
+}
+
+#ifdef ATOMLEARN_X86
+template <class... Args>
+ATOMLEARN_FOR("arch=x86-64-v4,avx512vpopcntdq,prefer-vector-width=512")
+void fast_multiply(Args... args) {
+    multiply(args...);
+}
+#endif
+
+template <class... Args>
+void multiplied(Args... args) {
+#ifdef ATOMLEARN_X86
+    static const bool is_fast = __builtin_cpu_supports("avx512vpopcntdq");
+    if (is_fast && simd == Simd::avx512) return fast_multiply(args...);
+#endif
+    vectorized<multiply>(args...);
+}
+
+// out[j][i] += sum over samples of v != 0 of (y_j - 1)(x_i - 1), out zeros before: bits are
+// counted.
+void genotype_products(const Bytes& data, const Doubles& means, const Bytes& others,
+                       const Doubles& other_means, const Doubles& v, const OutDoubleMatrix& out) {
+    const Index n_samples = size_of(v);
+    const Genotypes y = genotypes(data, n_samples, means);
+    const Genotypes x = genotypes(others, n_samples, other_means);
+    std::vector<Planes> planes(as_size(std::min(x.count, kRun)));
+    for (Index start = 0; start < n_samples; start += kWordPair * kTile) {
+        std::uint64_t mask[kTile] = {};
+        const Index size = std::min(kWordPair * kTile, n_samples - start);
+        for (Index i = 0; i < size; ++i)
+            if (v.data()[start + i] != 0.0)
+                mask[i / kWordPair] |= 1ull << (2 * (i % kWordSamples) + i / kWordSamples % 2);
+        // All registers are full: the mask has zeros beyond the last sample.
+        const Index words = (size + kRun * 2 - 1) / (kRun * 2) * kVectorLanes;
+        const Index place = start / kQuad, bytes = x.stride - place;
+        for (Index first = 0; first < x.count; first += kRun) {
+            const Index count = std::min(kRun, x.count - first);
+            for (Index i = 0; i < count; ++i)
+                planes_of(x.data + (first + i) * x.stride + place, bytes, mask, words,
+                          x.means[first + i] - 1.0, planes[as_size(i)]);
+            for (Index j = 0; j < y.count; ++j) {
+                Planes one;
+                planes_of(y.data + j * y.stride + place, bytes, mask, words, y.means[j] - 1.0, one);
+                multiplied(&one, static_cast<const Planes*>(planes.data()), count, words,
+                           out.data() + j * x.count + first);
+            }
+        }
+    }
+}
+
 // The columns, in Fortran order.
 void genotype_gather(const Bytes& data, Index n_samples, const Doubles& means,
                      const OutMatrix& out) {
@@ -306,6 +406,7 @@ void bind_genotypes(nb::module_& m) {
     define(m, "genotype_dots", &genotype_dots);
     define(m, "genotype_sums", &genotype_sums);
     define(m, "genotype_counts", &genotype_counts);
+    define(m, "genotype_products", &genotype_products);
     define(m, "genotype_gather", &genotype_gather);
 }
 

@@ -26,7 +26,8 @@ class GrowingGram:
 
     If ``centered``, the C-weighted column means are subtracted from A, which eliminates an
     intercept. With a ``basis`` Q (n_samples, r), A is replaced by its residual on Q in the metric
-    C, which eliminates unpenalized columns. Both happen before any product, so no digits cancel.
+    C, which eliminates unpenalized columns. Both happen before any product, so no digits cancel; a
+    matrix in float32 of genotypes is corrected afterwards, in float64, as their bits are counted.
 
     curvature : (n_samples,), the diagonal of C. dtype : of H; the products are computed in it.
     """
@@ -46,7 +47,10 @@ class GrowingGram:
         self.size = 0
         #: An array with spare rows and columns, of which the first ``size`` are H.
         self._buffer: NDArray[Any] = np.zeros((0, 0), dtype)
-        self._means: Array = np.zeros(0)
+        #: Q such that H = A'CA - (Q'A)'Q'A, of columns CA whose products are counted, and Q'A below
+        #: the sums of CA.
+        self._directions: Array | None = None
+        self._shares: Array = np.zeros((0, 0))
         #: The factor of some columns of H, and the coupling, ridge and price it was made for.
         self._factor = ActiveFactor()
         self._factored: tuple[float, float, Array] = (0.0, 0.0, np.zeros(0))
@@ -58,7 +62,7 @@ class GrowingGram:
         curvature : (n_samples,), the diagonal of C.
         """
         gram = cls(curvature, False)
-        gram._buffer, gram.size, gram._means = matrix, matrix.shape[0], np.zeros(matrix.shape[0])
+        gram._buffer, gram.size = matrix, matrix.shape[0]
         return gram
 
     @property
@@ -89,7 +93,6 @@ class GrowingGram:
         total = block.shape[1] if columns is None else columns.size
         if start == total:
             return
-        self._means = np.append(self._means, np.zeros(total - start))
         # Enlarge the array; the first one has no spare columns.
         if self._buffer.shape[0] < total:
             buffer = self._spare_array(total) if start else np.empty((total, total), self.dtype)
@@ -99,9 +102,7 @@ class GrowingGram:
         # multiplied in place.
         packed = block.traits.bytes_an_entry < 4.0
         if start == 0 and self.basis is None and columns is None and not packed:
-            if self.centered:
-                self._means = block.scores(self.curvature).full() / self.curvature.sum()
-            self._buffer[:total, :total] = self._full_gram(block, self._means)
+            self._buffer[:total, :total] = self._full_gram(block)
             self.size = total
             return
         # Batches of new columns, each of at most ``most_dense`` entries.
@@ -119,22 +120,41 @@ class GrowingGram:
         """
         start = self.size
         end = chosen.size
-        columns = np.array(block.gather(chosen[start:]).dense(), dtype=np.float64, order="F")
-        if self.centered:
-            means = self.curvature @ columns / self.curvature.sum()
-            columns -= means
-            self._means[start:end] = means
-        if self.basis is not None:
-            columns = without(columns, self.basis, self.curvature)
-        # C times the new columns, times all columns so far.
-        columns *= self.curvature[:, None]
-        products = _products(block, columns.astype(self.dtype, copy=False), chosen)
+        products = self._counted(block, chosen) if self.dtype == np.float32 else None
+        if products is None:
+            columns = np.array(block.gather(chosen[start:]).dense(), dtype=np.float64, order="F")
+            if self.centered:
+                columns -= self.curvature @ columns / self.curvature.sum()
+            if self.basis is not None:
+                columns = without(columns, self.basis, self.curvature)
+            # C times the new columns, times all columns so far.
+            columns *= self.curvature[:, None]
+            products = _products(block, columns.astype(self.dtype, copy=False), chosen)
         # Rounding must not make the matrix asymmetric.
         corner = products[:, start:]
         products[:, start:] = 0.5 * (corner + corner.T)
         self._buffer[start:end, :end] = products
         self._buffer[:start, start:end] = products[:, :start].T
         self.size = end
+
+    def _counted(self, block: Block, chosen: Columns) -> Array | None:
+        """Return the new rows of H from ``counted_products``, or None if it has none.
+
+        chosen : as in ``_extend``. Means and basis are taken off after the products.
+        """
+        if self._directions is None:
+            root = np.sqrt(self.curvature)[:, None]
+            parts = [root] * self.centered + ([] if self.basis is None else [root * self.basis])
+            u, s, _ = np.linalg.svd(np.hstack([0.0 * root, *parts]), full_matrices=False)
+            self._directions = np.hstack([root, u[:, s > 3e-7 * s[0]]]) * root
+            self._shares = np.zeros((self._directions.shape[1], 0))
+        new = block.gather(chosen[self.size :]).scores_many(self._directions)
+        shares = np.hstack([self._shares, np.array([scores.full() for scores in new])])
+        self._shares = shares
+        products = counted_products(block, self.curvature, chosen, self.size, shares[0])
+        if products is not None:
+            products -= shares[1:, self.size :].T @ shares[1:]
+        return products
 
     def take(self, positions: Columns) -> GrowingGram:
         """Return the Gram matrix of the known columns at ``positions``.
@@ -146,7 +166,8 @@ class GrowingGram:
         # Extra capacity, since more columns usually follow, avoids the next copy.
         subset._buffer = self._spare_array(positions.size)
         subset.matrix[:] = self._buffer[np.ix_(positions, positions)]
-        subset._means = self._means[positions]
+        if self._directions is not None:
+            subset._directions, subset._shares = self._directions, self._shares[:, positions]
         active = self._factor.active
         (coupling, ridge, price) = self._factored
         # The position of each known column in the subset, -1 for columns left out.
@@ -164,13 +185,14 @@ class GrowingGram:
         capacity = size + size // 2 + 8
         return np.empty((capacity, capacity), self.dtype)
 
-    def _full_gram(self, block: Block, means: Array) -> Array:
+    def _full_gram(self, block: Block) -> Array:
         """Return H of all columns of ``block``, computed by a single product.
 
-        means : the weighted column means, which are subtracted if the matrix is ``centered``.
+        The weighted column means are subtracted if the matrix is ``centered``.
         """
         if not self.centered:
             return block.gram(self.curvature)
+        means = block.scores(self.curvature).full() / self.curvature.sum()
         if isinstance(block, DenseBlock):
             return block.centered_gram(self.curvature, means)
         return CenteredBlock(block, means).gram(self.curvature)
@@ -217,6 +239,18 @@ def _products(block: Block, columns: NDArray[Any], chosen: Columns) -> NDArray[A
 
     _kernels.share_out(work, len(pieces), float(columns.size) * chosen.size)
     return products
+
+
+@singledispatch
+def counted_products(
+    block: Block, curvature: Array, columns: Columns, start: int, sums: Array
+) -> Array | None:
+    """Return the rows of A'CA from ``start`` on, in float64, if the block can count products.
+
+    A has the ``columns`` of the block, C is the diagonal matrix of ``curvature``, and ``sums`` are
+    A'C1.
+    """
+    return None
 
 
 class CachedBlock(Block):

@@ -30,7 +30,9 @@ from atomlearn.core.masters.sequential_qp import check_prices, prices_of
 from atomlearn.core.masters.tuning import TUNING
 from atomlearn.core.problem.problem import Problem
 
-#: A sweep that moves slopes by at most this share of the gap target ends the descent.
+#: A sweep that moves slopes by at most this share of the gap that a round seeks ends the descent. A
+#: round seeks the target, but no less than the square of this share of the gap before it: columns
+#: that join afterwards would undo more.
 SHARE = 0.2
 
 
@@ -97,7 +99,7 @@ class QuadraticDescent(Master):
                 w[columns],
                 ridge=problem.tau,
                 signed=prices.signed,
-                tolerance=SHARE * gap_target / best.refit.objective,
+                tolerance=SHARE * max(gap_target, SHARE**2 * best.refit.gap) / best.refit.objective,
             )
             following = toward(problem, best, minimizer)
             if following is None:

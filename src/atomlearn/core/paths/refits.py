@@ -100,7 +100,7 @@ class Refits:
             refits = [_at(*each) for each in zip(problems, found, strict=False)]
         except FloatingPointError:  # each level is then solved by itself
             return []
-        return self._points(problems, refits) if refits else []
+        return self._points(problems[: len(refits)], refits) if refits else []
 
     def refitted(self, level: Level, start: Point | None) -> Point:
         """Return the solution of a level over the pool, warm-started from the point ``start``.

@@ -19,13 +19,15 @@ from atomlearn.core import (
     Traits,
     affine_block,
     check_same_rows,
+    counted_products,
 )
 
 
 class GenotypeBlock(Block):
     """An in-memory block with columns scale_j x_j - shift_j; x_j is packed in PLINK's two-bit code.
 
-    A product reads 1/32 of the bytes of float64. Gram matrices unpack their columns.
+    A product reads 1/32 of the bytes of float64. Gram matrices unpack their columns, but those in
+    float32 of rows that count alike are counted from their bits.
 
     Parameters
     ----------
@@ -167,3 +169,35 @@ def _genotypes(block: GenotypeBlock, means: Array, factors: Array) -> GenotypeBl
     """
     parts = block._scale * factors, (block._shift + means) * factors
     return GenotypeBlock(block._packed, block._n_samples, block._means, *parts)
+
+
+@counted_products.register
+def _counted_genotypes(
+    block: GenotypeBlock, curvature: Array, columns: Columns, start: int, sums: Array
+) -> Array | None:
+    """Return rows of A'CA; None unless all rows of nonzero curvature have the same.
+
+    A column is s (x - 1) + (s - shift) with its scale s; products of x - 1 are counted.
+    """
+    level = float(curvature.max(initial=0.0))
+    if not np.isin(curvature, (0.0, level)).all():
+        return None
+    new = block.gather(columns[start:])
+    products = np.empty((columns.size, new.shape[1]))
+    pieces = LIMITS.pieces(columns.size, block.shape[0], 16 * LIMITS.piece_entries)
+
+    def work(piece: int) -> None:
+        """Count the products of the columns of one piece."""
+        some = block.gather(columns[pieces[piece]])
+        products[pieces[piece]] = _kernels.multiply_genotypes(
+            some._packed.ravel(), some._means, new._packed.ravel(), new._means, curvature
+        )
+
+    _kernels.share_out(work, len(pieces), products.size * block.shape[0] / 16.0)
+    scale = block._scale[columns]
+    rest = scale - block._shift[columns]
+    products *= level * scale[:, None]
+    products *= new._scale
+    half = sums - 0.5 * rest * curvature.sum()
+    products += np.outer(rest, half[start:]) + np.outer(half, rest[start:])
+    return products.T
