@@ -28,6 +28,7 @@ from atomlearn import (
 )
 from atomlearn.core import Array, Design, SparseBlock
 from atomlearn.designs import Dask, LostDataError, Standardized, as_design, feature_names
+from atomlearn.storage.spread import waiting
 from atomlearn.testing.designs import DesignChecks
 from tests.oracles.arrays import N_FEATURES, N_SAMPLES, normal
 from tests.oracles.sums import solve_sum
@@ -438,3 +439,27 @@ def test_a_cluster_that_loses_all_workers_ends_and_another_goes_on(tmp_path: Pat
     assert found.history[0].passes >= 1
     expected = solve_sum(X, y, loss="huber", level=40.0, tol=1e-9)
     assert found.objective == pytest.approx(expected.objective, rel=1e-9)
+
+
+def test_results_of_a_worker_that_is_lost_on_the_way_are_not_awaited_forever(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    distributed = pytest.importorskip("distributed")
+    monkeypatch.setattr(distributed, "wait", lambda futures, timeout: None)
+    waited: list[float] = []
+
+    class Client:
+        def gather(self) -> None:
+            raise AssertionError
+
+        def nthreads(self) -> dict[str, int]:
+            return {"worker": 1}
+
+        def sync(self, call: Any, callback_timeout: float) -> list[int]:
+            waited.append(callback_timeout)
+            if len(waited) < 3:
+                raise TimeoutError
+            return [7]
+
+    assert waiting.awaited(Client(), ["a future"]) == [7]
+    assert waited == [2.0, 4.0, 8.0]

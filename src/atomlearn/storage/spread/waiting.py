@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from typing import Any, TypeVar
 
 #: Message of the error if a cluster has lost all of its workers.
@@ -71,9 +72,13 @@ def awaited(client: Any, futures: list[Any]) -> list[Any]:
     limit = dask.config.get("distributed.scheduler.no-workers-timeout", None)
     limit = parse_timedelta(limit or "5 minutes")
     seconds_without_workers = 0
+    patience = 1.0
+    gather = partial(client.gather, futures, asynchronous=True)
     while seconds_without_workers <= limit:
         with suppress(TimeoutError):
             wait(futures, timeout=1.0)
-            return list(client.gather(futures))
+            # A worker may be lost before its results arrive, and Dask may then wait forever.
+            patience *= 2.0
+            return list(client.sync(gather, callback_timeout=patience))
         seconds_without_workers = 0 if client.nthreads() else seconds_without_workers + 1
     raise LostDataError(NO_WORKERS_LEFT)
