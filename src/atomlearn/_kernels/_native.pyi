@@ -244,6 +244,7 @@ def group_newton(
     members: Positions,
     limit: Array,
     u: Array,
+    scalings: Array,
     gap_target: float,
     max_steps: int,
     /,

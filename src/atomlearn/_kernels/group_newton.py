@@ -27,11 +27,12 @@ class NewtonStatus(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class NewtonOutcome:
-    """How a call ended: status, number of Newton steps, and the duality gap at the result."""
+    """How a call ended: status, number of Newton steps, duality gap and scalings at the result."""
 
     status: NewtonStatus
     steps: int
     gap: float
+    scalings: Array
 
 
 def group_newton(
@@ -46,6 +47,7 @@ def group_newton(
     squared_target: float,
     gap_target: float,
     max_steps: int = 100,
+    scalings: Array | None = None,
 ) -> tuple[Array, NewtonOutcome]:
     """Minimize 1/2 ||y - B w||^2 + sum_g limit_g ||u_g||_2 over u, with w = sum_g u_g.
 
@@ -77,6 +79,8 @@ def group_newton(
         Absolute duality gap at which the iteration ends.
     max_steps : int
         Maximum number of Newton steps.
+    scalings : (n_groups,) float64 >= 0, optional
+        t at which Newton's method resumes; it begins at ||u_g|| / limit_g if None.
 
     Returns
     -------
@@ -94,11 +98,12 @@ def group_newton(
     entries = _checks.positions(members, "members", n_features)
     u = np.array(_checks.weights(start, "start", entries.size))
     group_starts = _checked_starts(starts, entries.size, bounds.size)
-    of_groups = group_starts, entries, bounds, u
+    t = np.full(bounds.size, -1.0) if scalings is None else scalings.copy()
+    of_groups = group_starts, entries, bounds, u, t
     code, steps, gap = _native.group_newton(
         arrays, gram, linear_term, squared_target, *of_groups, gap_target, max_steps
     )
-    return u, NewtonOutcome(NewtonStatus(code), steps, gap)
+    return u, NewtonOutcome(NewtonStatus(code), steps, gap, t)
 
 
 def _samples_or_gram(matrix: Array, gram: bool) -> Array:

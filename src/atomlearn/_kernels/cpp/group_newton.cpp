@@ -38,10 +38,12 @@ struct NewtonOutcome {
 // member, is the point of least gap: u_g = t_g slopes over the members of g.
 class Descent {
   public:
-    Descent(const LeastSquares& loss, const Groups& groups, const double* limit, double* u)
+    Descent(const LeastSquares& loss, const Groups& groups, const double* limit, double* u,
+            double* scalings)
         : groups_(groups),
           limit_(limit),
           u_(u),
+          best_t_(scalings),
           system_(ridge_system(loss, groups.n_features)),
           t_(as_size(groups.count)),
           trial_(as_size(groups.count)),
@@ -50,8 +52,8 @@ class Descent {
           listed_(as_size(groups.n_features)) {
         for (Index g = 0; g < groups.count; ++g) {
             const double* own = u + groups.starts[g];
-            t_[as_size(g)] =
-                std::sqrt(dot(own, own, groups.starts[g + 1] - groups.starts[g])) / limit[g];
+            const double square = dot(own, own, groups.starts[g + 1] - groups.starts[g]);
+            t_[as_size(g)] = scalings[g] >= 0.0 ? scalings[g] : std::sqrt(square) / limit[g];
         }
     }
 
@@ -123,6 +125,7 @@ class Descent {
         lowest_ = std::min(lowest_, objective);
         if (!(std::max(gap, 0.0) < out_.gap)) return false;
         out_.gap = std::max(gap, 0.0);
+        std::copy(t_.begin(), t_.end(), best_t_);
         for (Index g = 0; g < groups_.count; ++g)
             for (Index e = groups_.starts[g]; e < groups_.starts[g + 1]; ++e)
                 u_[e] = t_[as_size(g)] * system_->slopes[as_size(groups_.members[e])];
@@ -253,6 +256,7 @@ class Descent {
     const Groups& groups_;
     const double* limit_;
     double* u_;
+    double* best_t_;
     std::unique_ptr<RidgeSystem> system_;
     std::vector<double> t_, trial_, lengths_, spread_;
     std::vector<char> listed_;
@@ -273,7 +277,8 @@ std::tuple<int, Index, double> scalings_of_groups(const DoubleMatrix& matrix, bo
                                                   const Doubles& linear, double squared_target,
                                                   const Positions& starts, const Positions& members,
                                                   const Doubles& limit, const OutDoubles& u,
-                                                  double gap_target, Index max_steps) {
+                                                  const OutDoubles& scalings, double gap_target,
+                                                  Index max_steps) {
     LeastSquares loss{};
     loss.squared_target = squared_target;
     if (is_gram) {
@@ -296,12 +301,12 @@ std::tuple<int, Index, double> scalings_of_groups(const DoubleMatrix& matrix, bo
         apart = apart && column == 0;
         column = 1;
     }
-    if (!is_gram && apart) {
+    if (!is_gram && apart && !(scalings.data()[0] >= 0.0)) {
         const double gap = sweep_groups(loss, groups, limit.data(), gap_target, u.data());
         if (gap <= gap_target) return {static_cast<int>(NewtonStatus::reached), 0, gap};
     }
     const NewtonOutcome outcome =
-        Descent(loss, groups, limit.data(), u.data()).run(gap_target, max_steps);
+        Descent(loss, groups, limit.data(), u.data(), scalings.data()).run(gap_target, max_steps);
     return {static_cast<int>(outcome.status), outcome.steps, outcome.gap};
 }
 

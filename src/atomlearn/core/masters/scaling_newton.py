@@ -162,6 +162,7 @@ def _minimum(
     limit = problem.regularizer.amount / model.scale * groups.weights
     order, starts = partition.order
     u = weights[order]
+    scalings = None
     steps = 0
     max_steps = 4 * TUNING.few_steps
     # The kernel does not know the deadline: it gets a maximum number of steps, and is called again.
@@ -177,8 +178,10 @@ def _minimum(
             squared_target=model.squared_target,
             gap_target=gap_target / model.scale,
             max_steps=max_steps,
+            scalings=scalings,
         )
         steps += outcome.steps
+        scalings = outcome.scalings
         unfinished = outcome.status is NewtonStatus.STEP_LIMIT and steps < TUNING.inner_steps
         if not unfinished or problem.deadline.passed:
             found = np.empty_like(weights)
