@@ -301,7 +301,7 @@ std::tuple<int, Index, double> scalings_of_groups(const DoubleMatrix& matrix, bo
         apart = apart && column == 0;
         column = 1;
     }
-    if (!is_gram && apart && !(scalings.data()[0] >= 0.0)) {
+    if (!is_gram && apart && groups.count > 0 && scalings.data()[0] < 0.0) {
         const double gap = sweep_groups(loss, groups, limit.data(), gap_target, u.data());
         if (gap <= gap_target) return {static_cast<int>(NewtonStatus::reached), 0, gap};
     }
