@@ -143,6 +143,8 @@ def test_sweeps_end_what_is_easy_and_leave_the_rest_to_newton():
     u, easy = solve(B, y, starts, members, limit, False, 1e-3 * y @ y)
     assert (easy.status, easy.steps) == (NewtonStatus.REACHED, 0)
     assert u.any()
+    # The scalings at the result are those of its parts, as after Newton steps.
+    assert_allclose(easy.scalings, over_groups(u, starts) / limit, rtol=1e-12)
     # Columns that are nearly alike, and groups that share columns, take Newton steps.
     alike = np.asfortranarray(B[:, :1] + 0.01 * B)
     wide = np.full(200, 1e-3 * polar(alike, y, starts, members, np.ones(200)))

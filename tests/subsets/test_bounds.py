@@ -82,7 +82,7 @@ def test_every_set_is_fitted_or_bounded_after_each_branch(
             inside = [branch for branch in search._open if holds(branch, each)]
             for branch in inside:
                 assert branch.bound <= value + slack
-            assert inside or each in known or search._cut <= value + slack
+            assert inside or each in known or search._closed_bound <= value + slack
     assert search.upper == pytest.approx(min(values.values()), rel=1.01e-4)
 
 

@@ -286,6 +286,13 @@ def test_a_file_whose_coefficients_are_not_the_claimed_ones(tmp_path: Any) -> No
     assert "without its data" in atomlearn.verify(file, X, y).explanation
 
 
+def test_one_column_is_counted_as_one() -> None:
+    y = X[:, 0] > 0
+    found = atomlearn.verify(atomlearn.FeatureGenerator(1).fit(X, y), X, y)
+    assert "the 1 selected column," in found.explanation + ","
+    assert "1 columns" not in found.explanation
+
+
 def test_a_search_that_stops_early_claims_no_bound_over_all_columns() -> None:
     model = atomlearn.FeatureGenerator(2, C=10.0).fit(X, X[:, :20].sum(axis=1) > 0)
     found = atomlearn.verify(model, X, X[:, :20].sum(axis=1) > 0)

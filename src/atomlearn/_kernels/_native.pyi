@@ -245,6 +245,7 @@ def group_newton(
     limit: Array,
     u: Array,
     scalings: Array,
+    resumes: bool,
     gap_target: float,
     max_steps: int,
     /,

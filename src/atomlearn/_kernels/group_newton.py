@@ -98,10 +98,9 @@ def group_newton(
     entries = _checks.positions(members, "members", n_features)
     u = np.array(_checks.weights(start, "start", entries.size))
     group_starts = _checked_starts(starts, entries.size, bounds.size)
-    t = np.full(bounds.size, -1.0)
-    if scalings is not None:
-        t[:] = _checks.weights(scalings, "scalings", bounds.size)
-    of_groups = group_starts, entries, bounds, u, t
+    given = np.zeros(bounds.size) if scalings is None else scalings
+    t = np.array(_checks.weights(given, "scalings", bounds.size))
+    of_groups = group_starts, entries, bounds, u, t, scalings is not None
     code, steps, gap = _native.group_newton(
         arrays, gram, linear_term, squared_target, *of_groups, gap_target, max_steps
     )

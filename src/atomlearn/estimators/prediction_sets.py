@@ -102,7 +102,7 @@ class OutOfFold:
             folds, paths, problems_of_folds, strict=True
         ):
             for problem, path in zip(problems_of_fold, outputs, strict=True):
-                result = path.at(level / path.l1_ratio)
+                result = path.result_at(level / path.l1_ratio)
                 if result is None or result.matrix_parts is not None:
                     return None
                 training = training_part(problem, train) if share else problem

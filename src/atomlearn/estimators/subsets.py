@@ -34,7 +34,13 @@ from atomlearn.estimators.units import units_of
 from atomlearn.maps.feature_map import map_of
 from atomlearn.subsets.hunt import GAP
 from atomlearn.subsets.result import SubsetRecord, SubsetResult
-from atomlearn.subsets.solve import MOST_NEAR, best_subset, checked_ridge, usual_ridge, wanted_of
+from atomlearn.subsets.solve import (
+    MOST_NEAR,
+    best_subset,
+    checked_ridge,
+    search_settings,
+    usual_ridge,
+)
 
 #: Values of l2 that ``l2="cv"`` tries, as multiples of the default value.
 FACTORS = (0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
@@ -103,7 +109,7 @@ class SubsetModel(ScaledModel):
         ``offset`` (n_samples,) is added to X w + b. ``groups`` and ``order`` keep rows together if
         cross-validation chooses ``n_features`` or ``l2``: see ``AtomicRegressorCV.fit``.
         """
-        request = wanted_of(self.tol, self.within, MOST_NEAR, self.time_limit, self.max_nodes)
+        request = search_settings(self.tol, self.within, MOST_NEAR, self.time_limit, self.max_nodes)
         data = self._checked(X, y, sample_weight, offset)
         problem, n_units, units = self._problem(data)
         l2 = usual_ridge(problem) if self.l2 in (None, "cv") else checked_ridge(self.l2)

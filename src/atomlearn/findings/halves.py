@@ -143,7 +143,7 @@ def _joint_paths(
     """
     end = None if limit is None else NumberOfFeatures(limit)
     path_tasks = []
-    for rows, pool in zip(parts, Pool(problem).of_each(len(parts)), strict=True):
+    for rows, pool in zip(parts, Pool(problem).for_paths(len(parts)), strict=True):
         ends_path = None if end is None else end.begin()
         path_tasks.append(
             settings.task(training_part(problem, rows), levels, pool, reached=ends_path)

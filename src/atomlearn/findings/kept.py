@@ -151,17 +151,20 @@ def gap_of(problem: Problem, kept: Kept) -> float:
     linear = linear_at(problem.design, kept.point)
     value = (1 - share_new) * kept.loss + share_new * loss_value(problem, linear)
     value += penalty.value(gauge_of(problem, columns, weights))
-    bound = _bound_by_rows if is_quadratic(problem.loss) else _bound_by_dual
+    if is_quadratic(problem.loss):
+        lower = _bound_by_rows(problem, kept, share_new)
+    else:
+        lower = _bound_by_dual(problem, kept, linear, share_new)
     rounding = prove(problem, columns, weights, linear).certificate.rounding / max(value, 1e-300)
-    relative_gap = (value - bound(problem, kept, linear, share_new)) / max(value, TINY)
+    relative_gap = (value - lower) / max(value, TINY)
     return float(np.clip(relative_gap, 0.0, 1.0) + 2 * (kept.rounding + rounding))
 
 
-def _bound_by_rows(problem: Problem, kept: Kept, linear: Array, share_new: float) -> float:
+def _bound_by_rows(problem: Problem, kept: Kept, share_new: float) -> float:
     """Return the lower bound on F* from the rows that replace the old ones and the new rows.
 
-    problem : the problem over the new rows; kept : the summary of the old rows; linear : not used
-    here; share_new : share of the new rows among all rows.
+    problem : the problem over the new rows; kept : the summary of the old rows; share_new :
+    share of the new rows among all rows.
     """
     n_new, n_columns = problem.design.shape
     new_columns = dense_part(problem.design, np.arange(n_columns))

@@ -103,7 +103,7 @@ def directions(
                 (problem, levels, _path_observer(design, weight, x, size, growth, paths[-1]))
             )
     if tasks:
-        pools = Pool(tasks[0][0]).of_each(len(tasks))
+        pools = Pool(tasks[0][0]).for_paths(len(tasks))
         path_tasks = [
             settings.task(problem, levels, pool, reached=reached)
             for (problem, levels, reached), pool in zip(tasks, pools, strict=True)

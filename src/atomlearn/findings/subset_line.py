@@ -20,7 +20,7 @@ from sklearn.base import clone
 from atomlearn.core import Array, Columns, Problem, dense_part, with_amount
 from atomlearn.estimators.subsets import SubsetRegressor
 from atomlearn.findings.given import Given
-from atomlearn.subsets.solve import best_subset, wanted_of
+from atomlearn.subsets.solve import best_subset, search_settings
 
 #: Limits for one line: the number of searches, the number of subsets that each search lists, and
 #: the time limit of each in seconds.
@@ -125,7 +125,7 @@ class SubsetLine:
             return
         problem = replace(self.problem, y=self.data.y + t * self._move)
         within = self.depth / float(np.polyval(self._quadratic, t))
-        request = wanted_of(1e-9, within, MOST_SETS, SECONDS, None)
+        request = search_settings(1e-9, within, MOST_SETS, SECONDS, None)
         result = best_subset(problem, self.subset.size, request, [self.subset])
         for subset in result.near or ():
             key = subset.columns.tobytes()

@@ -73,7 +73,7 @@ NONE: Columns = np.zeros(0, dtype=np.int64)
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class SearchSettings:
     """Parameters of a search, see ``solve_subset``."""
 
     tol: float
@@ -91,7 +91,7 @@ class Hunt:
     ----------
     problem : Problem
         The loss with the squared k-support norm, k the largest number of units.
-    wanted : Wanted
+    settings : SearchSettings
         Tolerance, limits and observers.
     price : float
         Added to the objective for each selected unit (an l0 penalty).
@@ -106,13 +106,13 @@ class Hunt:
         The solution of the root relaxation.
     """
 
-    def __init__(self, problem: Problem, wanted: Wanted, price: float = 0.0) -> None:
+    def __init__(self, problem: Problem, settings: SearchSettings, price: float = 0.0) -> None:
         """Center the targets, set the limits on memory, and solve the root relaxation."""
         self.began = time.monotonic()
         self.counted = Counted.of(problem.design)  # counts the passes over X
-        problem = with_deadline(replace(problem, design=self.counted), wanted.deadline)
+        problem = with_deadline(replace(problem, design=self.counted), settings.deadline)
         self.problem = center_targets(problem)
-        self.wanted = wanted
+        self.settings = settings
         self.level = problem.regularizer.amount
         self.price = price
         self.units = Choices(problem)
@@ -179,7 +179,7 @@ class Hunt:
     @property
     def _half_deadline(self) -> Deadline:
         """A deadline after half of the remaining time; the other half is for branch and bound."""
-        deadline = self.wanted.deadline
+        deadline = self.settings.deadline
         return deadline.sooner(Deadline.after(0.5 * deadline.left))
 
     @property
@@ -250,7 +250,7 @@ class Hunt:
 
         Unpenalized columns are part of its loss, so its ``free`` is None.
         """
-        accuracy = min(ACCURACY, 0.1 * self.wanted.tol)
+        accuracy = min(ACCURACY, 0.1 * self.settings.tol)
         return Relaxation(replace(problem, free=None), self.price, accuracy, self._most_in_use)
 
     # --- the search -------------------------------------------------------------------------
@@ -275,7 +275,7 @@ class Hunt:
         assert local_search.best is not None
         best = neighborhood.numbers[local_search.best.units]
         # Step 2, safe screening: the units that may be in a better subset.
-        limit = local_search.upper if self.wanted.within is None else local_search.cutoff
+        limit = local_search.upper if self.settings.within is None else local_search.cutoff
         open_units = self._unscreened(limit, best)
         if open_units is not None and self.units.columns(open_units).size > self._most_copied:
             # A tighter root bound may screen out more units.
@@ -294,7 +294,7 @@ class Hunt:
         least = SMALL * loss_at_zero(self.problem)
         if self.lower < local_search.cutoff and local_search.upper > least:
             part = part.strengthened(
-                FINE * self.wanted.tol if self.wanted.within is None else NEAR_FINE
+                FINE * self.settings.tol if self.settings.within is None else NEAR_FINE
             )
         # Step 4: branch and bound over the open units.
         search = self._search(part)
@@ -314,8 +314,8 @@ class Hunt:
     def _search(self, part: PartialRelaxation) -> Search:
         """Return the branch and bound over the units of ``part``, before its root is bounded."""
         barred = np.flatnonzero(part.fixed == OUT)
-        gap = AIM * self.wanted.tol
-        return Search(part.relaxation, self.k, gap, self.wanted.within, barred)
+        gap = AIM * self.settings.tol
+        return Search(part.relaxation, self.k, gap, self.settings.within, barred)
 
     def _first_set(self, starts: Sequence[Columns]) -> tuple[Search, PartialRelaxation]:
         """Run the local search among the most promising units.
@@ -372,7 +372,7 @@ class Hunt:
 
         If more than ``max_near`` near-optimal subsets are found, their listing ends.
         """
-        settings = self.wanted
+        settings = self.settings
         within = search.within
         if within is not None and len(search.within_reach(within)) > settings.max_near:
             search.end_list()
@@ -390,9 +390,9 @@ class Hunt:
             return SubsetStatus.INTERRUPTED
         if not listed:
             return SubsetStatus.NOT_LISTED
-        if self.wanted.deadline.passed:
+        if self.settings.deadline.passed:
             return SubsetStatus.TIME_LIMIT
-        if search.nodes >= self.wanted.max_nodes:
+        if search.nodes >= self.settings.max_nodes:
             return SubsetStatus.NODE_LIMIT
         return SubsetStatus.ROUNDING
 
@@ -404,7 +404,7 @@ class Hunt:
         seconds = time.monotonic() - self.began
         record = SubsetRecord(seconds, search.nodes, search.upper, search.lower)
         self.history.append(record)
-        for observer in () if self.interrupted else self.wanted.watch:
+        for observer in () if self.interrupted else self.settings.watch:
             observer(record)
 
     # --- the result -------------------------------------------------------------------------
@@ -445,7 +445,7 @@ class Hunt:
             n_proved_out=0 if open_units is None else choices - open_units.size,
             open_columns=open_units,
             near_models=near_models(
-                part, search, self.problem, self.wanted.within, self.price, listed
+                part, search, self.problem, self.settings.within, self.price, listed
             ),
             swap_optimal=listed and search.is_settled,
             nodes=search.nodes,
@@ -462,7 +462,7 @@ class Hunt:
         """
         fixed = part.fixed.copy()
         best = search.best
-        limit = search.upper if self.wanted.within is not None else search.limit
+        limit = search.upper if self.settings.within is not None else search.limit
         # Three proofs: screening by the root bound; a best subset proved unique; and only k units
         # left, which must all be in, because without a price each subset has k units.
         if bound is not None:
@@ -492,7 +492,7 @@ class Hunt:
             intercept=intercept + problem.origin,
             objective=best.objective,
             gap=gap,
-            tol=self.wanted.tol,
+            tol=self.settings.tol,
             status=Status.STALLED,  # until SubsetResult computes it from the gap
             passes=self.counted.passes,
             seconds=time.monotonic() - self.began,

@@ -100,9 +100,9 @@ class Search(Exchange):
         self._open: list[Branch] = []
         # Nodes that are being bounded. They count as open, so the lower bound holds after Ctrl-C.
         self._batch: list[Branch] = []
-        # Lower bound on all subsets of nodes that were pruned, or skipped at the deadline. It is
-        # -inf until the root is bounded.
-        self._cut = -math.inf
+        # Lower bound on all subsets of closed nodes: those pruned, or skipped at the deadline. It
+        # is -inf until the root is bounded.
+        self._closed_bound = -math.inf
         # Nodes that were skipped at the deadline, which may have subsets below ``cutoff``.
         self._skipped: list[Branch] = []
         #: The result of ``reach`` when the listing of near subsets ended early.
@@ -118,7 +118,7 @@ class Search(Exchange):
         It is the smallest bound of open nodes, of pruned nodes and of fitted subsets, where
         ``floor`` replaces the first two if it is larger.
         """
-        return min(max(min(self._lowest_bound, self._cut), self.floor), self.fitted)
+        return min(max(min(self._lowest_bound, self._closed_bound), self.floor), self.fitted)
 
     @property
     def _lowest_bound(self) -> float:
@@ -128,7 +128,7 @@ class Search(Exchange):
     @property
     def is_open(self) -> bool:
         """Whether an open or skipped node may contain a subset below ``cutoff``."""
-        return min(self._lowest_bound, self._cut) < self.cutoff
+        return min(self._lowest_bound, self._closed_bound) < self.cutoff
 
     @property
     def is_unique(self) -> bool:
@@ -138,7 +138,7 @@ class Search(Exchange):
             return False
         # No node is open, and all other subsets have larger bounds, by more than rounding.
         others = (point.lower for point in self.known.values() if point is not best)
-        bound = min(self._cut, min(others, default=math.inf))
+        bound = min(self._closed_bound, min(others, default=math.inf))
         return self._lowest_bound == math.inf and bound > self.upper + 0.5 * WORSE * abs(self.upper)
 
     def within_reach(self, within: float) -> list[Subset]:
@@ -171,7 +171,7 @@ class Search(Exchange):
             return self._reached
         count = self.relaxation.units.count
         limit = self.cutoff
-        if self._cut == -math.inf and not self._batch:
+        if self._closed_bound == -math.inf and not self._batch:
             # The root is not bounded yet, so nothing is proved.
             some = np.ones(count, dtype=bool)
             some[self._barred] = False
@@ -238,7 +238,7 @@ class Search(Exchange):
         """
         root = Branch(-math.inf, next(self._numbers), fixed, self.k, start, start.columns)
         self._batch.append(root)
-        self._cut = math.inf
+        self._closed_bound = math.inf
         (bound,) = self.relaxation.bounds([self._bound_arguments(root)])
         self._process(root, bound)
         self._batch.remove(root)
@@ -281,7 +281,7 @@ class Search(Exchange):
             if branch.bound < self.cutoff:
                 self._batch.append(branch)
             else:
-                self._cut = min(self._cut, branch.bound)
+                self._closed_bound = min(self._closed_bound, branch.bound)
             heapq.heappop(self._open)
 
     def _bound_arguments(self, branch: Branch) -> NodeTask:
@@ -305,7 +305,7 @@ class Search(Exchange):
         ``bound`` is None if the deadline passed before the node was bounded.
         """
         if bound is None:
-            self._cut = min(self._cut, branch.bound)
+            self._closed_bound = min(self._closed_bound, branch.bound)
             self._skipped.append(branch)
             return
         self.nodes += 1
@@ -313,7 +313,7 @@ class Search(Exchange):
         bound.lower = max(bound.lower, branch.bound)
         subset = self._rounded_fit(branch, bound) if bound.lower < self.limit else None
         if bound.lower >= self.cutoff:
-            self._cut = min(self._cut, self._bound_without(branch, bound, subset))
+            self._closed_bound = min(self._closed_bound, self._bound_without(branch, bound, subset))
         else:
             self._branch(branch, bound)
 
@@ -403,7 +403,7 @@ class Search(Exchange):
             if np.sort(np.append(fixed_units, free[position])).tobytes() in self.known:
                 continue
             if bounds[position] >= self.cutoff or self.relaxation.problem.deadline.use_step():
-                self._cut = min(self._cut, float(bounds[position]))
+                self._closed_bound = min(self._closed_bound, float(bounds[position]))
                 if bounds[position] < self.cutoff:
                     self._skipped.append(branch)
                 break
@@ -423,7 +423,7 @@ class Search(Exchange):
         k -= self.fix(fixed, k, bound, self.limit)
         # Fixing a unit eliminates subsets, whose bounds are at least ``limit``.
         if np.count_nonzero(fixed) > np.count_nonzero(branch.fixed):
-            self._cut = min(self._cut, self.limit)
+            self._closed_bound = min(self._closed_bound, self.limit)
         # The share of a free unit is how much of it the relaxation uses, between 0 and 1.
         sizes = np.where(fixed == 0, self.relaxation.sizes(bound.point), 0.0)
         full = self.relaxation.norm(k, fixed).bar(sizes)
@@ -505,7 +505,7 @@ class Search(Exchange):
         """
         lower = max(bound.lower, bound.dual + max(cost, 0.0))
         if lower >= self.cutoff:
-            self._cut = min(self._cut, lower)
+            self._closed_bound = min(self._closed_bound, lower)
             return
         if k == 0:
             fixed[fixed == 0] = OUT

@@ -31,7 +31,7 @@ from atomlearn.core import (
     with_amount,
     with_norm,
 )
-from atomlearn.subsets.hunt import GAP, Hunt, Wanted
+from atomlearn.subsets.hunt import GAP, Hunt, SearchSettings
 from atomlearn.subsets.norm import Choices
 from atomlearn.subsets.result import SubsetRecord, SubsetResult, SubsetStatus
 
@@ -163,7 +163,7 @@ def solve_subset(
     >>> result.columns.tolist(), result.gap <= 1e-4
     ([3, 7], True)
     """
-    settings = wanted_of(tol, within, max_near, time_limit, max_nodes, observers)
+    settings = search_settings(tol, within, max_near, time_limit, max_nodes, observers)
     # ``alpha`` is the price of a column in the objective.
     price = None if alpha is None else positive("alpha", alpha, "for each column")
     with single_threaded_blas():
@@ -177,7 +177,11 @@ def solve_subset(
 
 
 def best_subset(
-    problem: Problem, k: int, settings: Wanted, starts: Sequence[Columns] = (), price: float = 0.0
+    problem: Problem,
+    k: int,
+    settings: SearchSettings,
+    starts: Sequence[Columns] = (),
+    price: float = 0.0,
 ) -> SubsetResult:
     """Return the best subset of at most k columns, or groups, found by branch and bound.
 
@@ -187,7 +191,7 @@ def best_subset(
         The mean loss with the squared k-support norm, whose amount is l2.
     k : int
         Largest number of columns, or groups, of a subset.
-    settings : Wanted
+    settings : SearchSettings
         Tolerance, limits and observers of the search.
     starts : sequence of (m,) int64, default=()
         Subsets from which the local search starts: column numbers, or group numbers.
@@ -245,21 +249,21 @@ def subset_problem(
     return problem if l2 is not None else with_amount(problem, usual_ridge(problem))
 
 
-def wanted_of(
+def search_settings(
     tol: float,
     within: float | None,
     max_near: int,
     time_limit: float | None,
     max_nodes: int | None,
     observers: Iterable[Callable[[SubsetRecord], object]] = (),
-) -> Wanted:
+) -> SearchSettings:
     """Check the settings of a search and return them as one object.
 
     The arguments are those of ``solve_subset``: the relative gap ``tol``; the share ``within`` and
     the number ``max_near`` for the list of near-optimal subsets; the limits ``time_limit`` in
     seconds, which start at this call, and ``max_nodes``, None for no limit; and the ``observers``.
     """
-    return Wanted(
+    return SearchSettings(
         positive("tol", tol, "share of the objective, for example 1e-4"),
         None if within is None else positive("within", within, "share, for example 0.01"),
         whole_number("solve_subset", "max_near", max_near),
@@ -441,7 +445,7 @@ def subset_path(
         check_size(problem, sizes[-1])
         for n_left, k in zip(range(len(sizes), 0, -1), sizes, strict=True):
             share = None if time_limit is None else max(deadline.left / n_left, 1e-3)
-            settings = wanted_of(tol, None, MOST_NEAR, share, max_nodes)
+            settings = search_settings(tol, None, MOST_NEAR, share, max_nodes)
             starts = [chosen(result) for result in results[-1:]]
             results.append(best_subset(problem, k, settings, starts))
             if results[-1].ended is SubsetStatus.INTERRUPTED:

@@ -146,11 +146,11 @@ def summed_up(proved: Sequence[Mapping[str, Any]]) -> Verified:
     selected_only = [proof for proof in proved if proof["selected"]]
     worst = max(full, key=lambda proof: proof["relative_gap"])
     subject = f"each of {len(full)} objectives is" if len(full) > 1 else "the objective is"
-    everywhere = f"{worst['columns']:,} columns"
+    everywhere = _columns(worst["columns"])
     # A relative gap of 1 or more says no more than that the objective is at least 0.
     is_open = worst["relative_gap"] >= 1.0 and bool(selected_only)
     proofs = [] if is_open else [(worst, f"all {everywhere}")]
-    proofs += [(proof, f"the {proof['columns']:,} selected columns") for proof in selected_only]
+    proofs += [(proof, f"the {_columns(proof['columns'], 'selected ')}") for proof in selected_only]
     words = ", and ".join(
         f"within {rounded_up(proof['relative_gap'])} of the best over {where}"
         for proof, where in proofs
@@ -163,6 +163,11 @@ def summed_up(proved: Sequence[Mapping[str, Any]]) -> Verified:
         tuple(proof["objective"] for proof in proved),
         tuple(proof["gap"] for proof in proved),
     )
+
+
+def _columns(count: int, kind: str = "") -> str:
+    """Return ``count`` columns in words, with ``kind`` before the noun."""
+    return f"{count:,} {kind}column{'' if count == 1 else 's'}"
 
 
 def rounded_up(gap: float) -> str:

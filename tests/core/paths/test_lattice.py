@@ -71,7 +71,7 @@ def test_the_top_is_found_and_most_is_never_scored(top: tuple[int, int]) -> None
         assert len(paths) == (2 if known else 0)
         for fold, (path,) in enumerate(paths):
             assert path.levels.tolist() == known
-            assert [path.at(level) for level in row] == [
+            assert [path.result_at(level) for level in row] == [
                 (level, fold) if level in known else None for level in row
             ]
 

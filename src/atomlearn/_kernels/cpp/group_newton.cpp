@@ -50,11 +50,7 @@ class Descent {
           lengths_(as_size(groups.count)),
           spread_(as_size(groups.n_features)),
           listed_(as_size(groups.n_features)) {
-        for (Index g = 0; g < groups.count; ++g) {
-            const double* own = u + groups.starts[g];
-            const double square = dot(own, own, groups.starts[g + 1] - groups.starts[g]);
-            t_[as_size(g)] = scalings[g] >= 0.0 ? scalings[g] : std::sqrt(square) / limit[g];
-        }
+        std::copy(scalings, scalings + groups.count, t_.begin());
     }
 
     NewtonOutcome run(double gap_target, Index max_steps) {
@@ -271,14 +267,14 @@ class Descent {
     bool broken_ = false;
 };
 
-// matrix: the Gram matrix with `linear` (p), or the columns with the target (n). Returns the
-// status, the steps and the gap.
+// matrix: the Gram matrix with `linear` (p), or the columns with the target (n). Without `resumes`
+// the scalings are set to those of u. Returns the status, the steps and the gap.
 std::tuple<int, Index, double> scalings_of_groups(const DoubleMatrix& matrix, bool is_gram,
                                                   const Doubles& linear, double squared_target,
                                                   const Positions& starts, const Positions& members,
                                                   const Doubles& limit, const OutDoubles& u,
-                                                  const OutDoubles& scalings, double gap_target,
-                                                  Index max_steps) {
+                                                  const OutDoubles& scalings, bool resumes,
+                                                  double gap_target, Index max_steps) {
     LeastSquares loss{};
     loss.squared_target = squared_target;
     if (is_gram) {
@@ -301,8 +297,15 @@ std::tuple<int, Index, double> scalings_of_groups(const DoubleMatrix& matrix, bo
         apart = apart && column == 0;
         column = 1;
     }
-    if (!is_gram && apart && groups.count > 0 && scalings.data()[0] < 0.0) {
-        const double gap = sweep_groups(loss, groups, limit.data(), gap_target, u.data());
+    if (!resumes) {
+        double gap = kInfinity;
+        if (!is_gram && apart && groups.count > 0)
+            gap = sweep_groups(loss, groups, limit.data(), gap_target, u.data());
+        for (Index g = 0; g < groups.count; ++g) {
+            const double* own = u.data() + groups.starts[g];
+            const double square = dot(own, own, groups.starts[g + 1] - groups.starts[g]);
+            scalings.data()[g] = std::sqrt(square) / limit.data()[g];
+        }
         if (gap <= gap_target) return {static_cast<int>(NewtonStatus::reached), 0, gap};
     }
     const NewtonOutcome outcome =

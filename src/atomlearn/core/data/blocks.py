@@ -15,6 +15,7 @@ from atomlearn import _kernels
 from atomlearn.core.data.compressed import take_compressed, weighted_squares
 from atomlearn.core.data.limits import LIMITS
 from atomlearn.core.interfaces import Array, Block, Columns, Deadline, Scores, Traits
+from atomlearn.core.interfaces.other_names import OwnParameters
 from atomlearn.core.interfaces.scores import ArrayScores
 
 
@@ -38,7 +39,7 @@ class _Storage:
     used: int
 
 
-class DenseBlock(Block):
+class DenseBlock(OwnParameters, Block):
     """A few columns A of X as a dense array; float32 data are kept, but sums are float64.
 
     array : (n_samples, n_columns), made a Fortran array; it may have spare columns.

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from atomlearn.core.interfaces.arrays import Array, Columns, Rows
+from atomlearn.core.interfaces.other_names import OwnMethods
 from atomlearn.core.interfaces.scores import Scores, affine_scores
 
 
@@ -98,7 +99,7 @@ class Traits:
     couples_by_structure: bool = False
 
 
-class Design(ABC):
+class Design(OwnMethods, ABC):
     """The data X with ``n_samples`` rows and ``n_features`` columns, in memory or elsewhere.
 
     A subclass must define ``shape``, ``dtype``, ``scores`` and ``gather``. The other methods have

@@ -10,13 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from atomlearn.core.interfaces.arrays import Array
+from atomlearn.core.interfaces.other_names import OwnMethods
 from atomlearn.core.interfaces.targets import binary_target, regression_target
 
 #: The kind of target of a loss: numbers, labels, or possibly censored times.
 Task = Literal["regression", "classification", "survival"]
 
 
-class Loss(ABC):
+class Loss(OwnMethods, ABC):
     """f(z) = sum_i s_i loss(y_i, z_i) for targets y, predictions z and sample weights s >= 0.
 
     All arrays are float64 of shape (n_samples,). Every method is O(n_samples), allocates no more

@@ -13,6 +13,7 @@ from atomlearn.core.interfaces.arrays import Array, Columns
 from atomlearn.core.interfaces.certificate import Excess
 from atomlearn.core.interfaces.differences import best_by_differences
 from atomlearn.core.interfaces.lift import Expansion, Part
+from atomlearn.core.interfaces.other_names import OwnMethods
 from atomlearn.core.interfaces.proximal import ProxJacobian as ProxJacobian
 from atomlearn.core.interfaces.proximal import ProxPoint as ProxPoint
 from atomlearn.core.interfaces.scores import Scores, taking_arrays
@@ -93,7 +94,7 @@ class Ratings:
         return scores.above(bound)[0]
 
 
-class Norm(Ratings, ABC):
+class Norm(Ratings, OwnMethods, ABC):
     """An atomic norm: gauge(w) = inf { t >= 0 : w in t * conv(atoms) }, for w in R^n_features.
 
     A norm must have ``value``, ``polar`` and ``best_columns``. The default of every other method

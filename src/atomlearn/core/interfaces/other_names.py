@@ -67,6 +67,7 @@ PARAMETERS: dict[str, dict[str, str]] = {
     "ratio": {"alpha_ratio": "alpha_ratio=ratio"},
     "share": {"confidence": "confidence=0.9"},
     "n_folds": {"cv": "cv=n_folds"},
+    "room": {"storage": "storage=room"},
     "weights": {
         "sample_weight": "sample_weight=weights",
         "norm": "norm=norms.L1(weights=weights)",
@@ -99,6 +100,10 @@ SAME |= {"lambda_min_ratio": "ratio", "min_ratio": "ratio", "eps": "ratio", "thr
 SAME |= {"maxit": "max_epochs", "nfolds": "n_folds", "folds": "n_folds"}
 SAME |= {"lower_limits": "limits", "upper_limits": "limits", "n_nonzero_coefs": "k"}
 SAME |= {"n_features_to_select": "k", "standardize": "normalize"}
+
+
+#: For each interface, methods under earlier names and what replaces them.
+METHODS: dict[str, dict[str, str]] = {"Design": {"taken_off": "subtracted_offsets"}}
 
 
 def instead(word: str, known: Collection[str], others: dict[str, str]) -> str:
@@ -135,6 +140,24 @@ def refuse_unknown(owner: str, given: Collection[str], known: Collection[str]) -
         )
         hint = hint or instead(word, known, {}) or f"; it takes {', '.join(known)}"
         raise TypeError(f"{owner} has no parameter {word!r}{hint}")
+
+
+class OwnMethods:
+    """Base class of interfaces whose subclasses may not define methods under earlier names.
+
+    Such a method would never be called, so the default of the new one would replace it silently.
+    """
+
+    def __init_subclass__(cls, **settings: Any) -> None:
+        """Refuse a new class with such a method; ``settings`` are those of the class statement."""
+        super().__init_subclass__(**settings)
+        for base in cls.__mro__:
+            earlier = METHODS.get(base.__name__, {})
+            for word in earlier.keys() & vars(cls).keys():
+                raise TypeError(
+                    f"a {base.__name__} has no {word!r}, which {cls.__name__} defines; "
+                    f"did you mean {earlier[word]}?"
+                )
 
 
 class OwnParameters:

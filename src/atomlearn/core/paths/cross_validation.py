@@ -138,7 +138,9 @@ class CrossValidation:
         found: list[WarmStart | None] = []
         amount = self.levels[norm, level]
         for output in zip(*self.paths[norm], strict=True):
-            results = [r for path in output if (r := path.at(amount / path.l1_ratio)) is not None]
+            results = [
+                r for path in output if (r := path.result_at(amount / path.l1_ratio)) is not None
+            ]
             if any(result.matrix_parts is not None for result in results):
                 found.append(None)
                 continue
@@ -442,7 +444,7 @@ def _pools(
             assert key is not None
             # The source gathers columns for the paths with this key, one pool for each of them.
             source = sources.setdefault(key, Pool(problem))
-            known[key] = iter(source.of_each(keys.count(key) * count))
+            known[key] = iter(source.for_paths(keys.count(key) * count))
     return (next(known[key]) for key in keys for _ in range(count))
 
 

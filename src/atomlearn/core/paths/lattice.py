@@ -162,7 +162,8 @@ def _joined(levels: Array, one: PathResult, other: PathResult) -> PathResult:
     known = [
         (level, r)
         for level in levels
-        if (r := one.at(level / one.l1_ratio) or other.at(level / other.l1_ratio)) is not None
+        if (r := one.result_at(level / one.l1_ratio) or other.result_at(level / other.l1_ratio))
+        is not None
     ]
     return replace(
         one,

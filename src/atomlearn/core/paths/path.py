@@ -81,7 +81,7 @@ class PathResult:
         """Strengths of the penalty, or radii, shape (n_alphas,): the most regularized first."""
         return self.levels / self.l1_ratio
 
-    def at(self, alpha: float) -> Result | None:
+    def result_at(self, alpha: float) -> Result | None:
         """Return the solution at ``alpha``; None if the path does not have this alpha."""
         positions = np.flatnonzero(np.isclose(self.alphas, alpha, rtol=1e-12, atol=0.0))
         return self.results[positions[0]] if positions.size else None

@@ -124,7 +124,7 @@ class Pool:
         """
         return JOINING if self.block.traits.bytes_an_entry >= 1.0 else 4 * JOINING
 
-    def of_each(self, count: int) -> list[Pool]:
+    def for_paths(self, count: int) -> list[Pool]:
         """Return the pools of ``count`` paths: a pool for each if memory allows, else one pool.
 
         A pool of one fold is smaller, since folds differ in the columns that they likely use. All
