@@ -38,9 +38,9 @@ def _target(y: Any, noise: bool) -> Any:
 
 def _solving(X: Any, y: Any, fraction: float, **settings: Any) -> Timed:
     """Return the solve at this fraction of the largest useful level."""
+    from atomlearn.core import as_norm
     from atomlearn.designs import as_design
     from atomlearn.losses import as_loss
-    from atomlearn.norms import as_norm
     from atomlearn.paths import largest_useful_alpha
     from atomlearn.problem import Problem, Regularizer
     from tests.oracles.sums import solve_sum
@@ -99,8 +99,8 @@ def certificate(size: float) -> Timed:
 @problem
 def paper_l(size: float, noise: bool = False) -> Timed:
     """[L]: squared k-support logistic regression, strong and weak."""
-    from atomlearn.datasets import make_k_support_logistic
     from atomlearn.norms import KSupport
+    from atomlearn.testing.synthetic import make_k_support_logistic
 
     data = make_k_support_logistic(500, int(200_000 * size), int(2000 * size), rng=0)
     norm, y = KSupport(int(1000 * size)), _target(data.y, noise)

@@ -16,12 +16,12 @@ from typing import Any
 
 import numpy as np
 
-from atomlearn.datasets import make_k_support_logistic
 from atomlearn.designs import as_design
 from atomlearn.losses import Logistic
 from atomlearn.norms import KSupport
 from atomlearn.problem import Problem, Regularizer
 from atomlearn.solvers import FISTA, KFCFW, ColumnGeneration
+from atomlearn.testing.synthetic import make_k_support_logistic
 from benchmarks.harness import Options, Table, Worker, race
 from benchmarks.harness.memory import peak_bytes, reset_peak, resident_bytes
 from benchmarks.ours import Ours, at_level

@@ -3,8 +3,8 @@
 import numpy as np
 
 from atomlearn import norms
-from atomlearn.datasets import make_k_support_logistic
 from atomlearn.solvers import FISTA, KFCFW
+from atomlearn.testing.synthetic import make_k_support_logistic
 from experiments.rivals import ADMM
 from tests.oracles.sums import solve_sum
 

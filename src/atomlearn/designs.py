@@ -1,8 +1,8 @@
 """Designs: the data matrix X wherever it lives, asked for scores z = X'v and for columns."""
 
-from atomlearn.core.data.convert import as_design, feature_names
+from atomlearn.core.data.convert import as_design
 from atomlearn.core.data.moments import from_moments
-from atomlearn.core.data.parts import ColumnSubset, RowSubset
+from atomlearn.core.data.parts import RowSubset
 from atomlearn.core.data.standardized import Standardized
 from atomlearn.core.data.wrappers import Concatenated
 from atomlearn.maps.additive import Additive
@@ -18,13 +18,12 @@ from atomlearn.storage.spread.distributed import Dask
 from atomlearn.storage.spread.sites import Site, Sites
 from atomlearn.storage.spread.waiting import LostDataError
 from atomlearn.storage.store.on_disk import OnDisk
-from atomlearn.storage.store.plink import PlinkBed, read_variants
+from atomlearn.storage.store.plink import PlinkBed
 from atomlearn.storage.store.store_file import StoreError
 
 __all__ = [
     "Additive",
     "Anova",
-    "ColumnSubset",
     "Concatenated",
     "Cubic",
     "Dask",
@@ -44,8 +43,6 @@ __all__ = [
     "StoreError",
     "Tasks",
     "as_design",
-    "feature_names",
     "from_moments",
     "kernel_grid",
-    "read_variants",
 ]

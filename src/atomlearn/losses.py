@@ -7,7 +7,7 @@ from atomlearn.core.losses.multinomial import Multinomial
 from atomlearn.core.losses.negative_binomial import NegativeBinomial
 from atomlearn.core.losses.poisson import Poisson
 from atomlearn.core.losses.quantile import Quantile
-from atomlearn.core.losses.registry import as_loss, loss_names
+from atomlearn.core.losses.registry import as_loss
 from atomlearn.core.losses.squared import Squared
 from atomlearn.core.losses.squared_hinge import SquaredHinge
 from atomlearn.core.losses.tweedie import Gamma, Tweedie
@@ -28,6 +28,5 @@ __all__ = [
     "SquaredHinge",
     "Tweedie",
     "as_loss",
-    "loss_names",
     "survival_target",
 ]

@@ -3,7 +3,6 @@
 from atomlearn.core.masters.active_set import ActiveSetQP
 from atomlearn.core.masters.model_newton import ModelNewton
 from atomlearn.core.masters.newton import AcceleratedGradient, SemismoothNewton
-from atomlearn.core.masters.pattern_newton import PatternNewton
 from atomlearn.core.masters.scaling_newton import ScalingNewton
 from atomlearn.core.masters.sequential_qp import SequentialQP
 from atomlearn.core.masters.working_sets import WorkingSets
@@ -12,7 +11,6 @@ __all__ = [
     "AcceleratedGradient",
     "ActiveSetQP",
     "ModelNewton",
-    "PatternNewton",
     "ScalingNewton",
     "SemismoothNewton",
     "SequentialQP",

@@ -9,7 +9,6 @@ from atomlearn.core.norms.groups import L2, Groups
 from atomlearn.core.norms.ksupport import KSupport
 from atomlearn.core.norms.l1 import L1
 from atomlearn.core.norms.ordered import OWL, LInf
-from atomlearn.core.norms.registry import as_norm
 from atomlearn.core.norms.user import UserNorm
 from atomlearn.core.norms.zero_sum import ZeroSum
 from atomlearn.lifting.hierarchy import Hierarchy
@@ -54,5 +53,4 @@ __all__ = [
     "Union",
     "UserNorm",
     "ZeroSum",
-    "as_norm",
 ]

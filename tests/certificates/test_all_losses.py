@@ -10,7 +10,7 @@ import pytest
 from scipy import sparse
 
 from atomlearn import losses
-from atomlearn.losses import loss_names
+from atomlearn.core import loss_names
 from atomlearn.result import Status
 from tests.oracles.sums import solve_sum
 

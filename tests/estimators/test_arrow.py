@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from atomlearn import AtomicRegressor, KnockoffSelector, StabilitySelector, datasets
-from atomlearn.designs import feature_names
+from atomlearn.core import feature_names
 from atomlearn.findings import held_out_verdict
 from tests.oracles.sums import solve_sum
 

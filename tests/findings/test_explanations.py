@@ -15,7 +15,8 @@ from sklearn.linear_model import LogisticRegression
 from atomlearn import AtomicClassifier, AtomicRegressor, norms
 from atomlearn.cli import main
 from atomlearn.designs import as_design
-from atomlearn.findings import correlated_columns, explain, twins
+from atomlearn.findings import explain, twins
+from atomlearn.findings.twins import correlated_columns
 
 
 def data(n: int = 120, p: int = 12, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:

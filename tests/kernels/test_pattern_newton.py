@@ -11,7 +11,8 @@ from atomlearn import designs, norms, problem
 from atomlearn._kernels import pattern_newton
 from atomlearn.core import as_loss, loss_at_zero
 from atomlearn.core.masters.master import certified
-from atomlearn.masters import PatternNewton, SemismoothNewton
+from atomlearn.core.masters.pattern_newton import PatternNewton
+from atomlearn.masters import SemismoothNewton
 from atomlearn.paths import largest_useful_alpha
 from atomlearn.testing.cases import each
 from atomlearn.testing.tolerances import SAME_FLOAT64

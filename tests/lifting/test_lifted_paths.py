@@ -10,7 +10,7 @@ import pytest
 from sklearn.model_selection import KFold
 
 from atomlearn import AtomicRegressorCV, norms, paths, solve
-from atomlearn.core import Settings, objective_at
+from atomlearn.core import Settings, as_norm, objective_at
 from atomlearn.core.paths.shared_levels import SharedLevels
 from atomlearn.designs import Standardized, as_design
 from atomlearn.losses import as_loss
@@ -60,7 +60,7 @@ def test_each_level_is_that_of_a_solve_by_itself(norm: Any, form: Any, loss: str
         assert [part.group for part in result.parts] == sorted(p.group for p in result.parts)
         # What the certificate says of the point over u, the norm itself says of w.
         linear = X @ result.coef + result.intercept
-        whole = Regularizer(norms.as_norm(norm), form, found.alphas[number])
+        whole = Regularizer(as_norm(norm), form, found.alphas[number])
         mean = np.full(y.size, 1.0 / y.size)
         problem = Problem.build(
             as_design(X), y, as_loss(loss), whole, fit_intercept=True, sample_weight=mean

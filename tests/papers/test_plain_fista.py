@@ -8,7 +8,6 @@ from numpy.testing import assert_allclose
 from numpy.typing import NDArray
 
 from atomlearn import norms, solve
-from atomlearn.datasets import make_k_support_logistic
 from atomlearn.designs import as_design
 from atomlearn.interfaces import State
 from atomlearn.papers.fista import lipschitz_constant
@@ -17,6 +16,7 @@ from atomlearn.result import Status
 from atomlearn.solvers import FISTA, KFCFW, run, stopping
 from atomlearn.testing.problems import Case
 from atomlearn.testing.solvers import SolverChecks
+from atomlearn.testing.synthetic import make_k_support_logistic
 from tests.oracles.sums import solve_sum
 
 Array = NDArray[np.float64]

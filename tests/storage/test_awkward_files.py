@@ -14,11 +14,12 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from atomlearn.datasets import Reading, read, read_schema, write_plink
+from atomlearn.datasets import read, write_plink
 from atomlearn.storage.formats.held import FileLimits
 from atomlearn.storage.formats.table import DataTable
 from atomlearn.storage.intake import text
 from atomlearn.storage.intake.cells import TextForm
+from atomlearn.storage.intake.reading import Reading, read_schema
 
 #: Letters of a message at most; the path of the file, which tests make long, apart.
 MOST = 500

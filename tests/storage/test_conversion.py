@@ -165,7 +165,8 @@ def test_parquet(memory: int, tmp_path: Path) -> None:
 @pytest.mark.parametrize("form", ["dense", "csr"])
 @pytest.mark.filterwarnings("ignore")
 def test_h5ad(form: str, memory: int, tmp_path: Path) -> None:
-    from atomlearn.designs import as_design, feature_names
+    from atomlearn.core import feature_names
+    from atomlearn.designs import as_design
 
     dense, X, y = _data()
     X = dense if form == "dense" else X

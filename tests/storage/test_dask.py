@@ -26,8 +26,8 @@ from atomlearn import (
     norms,
     solvers,
 )
-from atomlearn.core import Array, Design, SparseBlock
-from atomlearn.designs import Dask, LostDataError, Standardized, as_design, feature_names
+from atomlearn.core import Array, Design, SparseBlock, feature_names
+from atomlearn.designs import Dask, LostDataError, Standardized, as_design
 from atomlearn.storage.spread import waiting
 from atomlearn.testing.designs import DesignChecks
 from tests.oracles.arrays import N_FEATURES, N_SAMPLES, normal

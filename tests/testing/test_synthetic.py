@@ -14,11 +14,10 @@ from scipy.special import expit
 from atomlearn.datasets import (
     make_correlated,
     make_feature_generation,
-    make_k_support_logistic,
     make_text_like_sparse,
     make_zou_hastie,
 )
-from atomlearn.testing.synthetic import Synthetic
+from atomlearn.testing.synthetic import Synthetic, make_k_support_logistic
 
 SMALL: dict[str, Callable[..., Synthetic]] = {
     "k_support": lambda seed: make_k_support_logistic(30, 400, 40, 4, rng=seed),

@@ -4,25 +4,20 @@ from atomlearn.datasets.gene_sets import read_gene_sets
 from atomlearn.storage.conversion.to_store import convert
 from atomlearn.storage.intake.in_place import write_plink
 from atomlearn.storage.intake.read import read
-from atomlearn.storage.intake.reading import Reading, read_schema
 from atomlearn.testing.synthetic import (
     make_correlated,
     make_feature_generation,
-    make_k_support_logistic,
     make_text_like_sparse,
     make_zou_hastie,
 )
 
 __all__ = [
-    "Reading",
     "convert",
     "make_correlated",
     "make_feature_generation",
-    "make_k_support_logistic",
     "make_text_like_sparse",
     "make_zou_hastie",
     "read",
     "read_gene_sets",
-    "read_schema",
     "write_plink",
 ]

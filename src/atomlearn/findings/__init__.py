@@ -5,7 +5,6 @@ from atomlearn.findings.conformal import full_conformal
 from atomlearn.findings.effects import estimates
 from atomlearn.findings.enrichment import enrichment
 from atomlearn.findings.explain import explain
-from atomlearn.findings.gaussian import gaussian_knockoffs
 from atomlearn.findings.held_out import held_out_verdict
 from atomlearn.findings.knockoffs import KnockoffSelector
 from atomlearn.findings.near_best import near_best
@@ -13,18 +12,16 @@ from atomlearn.findings.new_rows import keep, monitor
 from atomlearn.findings.power import power
 from atomlearn.findings.prediction_sets import prediction_sets
 from atomlearn.findings.stability import StabilitySelector
-from atomlearn.findings.twins import correlated_columns, twins
+from atomlearn.findings.twins import twins
 
 __all__ = [
     "KnockoffSelector",
     "StabilitySelector",
     "conditional_importance",
-    "correlated_columns",
     "enrichment",
     "estimates",
     "explain",
     "full_conformal",
-    "gaussian_knockoffs",
     "held_out_verdict",
     "keep",
     "monitor",

@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
-from atomlearn.core import SparseDesign
-from atomlearn.designs import as_design, feature_names
+from atomlearn.core import SparseDesign, feature_names
+from atomlearn.designs import as_design
 from atomlearn.interfaces import Design
 from tests.oracles.covering import in_turn
 

@@ -9,6 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from atomlearn.core import (
     ArrayScores,
+    ColumnSubset,
     Counted,
     DenseBlock,
     DenseDesign,
@@ -17,7 +18,7 @@ from atomlearn.core import (
     SparseDesign,
 )
 from atomlearn.core.data.lifted import Lifted
-from atomlearn.designs import ColumnSubset, Concatenated, RowSubset, Standardized
+from atomlearn.designs import Concatenated, RowSubset, Standardized
 from atomlearn.interfaces import Block, Design, Scores, Traits
 from atomlearn.testing.cases import each
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from atomlearn.core import Array, Loss, Offset, bare_loss
-from atomlearn.losses import Multinomial, Quantile, as_loss, loss_names
+from atomlearn.core import Array, Loss, Offset, bare_loss, loss_names
+from atomlearn.losses import Multinomial, Quantile, as_loss
 from atomlearn.testing.loss_oracles import targets_of
 
 N, Q = 24, 3

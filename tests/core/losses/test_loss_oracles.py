@@ -7,9 +7,9 @@ import importlib
 import numpy as np
 import pytest
 
-from atomlearn.core import FreeColumns
+from atomlearn.core import FreeColumns, loss_names
 from atomlearn.interfaces import Loss
-from atomlearn.losses import Multinomial, Squared, as_loss, loss_names
+from atomlearn.losses import Multinomial, Squared, as_loss
 from atomlearn.testing.loss_oracles import oracle_of, targets_of
 
 

@@ -13,7 +13,7 @@ from numpy.testing import assert_allclose
 from sklearn.metrics import r2_score
 
 from atomlearn import losses
-from atomlearn.core import EDGE_TOLERANCE, Loss, catalogue, log_probabilities, mean_loss
+from atomlearn.core import EDGE_TOLERANCE, Loss, catalogue, log_probabilities, loss_names, mean_loss
 from atomlearn.core.interfaces.targets import binary_target, regression_target
 from atomlearn.core.losses.shift import optimal_shift
 from atomlearn.losses import (
@@ -28,7 +28,6 @@ from atomlearn.losses import (
     SquaredHinge,
     Tweedie,
     as_loss,
-    loss_names,
 )
 from atomlearn.testing import tolerances
 from atomlearn.testing.cases import each

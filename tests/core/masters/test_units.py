@@ -18,14 +18,9 @@ from atomlearn.core import (
     loss_at_zero,
     with_free,
 )
+from atomlearn.core.masters.pattern_newton import PatternNewton
 from atomlearn.interfaces import Master, Norm
-from atomlearn.masters import (
-    AcceleratedGradient,
-    PatternNewton,
-    ScalingNewton,
-    SequentialQP,
-    WorkingSets,
-)
+from atomlearn.masters import AcceleratedGradient, ScalingNewton, SequentialQP, WorkingSets
 from atomlearn.problem import Problem, Regularizer
 from atomlearn.testing.problems import Case, all_cases
 

@@ -5,17 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from atomlearn.core import ArrayScores, Partition
-from atomlearn.norms import (
-    L1,
-    L2,
-    ElasticNetNorm,
-    Groups,
-    KSupport,
-    Nonnegative,
-    Scaled,
-    as_norm,
-)
+from atomlearn.core import ArrayScores, Partition, as_norm
+from atomlearn.norms import L1, L2, ElasticNetNorm, Groups, KSupport, Nonnegative, Scaled
 
 
 class TestNames:

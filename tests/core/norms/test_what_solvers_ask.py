@@ -8,17 +8,9 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from atomlearn.core import ArrayScores, l1_weights
+from atomlearn.core import ArrayScores, as_norm, l1_weights
 from atomlearn.interfaces import Norm
-from atomlearn.norms import (
-    L1,
-    L2,
-    Groups,
-    KSupport,
-    Nonnegative,
-    Scaled,
-    as_norm,
-)
+from atomlearn.norms import L1, L2, Groups, KSupport, Nonnegative, Scaled
 from atomlearn.testing.norms import NormChecks
 from tests.core.norms import test_norm_checks
 

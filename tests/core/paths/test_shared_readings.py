@@ -11,7 +11,15 @@ from sklearn.model_selection import KFold
 from threadpoolctl import ThreadpoolController
 
 from atomlearn import norms, paths, solve
-from atomlearn.core import Counted, Settings, held_out_loss, mean_loss, objective_at, path_of
+from atomlearn.core import (
+    Counted,
+    Settings,
+    as_norm,
+    held_out_loss,
+    mean_loss,
+    objective_at,
+    path_of,
+)
 from atomlearn.designs import as_design
 from atomlearn.interfaces import Deadline
 from atomlearn.losses import as_loss
@@ -75,7 +83,7 @@ def test_each_level_is_that_of_a_solve_by_itself(
             as_design(X),
             y,
             as_loss(loss),
-            Regularizer(norms.as_norm(norm), form, found.levels[number]),
+            Regularizer(as_norm(norm), form, found.levels[number]),
             tau=ridge * found.levels[number],
             fit_intercept=intercept,
             sample_weight=weights / weights.sum(),

@@ -177,7 +177,7 @@ class ColumnSubset(Derived):
     --------
     >>> import numpy as np
     >>> from atomlearn.core.data.dense import DenseDesign
-    >>> from atomlearn.designs import ColumnSubset
+    >>> from atomlearn.core import ColumnSubset
     >>> half = ColumnSubset(DenseDesign(np.eye(4)), [1, 3])
     >>> half.scores(np.array([1.0, 2.0, 3.0, 4.0])).full()
     array([2., 4.])

@@ -53,11 +53,12 @@ class PatternNewton(Master):
     Examples
     --------
     >>> import numpy as np
-    >>> from atomlearn import designs, losses, masters, norms, problem
+    >>> from atomlearn import designs, losses, norms, problem
+    >>> from atomlearn.core.masters.pattern_newton import PatternNewton
     >>> block = designs.as_design(np.eye(2)).gather(np.arange(2))
     >>> regularizer = problem.Regularizer(norms.KSupport(2), "squared", 1.0)
     >>> restricted = problem.Problem.build(block, [1.0, 2.0], losses.Squared(), regularizer)
-    >>> masters.PatternNewton().solve(restricted, np.zeros(2), 0.0, 1e-10).weights.round(6)
+    >>> PatternNewton().solve(restricted, np.zeros(2), 0.0, 1e-10).weights.round(6)
     array([0.5, 1. ])
     """
 
