@@ -14,7 +14,6 @@ from sklearn.model_selection import GroupKFold
 import atomlearn as al
 from atomlearn.core.interfaces.other_names import PARAMETERS, SAME
 from atomlearn.interfaces import DenseBlock
-from atomlearn.storage.intake.reading import Reading
 
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((40, 5))
@@ -81,7 +80,12 @@ def test_an_answer_names_a_parameter_that_exists() -> None:
     named = [getattr(al, name) for name in al.__all__]
     takers = [each for each in named if callable(each)]
     takers += [al.paths.path, al.subsets.subset_path, al.findings.estimates]
-    takers += [DenseBlock, Reading, al.findings.prediction_sets, al.findings.full_conformal]
+    takers += [
+        DenseBlock,
+        al.datasets.convert,
+        al.findings.prediction_sets,
+        al.findings.full_conformal,
+    ]
     known = {name for each in takers for name in inspect.signature(each).parameters}
     for old, answers in PARAMETERS.items():
         assert answers.keys() <= known, old

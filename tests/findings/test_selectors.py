@@ -24,8 +24,8 @@ from atomlearn import (
 )
 from atomlearn.core import mean_loss
 from atomlearn.estimators.dependent_rows import folds
-from atomlearn.findings import p_values
-from atomlearn.findings.gaussian import _ends, gaussian_knockoffs, generator, knockoffs_of
+from atomlearn.findings import gaussian_knockoffs, p_values
+from atomlearn.findings.gaussian import _ends, generator, knockoffs_of
 from atomlearn.findings.importance import RATIO, coefficients, path_with_scores
 from atomlearn.findings.knockoffs import e_threshold, e_values, knockoff_threshold
 from atomlearn.findings.precision import independent, means_of, near_duplicates, standardized

@@ -23,7 +23,6 @@ from sklearn.exceptions import NotFittedError
 import atomlearn as al
 from atomlearn import findings, losses, paths
 from atomlearn.core import Array
-from atomlearn.findings.gaussian import gaussian_knockoffs
 from atomlearn.findings.knockoffs import knockoff_threshold
 from atomlearn.findings.verdict import verdict_on
 from tests.fuzz.rule import LONGEST, Impolite, _Hang, _time_limit
@@ -143,7 +142,7 @@ def _of_nothing() -> dict[str, Entry]:
         "sparse pca": lambda X, y: al.SparsePCA(n_components=1, max_iter=50).fit(X).transform(X),
         "low rank": _model(lambda: al.SparseLowRank(tol=1e-3)),
         "pursuit": lambda X, y: al.MatrixPursuit(tol=1e-3).fit(X).affinity_,
-        "knockoffs alone": lambda X, y: gaussian_knockoffs(X, rng=0),
+        "knockoffs alone": lambda X, y: findings.gaussian_knockoffs(X, rng=0),
         "power": lambda X, y: findings.power(
             al.AtomicRegressor(alpha=0.1), X, sizes=[0.5], n_true=1, n_draws=2
         ),

@@ -9,9 +9,8 @@ import pytest
 
 from atomlearn import designs, norms, problem
 from atomlearn._kernels import pattern_newton
-from atomlearn.core import as_loss, loss_at_zero
+from atomlearn.core import PatternNewton, as_loss, loss_at_zero
 from atomlearn.core.masters.master import certified
-from atomlearn.core.masters.pattern_newton import PatternNewton
 from atomlearn.masters import SemismoothNewton
 from atomlearn.paths import largest_useful_alpha
 from atomlearn.testing.cases import each

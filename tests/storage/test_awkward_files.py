@@ -19,7 +19,6 @@ from atomlearn.storage.formats.held import FileLimits
 from atomlearn.storage.formats.table import DataTable
 from atomlearn.storage.intake import text
 from atomlearn.storage.intake.cells import TextForm
-from atomlearn.storage.intake.reading import Reading, read_schema
 
 #: Letters of a message at most; the path of the file, which tests make long, apart.
 MOST = 500
@@ -279,13 +278,13 @@ def test_a_schema_is_obeyed(tmp_path: Path) -> None:
         '{"name": "grade", "kind": "category", "use": "ordered", "values": ["z", "y", "x"]},'
         '{"name": "y", "kind": "0/1", "use": "target"}]}'
     )
-    table = read(path, schema=read_schema(schema))
+    table = read(path, schema=schema)
     assert table.feature_names == ("zip=10", "zip=11", "zip=12", "grade", "a")
     assert table.X[:3, 3].tolist() == [2.0, 1.0, 0.0]
     assert table.y is not None
     schema.write_text('{"format": "atomlearn-schema", "columns": [{"name": "a", "use": "cube"}]}')
     with pytest.raises(ValueError, match="use must be one of"):
-        read_schema(schema)
+        read(path, schema=schema)
 
 
 def test_a_table_and_a_file_of_phenotypes_are_joined(tmp_path: Path) -> None:
@@ -315,9 +314,9 @@ def test_one_phenotype_of_minus_nine_stops_nothing(tmp_path: Path) -> None:
     assert table.ids[0] == "s1"
 
 
-def test_requests_that_are_none() -> None:
+def test_requests_that_are_none(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="missing must be one of"):
-        Reading(missing="mean")
+        read(tmp_path / "none.csv", missing="mean")
 
 
 @pytest.mark.parametrize("late", ["NA", "abc", '"q"', "1,2", "", "1\n\n", "Null", "x"])

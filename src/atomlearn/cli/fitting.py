@@ -30,8 +30,8 @@ from atomlearn.core import (
     together,
     unwrapped,
 )
-from atomlearn.estimators.checks import was_encoded
 from atomlearn.estimators.dependent_rows import fit_parameters
+from atomlearn.estimators.encoded import was_encoded
 from atomlearn.estimators.file_tables import scaled_file
 from atomlearn.estimators.generation import norm_of
 from atomlearn.estimators.survival import Baseline

@@ -42,7 +42,7 @@ __getattr__ = lazy(
         "interfaces.libraries": "is_anndata is_dask is_table library_of",
         "interfaces.lift": "Expansion Nested Part SearchWork",
         "interfaces.loss": "Loss Task has_link has_probabilities is_quadratic",
-        "interfaces.norm": "Form GroupWeights Lift Norm Term",
+        "interfaces.norm": "Form GroupWeights Lift Norm Term is_restrictable",
         "interfaces.numbers": (
             "all_text check_offset check_share check_weight is_number is_whole normalized positive "
             "unmasked whole_number"
@@ -65,7 +65,7 @@ __getattr__ = lazy(
         "masters.master": "Master Refit block_of",
         "masters.model_newton": "ModelNewton hessian spanned",
         "masters.newton": "AcceleratedGradient SemismoothNewton",
-        "masters.pattern_newton": "pattern_of",
+        "masters.pattern_newton": "PatternNewton pattern_of",
         "masters.sequential_qp": "SequentialQP columns_for_kernel",
         "masters.tuning": "TUNING",
         "norms.base": "RatedNorm VectorNorm checked_norm lifted_point refuse_free",

@@ -98,6 +98,7 @@ from atomlearn.core.interfaces.norm import GroupWeights as GroupWeights
 from atomlearn.core.interfaces.norm import Lift as Lift
 from atomlearn.core.interfaces.norm import Norm as Norm
 from atomlearn.core.interfaces.norm import Term as Term
+from atomlearn.core.interfaces.norm import is_restrictable as is_restrictable
 from atomlearn.core.interfaces.numbers import all_text as all_text
 from atomlearn.core.interfaces.numbers import check_offset as check_offset
 from atomlearn.core.interfaces.numbers import check_share as check_share
@@ -148,6 +149,7 @@ from atomlearn.core.masters.model_newton import hessian as hessian
 from atomlearn.core.masters.model_newton import spanned as spanned
 from atomlearn.core.masters.newton import AcceleratedGradient as AcceleratedGradient
 from atomlearn.core.masters.newton import SemismoothNewton as SemismoothNewton
+from atomlearn.core.masters.pattern_newton import PatternNewton as PatternNewton
 from atomlearn.core.masters.pattern_newton import pattern_of as pattern_of
 from atomlearn.core.masters.sequential_qp import SequentialQP as SequentialQP
 from atomlearn.core.masters.sequential_qp import columns_for_kernel as columns_for_kernel

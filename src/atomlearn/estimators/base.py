@@ -31,6 +31,7 @@ from atomlearn.core import (
     normalized,
     of_checked_data,
     relaxed,
+    unwrapped,
     with_free,
     with_offset,
 )
@@ -51,6 +52,7 @@ from atomlearn.estimators.checks import (
     unpenalized_columns,
 )
 from atomlearn.estimators.coefficients import coefficient_rows, nonzero_coefficients, single_row
+from atomlearn.estimators.encoded import was_encoded
 from atomlearn.estimators.parameters import FitParameters, entries_of, keeps_blas_single
 from atomlearn.estimators.targets import (
     Checked,
@@ -171,7 +173,7 @@ class AtomicModel(FitParameters):
         y, sample_weight = loss.one_target(y, sample_weight)
         weight = normalized(sample_weight, inputs.shape[0])
         targets = checked_targets(self, inputs, y, weight, loss, offset)
-        if inputs.encoding is not None and inputs.encoding.imputed:
+        if was_encoded(inputs) and unwrapped(inputs).encoding.imputed:
             targets.table = inputs
         # The curves of an input depend on neither the labels nor the class weights.
         targets.design = self._columns(inputs, weight)

@@ -45,6 +45,7 @@ from atomlearn.core import (
     unwrapped,
     whole_number,
 )
+from atomlearn.estimators.encoded import was_encoded
 from atomlearn.maps.feature_map import map_of
 from atomlearn.maps.features import features_named
 
@@ -133,11 +134,6 @@ def table_encoding(estimator: Any) -> Any:
     ``estimator`` is one of this library.
     """
     return vars(estimator).get("encoding_")
-
-
-def was_encoded(X: object) -> bool:
-    """Return whether X is a design of the encoded columns of a table, or some rows of one."""
-    return isinstance(X, Design) and X.encoding is not None
 
 
 def _encoded(estimator: Any, X: Any, reset: bool) -> Design:

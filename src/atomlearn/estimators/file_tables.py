@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from copy import copy
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from atomlearn.core import Affine, DenseDesign, Rows
+from atomlearn.estimators.encoded import EncodedDesign
 from atomlearn.estimators.tables import TableEncoding
 from atomlearn.estimators.units import Units
 from atomlearn.storage.intake.columns import ColumnPlan
@@ -45,7 +45,7 @@ class FileEncoding(TableEncoding):
         return replace(self, gaps=gaps, n_rows=rows.size)
 
 
-class FileDesign(DenseDesign):
+class FileDesign(EncodedDesign, DenseDesign):
     """The encoded columns of a file, which know their gaps.
 
     Parameters
@@ -72,17 +72,6 @@ class FileDesign(DenseDesign):
         plans = tuple(ColumnPlan(name) for name in names)
         return cls(X, FileEncoding(plans, X.dtype, len(X), tuple(gaps)))
 
-    @property
-    def names(self) -> list[str]:
-        """The names of the columns."""
-        return self.encoding.names
-
-    def with_rows(self, rows: Rows) -> Self:
-        """Return the design of these rows, without copying X."""
-        subset = copy(self)
-        DenseDesign.__init__(subset, self._X, rows if self._rows is None else self._rows[rows])
-        return subset
-
     def learned_from(self, rows: Rows | None = None) -> FileDesign:
         """Return all rows of this one, with gaps filled by the imputed values of some rows.
 
@@ -99,7 +88,7 @@ class FileDesign(DenseDesign):
         return filled if self._rows is None else filled.with_rows(self._rows)
 
 
-class ScaledFile(Affine):
+class ScaledFile(EncodedDesign, Affine):
     """A ``FileDesign`` in the units of a fit, which keep their means and scales.
 
     Parameters

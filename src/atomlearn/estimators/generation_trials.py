@@ -23,8 +23,9 @@ from atomlearn.core import (
     has_probabilities,
     is_number,
 )
-from atomlearn.estimators.checks import checked_design, was_encoded, whole
+from atomlearn.estimators.checks import checked_design, whole
 from atomlearn.estimators.dependent_rows import folds, splits
+from atomlearn.estimators.encoded import was_encoded
 
 #: Candidate numbers of features. Those above half the number of rows are left out, because their
 #: scores hardly differ.

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from copy import copy
 from dataclasses import dataclass, replace
 from datetime import date
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +28,7 @@ from atomlearn.core import (
     number_types,
     refuse_entry,
 )
+from atomlearn.estimators.encoded import EncodedDesign
 from atomlearn.storage.formats.messages import listing
 from atomlearn.storage.intake.columns import INTAKE, ColumnPlan
 from atomlearn.storage.intake.encode import encode_columns
@@ -149,7 +149,7 @@ def _encoded_fill(plan: ColumnPlan, name: str) -> float:
     return float(plan.fill or 0.0) - (plan.numbers[0] if plan.use == "elapsed" else 0.0)
 
 
-class TableDesign(DenseDesign):
+class TableDesign(EncodedDesign, DenseDesign):
     """The encoded columns of a table, which know their gaps.
 
     Parameters
@@ -167,17 +167,6 @@ class TableDesign(DenseDesign):
         super().__init__(encoding.filled(raw))
         self.raw = raw
         self.encoding = encoding
-
-    @property
-    def names(self) -> list[str]:
-        """The names of the encoded columns."""
-        return self.encoding.names
-
-    def with_rows(self, rows: Rows) -> Self:
-        """Return the design of these rows, without copying X."""
-        subset = copy(self)
-        DenseDesign.__init__(subset, self._X, rows if self._rows is None else self._rows[rows])
-        return subset
 
     def filled_by(self, encoding: TableEncoding) -> TableDesign:
         """Return the same rows with gaps filled by another encoding of the same columns."""

@@ -5,6 +5,7 @@ from atomlearn.findings.conformal import full_conformal
 from atomlearn.findings.effects import estimates
 from atomlearn.findings.enrichment import enrichment
 from atomlearn.findings.explain import explain
+from atomlearn.findings.gaussian import gaussian_knockoffs
 from atomlearn.findings.held_out import held_out_verdict
 from atomlearn.findings.knockoffs import KnockoffSelector
 from atomlearn.findings.near_best import near_best
@@ -22,6 +23,7 @@ __all__ = [
     "estimates",
     "explain",
     "full_conformal",
+    "gaussian_knockoffs",
     "held_out_verdict",
     "keep",
     "monitor",

@@ -18,7 +18,8 @@ from atomlearn.core import (
     part_of,
     readable,
 )
-from atomlearn.estimators.checks import checked_design, encoded_rows, was_encoded
+from atomlearn.estimators.checks import checked_design, encoded_rows
+from atomlearn.estimators.encoded import was_encoded
 from atomlearn.findings.effects import line_of_lasso
 from atomlearn.findings.given import Given
 from atomlearn.findings.lasso_line import LassoLine

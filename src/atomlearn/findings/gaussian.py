@@ -101,7 +101,7 @@ def gaussian_knockoffs(
     Examples
     --------
     >>> import numpy as np
-    >>> from atomlearn.findings.gaussian import gaussian_knockoffs
+    >>> from atomlearn.findings import gaussian_knockoffs
     >>> X = np.random.default_rng(0).standard_normal((200, 30))
     >>> X.shape == gaussian_knockoffs(X, rng=1).shape
     True

@@ -65,8 +65,7 @@ class Union(LiftedNorm):
             raise ValueError("Union needs at least one norm, got none")
         for norm in norms:
             checked_norm("Union", norm).on(n_features)
-            has_prox = norm.proximal and (norm.over_columns or norm.matrix_shape is not None)
-            if norm.lift(n_features) is None and not has_prox:
+            if norm.lift(n_features) is None and not norm.proximal:
                 raise TypeError(
                     f"Union: {norm!r} has no proximal map, so that the parts cannot be re-fitted; "
                     "use a UserNorm whose oracle returns the best of both atoms"

@@ -24,6 +24,7 @@ from atomlearn.core import (
     Squared,
     WarmStart,
     default_solver,
+    is_restrictable,
     run,
 )
 
@@ -72,7 +73,7 @@ def lifted_value(lift: Lift, w: Array) -> float:
     if not in_range:
         raise ValueError("the gauge is infinite, or nearly so: w is not a sum of parts on the sets")
     # Take the best of all bounds, until they are close enough.
-    bounds = (_multiplier_bounds if norm.over_columns else _alternating)(
+    bounds = (_multiplier_bounds if is_restrictable(norm, matrix.shape[1]) else _alternating)(
         norm, matrix, w, solve.solve
     )
     low = 0.0
@@ -109,7 +110,7 @@ def _multiplier_bounds(
     ones = np.ones(w.size)
     dual = np.zeros(w.size)
     eps = 0.1 * norm.polar(ArrayScores(matrix.T @ w))
-    solver = default_solver(norm, NEAR)
+    solver = default_solver(norm, matrix.shape[1], NEAR)
     stop = RelativeGap(NEAR) | Iterations(50)
     warm: WarmStart | None = None
     for _ in range(MOST):

@@ -17,8 +17,9 @@ from sklearn.utils.validation import _check_feature_names_in, _check_n_features
 
 from atomlearn.core import Array, Design, Result, Rows, as_design, dense_part, feature_names
 from atomlearn.estimators.base import AtomicModel
-from atomlearn.estimators.checks import encoded_rows, input_names, was_encoded
+from atomlearn.estimators.checks import encoded_rows, input_names
 from atomlearn.estimators.coefficients import nonzero_coefficients
+from atomlearn.estimators.encoded import was_encoded
 from atomlearn.estimators.search import CrossValidatedModel
 from atomlearn.findings.held_out import best_of_search
 from atomlearn.maps.feature_map import FeatureMap, map_of

@@ -14,11 +14,11 @@ from atomlearn.core import (
     CachedBlock,
     DenseBlock,
     ModelNewton,
+    PatternNewton,
     SemismoothNewton,
     loss_at_zero,
     with_free,
 )
-from atomlearn.core.masters.pattern_newton import PatternNewton
 from atomlearn.interfaces import Master, Norm
 from atomlearn.masters import AcceleratedGradient, ScalingNewton, SequentialQP, WorkingSets
 from atomlearn.problem import Problem, Regularizer

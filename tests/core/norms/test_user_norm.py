@@ -222,7 +222,6 @@ def test_other_numbers_of_features_begin_afresh() -> None:
 
 def test_what_it_cannot_do() -> None:
     norm = UserNorm(signs)
-    assert not norm.over_columns
     assert not norm.proximal
     assert norm.restrict(np.arange(2), 4) is None
     with pytest.raises(TypeError, match="no proximal map"):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from atomlearn import designs, losses, norms, paths, solve
-from atomlearn.core.data.cached_block import CachedBlock
+from atomlearn.core import CachedBlock
 from atomlearn.core.paths import ahead
 from atomlearn.problem import Problem, Regularizer
 

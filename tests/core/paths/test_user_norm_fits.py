@@ -30,9 +30,9 @@ def data() -> tuple[Array, Array]:
 
 
 def test_the_default_solver_depends_on_what_the_norm_can_do() -> None:
-    assert isinstance(default_solver(UserNorm(signs), 1e-6), AtomGeneration)
+    assert isinstance(default_solver(UserNorm(signs), 12, 1e-6), AtomGeneration)
     for norm in (L1(), KSupport(2), Groups([[0, 1]]), ElasticNetNorm(2)):
-        assert isinstance(default_solver(norm, 1e-6), ColumnGeneration)
+        assert isinstance(default_solver(norm.on(12), 12, 1e-6), ColumnGeneration)
 
 
 @pytest.mark.parametrize("form", ["penalized", "squared", "constrained"])

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from copy import copy
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -104,6 +105,8 @@ class DenseDesign(Design):
         """Return sum_i c_i x_ij^2 of each column j, c = ``curvature`` (None: ones): one pass."""
         return _kernels.scores_dense(self._X, curvature, self._rows, squared=True)
 
-    def with_rows(self, rows: NDArray[np.int64]) -> DenseDesign:
+    def with_rows(self, rows: NDArray[np.int64]) -> Self:
         """Return the design of these ``rows`` of this one, without copying X."""
-        return DenseDesign(self._X, rows if self._rows is None else self._rows[rows])
+        subset = copy(self)
+        DenseDesign.__init__(subset, self._X, rows if self._rows is None else self._rows[rows])
+        return subset

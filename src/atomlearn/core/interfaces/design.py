@@ -163,8 +163,6 @@ class Design(OwnMethods, ABC):
     traits: Traits = Traits()
     #: How the rows are reached; rows on other machines form sums, and only these travel.
     row_access: RowAccess = RowAccess()
-    #: How the words, dates and gaps of a table became these columns, if they did.
-    encoding: Any = None
 
     def scores_many(self, V: Array) -> Sequence[Scores]:
         """Return the scores of each column of ``V`` (n_samples, m), as ``scores`` would."""

@@ -113,12 +113,9 @@ class Norm(Ratings, OwnMethods, ABC):
     absolute: bool = False
     #: Whether the norm has a proximal map: by default, if a class has ``prox_point``.
     proximal: bool = False
-    #: Whether problems can be solved over a few columns at a time: by default, if a class has
-    #: ``restrict`` or ``lift``.
-    over_columns: bool = False
 
     def __init_subclass__(cls, **settings: Any) -> None:
-        """Let the methods of a new class take arrays for scores, and note which abilities it has.
+        """Let the methods of a new class take arrays for scores, and note if it has a proximal map.
 
         ``settings`` are those of the class statement.
         """
@@ -126,11 +123,9 @@ class Norm(Ratings, OwnMethods, ABC):
         defined = cls.__dict__.keys()
         for name in {"polar", "polar_bounds", "best_atom", "best_columns"} & defined:
             setattr(cls, name, taking_arrays(cls.__dict__[name]))
-        # A class that defines one of these methods has the ability, unless it says otherwise.
-        by_methods = {"proximal": {"prox_point"}, "over_columns": {"restrict", "lift"}}
-        for ability in by_methods.keys() - defined:
-            if by_methods[ability] & defined:
-                setattr(cls, ability, True)
+        # A class that defines its proximal map has one, unless it says otherwise.
+        if "prox_point" in defined and "proximal" not in defined:
+            cls.proximal = True
 
     @abstractmethod
     def value(self, w: Array) -> float:
@@ -325,10 +320,15 @@ class Norm(Ratings, OwnMethods, ABC):
     def solver(self, tol: float) -> object | None:
         """Return the ``Solver`` for this norm to the relative gap ``tol``; None: the usual one.
 
-        The usual one is column generation, or, if the norm is not ``over_columns``, the generation
-        of atoms. Norms of matrices name their own.
+        The usual one is column generation, or, if the norm has neither ``restrict`` nor ``lift``,
+        the generation of atoms. Norms of matrices name their own.
         """
         return None
+
+
+def is_restrictable(norm: Norm, n_features: int) -> bool:
+    """Return whether ``norm``, of ``n_features``, can be restricted to some of the columns."""
+    return norm.restrict(np.zeros(0, dtype=np.int64), n_features) is not None
 
 
 @dataclass(frozen=True, slots=True)

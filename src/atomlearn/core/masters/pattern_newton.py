@@ -54,7 +54,7 @@ class PatternNewton(Master):
     --------
     >>> import numpy as np
     >>> from atomlearn import designs, losses, norms, problem
-    >>> from atomlearn.core.masters.pattern_newton import PatternNewton
+    >>> from atomlearn.core import PatternNewton
     >>> block = designs.as_design(np.eye(2)).gather(np.arange(2))
     >>> regularizer = problem.Regularizer(norms.KSupport(2), "squared", 1.0)
     >>> restricted = problem.Problem.build(block, [1.0, 2.0], losses.Squared(), regularizer)

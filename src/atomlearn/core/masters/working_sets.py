@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from atomlearn.core.interfaces import Array, Columns
+from atomlearn.core.interfaces.norm import is_restrictable
 from atomlearn.core.interfaces.scores import ArrayScores
 from atomlearn.core.masters.master import (
     Candidate,
@@ -105,8 +106,8 @@ class WorkingSets(Master):
         It is if the block has more than ``smallest`` columns and the norm can be restricted to a
         part of them.
         """
-        large = problem.design.shape[1] > self.smallest
-        return large and problem.regularizer.norm.over_columns
+        n_columns = problem.design.shape[1]
+        return n_columns > self.smallest and is_restrictable(problem.regularizer.norm, n_columns)
 
     def _chosen(self, problem: Problem, best: Candidate) -> Columns:
         """Return the columns of ``problem`` in the next working set, in increasing order.

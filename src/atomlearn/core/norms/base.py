@@ -192,7 +192,6 @@ forward(
     Wrapper,
     "norm",
     "absolute",
-    "over_columns",
     "proximal",
     "thresholds",
     "inside",

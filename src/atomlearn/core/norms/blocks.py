@@ -61,11 +61,6 @@ class Blocks(VectorNorm):
         return all(norm.absolute for norm in self.norms)
 
     @property
-    def over_columns(self) -> bool:  # type: ignore[override]
-        """True if all norms can be restricted to subsets of their columns."""
-        return all(norm.over_columns for norm in self.norms)
-
-    @property
     def proximal(self) -> bool:  # type: ignore[override]
         """True if the proximal maps of all norms are known."""
         return all(norm.proximal for norm in self.norms)

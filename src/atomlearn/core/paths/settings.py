@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from atomlearn.core import solvers
 from atomlearn.core.interfaces import Array, Deadline, Scores, WarmStart, is_whole
+from atomlearn.core.interfaces.norm import is_restrictable
 from atomlearn.core.paths.ends import Reached
 from atomlearn.core.paths.pool import Pool
 from atomlearn.core.paths.shared_levels import SharedLevels
@@ -74,7 +75,7 @@ class Settings:
         and no further stopping rule.
         """
         norm = problem.regularizer.norm
-        solver = self.solver or default_solver(norm, self.tol)
+        solver = self.solver or default_solver(norm, problem.design.shape[1], self.tol)
         # A ridge term couples the lifted coordinates (columns repeated for each group). A solver
         # over atoms does not use these coordinates.
         if self.solver is None and problem.tau and norm.lift(problem.design.shape[1]) is not None:
@@ -143,10 +144,10 @@ class Settings:
             and norm.solver(self.tol) is None
         ):
             return False
-        lift = norm.lift(problem.design.shape[1])
+        n_features = problem.design.shape[1]
+        lift = norm.lift(n_features)
         if lift and problem.tau:
             return False
         norm = lift.norm if lift else norm
-        return (
-            norm.over_columns and norm.solver(0.0) is None and norm.scores_for_ratings is not None
-        )
+        rates = norm.scores_for_ratings is not None and norm.solver(0.0) is None
+        return rates and is_restrictable(norm, lift.labels.size if lift else n_features)

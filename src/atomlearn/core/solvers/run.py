@@ -21,6 +21,7 @@ from atomlearn.core.data.wrappers import Counted
 from atomlearn.core.interfaces import Deadline, Lift, Loss, Norm, TimeIsUp, WarmStart
 from atomlearn.core.interfaces.certificate import Status
 from atomlearn.core.interfaces.deadline import Work
+from atomlearn.core.interfaces.norm import is_restrictable
 from atomlearn.core.problem.problem import (
     Problem,
     center_targets,
@@ -497,8 +498,8 @@ def run(
     return task.results[0]
 
 
-def default_solver(norm: Norm, tol: float) -> Solver:
-    """Return the default solver of a norm, set to reach the relative duality gap ``tol``.
+def default_solver(norm: Norm, n_features: int, tol: float) -> Solver:
+    """Return the default solver of a norm of ``n_features``, to the relative duality gap ``tol``.
 
     It is the solver that the norm names, if any; norms of matrices name ``MatrixGeneration``. Else
     it is ``ColumnGeneration`` if the norm can be restricted to a few columns or lifted. Else it is
@@ -507,6 +508,6 @@ def default_solver(norm: Norm, tol: float) -> Solver:
     solver = norm.solver(tol)
     if solver is not None:
         return cast(Solver, solver)
-    if norm.over_columns:
+    if is_restrictable(norm, n_features) or norm.lift(n_features) is not None:
         return ColumnGeneration(tol=tol)
     return solvers.AtomGeneration(tol=tol)

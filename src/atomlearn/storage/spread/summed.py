@@ -35,6 +35,7 @@ from atomlearn.core import (
     free_columns,
     growth,
     is_quadratic,
+    is_restrictable,
     least_shift,
 )
 from atomlearn.storage.spread.points import TaylorModel
@@ -558,7 +559,8 @@ def sums_suffice(problem: Problem) -> bool:
     # A norm with a lift (a simpler norm over more columns) must only repeat columns.
     loss = problem.loss
     norm = problem.regularizer.norm
-    lift = norm.lift(problem.design.shape[1])
-    columns = norm.over_columns if lift is None else lift.expansion.repeats
+    n_columns = problem.design.shape[1]
+    lift = norm.lift(n_columns)
+    columns = is_restrictable(norm, n_columns) if lift is None else lift.expansion.repeats
     is_smooth = loss.coupled == 1 and loss.smoothed(1.0) is None
     return is_smooth and free_columns(loss) is None and problem.metric is None and columns

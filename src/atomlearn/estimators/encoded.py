@@ -1,0 +1,30 @@
+"""Designs of encoded tables, which know how words, dates and gaps became their columns."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from atomlearn.core import Design, unwrapped
+
+
+class EncodedDesign(Design):
+    """Base class of designs whose columns were made of a table.
+
+    Attributes
+    ----------
+    encoding : TableEncoding
+        How the words, dates and gaps of the table became the columns.
+    """
+
+    encoding: Any
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the columns."""
+        names: list[str] = self.encoding.names
+        return names
+
+
+def was_encoded(X: object) -> bool:
+    """Return whether X is a design of the encoded columns of a table, or some rows of one."""
+    return isinstance(unwrapped(X), EncodedDesign)
