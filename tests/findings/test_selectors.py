@@ -154,7 +154,6 @@ def test_the_threshold_is_the_least_with_the_bound() -> None:
         (([[1.0], [2.0]], 0.1), r"statistics must hold .* shape \(2, 1\)"),
         (([1.0, 2.0], -1.0), "fdr must be between 0 and 1"),
         (([1.0, 2.0], 1.0), "fdr must be between 0 and 1"),
-        (([1.0, 2.0], 0.1, -1), "offset must be 0 or 1"),
     ],
 )
 def test_a_threshold_of_what_is_none_is_refused(given: tuple[Any, ...], said: str) -> None:

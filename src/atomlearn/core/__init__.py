@@ -70,7 +70,7 @@ __getattr__ = lazy(
         "masters.tuning": "TUNING",
         "norms.base": "RatedNorm VectorNorm checked_norm lifted_point refuse_free",
         "norms.blocks": "Blocks",
-        "norms.combine": "Nonnegative Scaled scaled",
+        "norms.combine": "Nonnegative Scaled",
         "norms.elastic_net": "ElasticNetNorm",
         "norms.groups": "Groups L2 l1_weights",
         "norms.ksupport": "KSupport fair_share scaling_vector",

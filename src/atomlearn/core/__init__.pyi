@@ -162,7 +162,6 @@ from atomlearn.core.norms.base import refuse_free as refuse_free
 from atomlearn.core.norms.blocks import Blocks as Blocks
 from atomlearn.core.norms.combine import Nonnegative as Nonnegative
 from atomlearn.core.norms.combine import Scaled as Scaled
-from atomlearn.core.norms.combine import scaled as scaled
 from atomlearn.core.norms.elastic_net import ElasticNetNorm as ElasticNetNorm
 from atomlearn.core.norms.groups import L2 as L2
 from atomlearn.core.norms.groups import Groups as Groups

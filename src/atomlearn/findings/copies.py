@@ -221,16 +221,16 @@ def _neighbors(keys: Array, radius: float) -> tuple[Rows, Rows]:
     return np.nonzero(is_near)[0], order[:, :-1][is_near].astype(np.int64)
 
 
-def _pairs_in_order(keys: Array, radius: float, reach: int = 8) -> tuple[Rows, Rows]:
-    """Return pairs of rows within ``radius`` that are adjacent in the order of a key.
+def _pairs_in_order(keys: Array, radius: float) -> tuple[Rows, Rows]:
+    """Return pairs of rows within ``radius`` that are near in the order of a key.
 
-    keys : (n_rows, n_keys); reach : the largest number of places between both rows in that order.
-    The result has two arrays, the first and the second row of each pair.
+    keys : (n_rows, n_keys). The result has two arrays, the first and the second row of each pair.
     """
     links = list[NDArray[np.int64]]()
     for sums in keys.T[:FEW_SUMS]:
         order = np.argsort(sums, kind="stable")
-        for step in range(1, reach + 1):
+        # Both rows of a pair are at most 8 places apart.
+        for step in range(1, 9):
             pairs = np.stack([order[:-step], order[step:]])
             distances = np.linalg.norm(keys[pairs[0]] - keys[pairs[1]], axis=1)
             links.append(pairs[:, distances < radius])

@@ -38,12 +38,12 @@ from atomlearn.findings.precision import grouped, independent
 from atomlearn.storage.formats.messages import listing
 
 
-def knockoff_threshold(statistics: ArrayLike, fdr: float, offset: int = 1) -> float:
+def knockoff_threshold(statistics: ArrayLike, fdr: float) -> float:
     """Return the knockoff selection threshold for the statistics W, infinity if there is none.
 
-    It is the smallest t > 0 with  (offset + #{W_j <= -t}) / max(1, #{W_j >= t}) <= fdr.
-    ``statistics`` (n_features,) : the finite numbers W_j. ``offset`` 1 is knockoff+, which controls
-    the false discovery rate; 0 controls the modified false discovery rate.
+    It is the smallest t > 0 with  (1 + #{W_j <= -t}) / max(1, #{W_j >= t}) <= fdr.
+    ``statistics`` (n_features,) : the finite numbers W_j. This is knockoff+, which controls the
+    false discovery rate.
 
     Examples
     --------
@@ -58,13 +58,11 @@ def knockoff_threshold(statistics: ArrayLike, fdr: float, offset: int = 1) -> fl
             "statistics must hold one finite number a feature, got an array of shape "
             f"{W.shape} and dtype {W.dtype}"
         )
-    if offset not in (0, 1):
-        raise ValueError(f"offset must be 0 or 1, got {offset!r}; 1 bounds the rate itself")
     # Candidates for t: all |W_j|. For each, the numbers of W_j >= t and of W_j <= -t.
     sizes = np.unique(np.abs(W[W != 0]))
     n_above = W.size - np.searchsorted(np.sort(W), sizes, side="left")
     n_below = np.searchsorted(np.sort(W), -sizes, side="right")
-    is_allowed = (offset + n_below) / np.maximum(n_above, 1) <= fdr
+    is_allowed = (1 + n_below) / np.maximum(n_above, 1) <= fdr
     return float(sizes[is_allowed][0]) if is_allowed.any() else float("inf")
 
 

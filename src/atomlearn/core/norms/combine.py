@@ -26,11 +26,6 @@ from atomlearn.core.norms.base import Wrapper, refuse_free
 from atomlearn.core.norms.vectors import to_float64
 
 
-def scaled(norm: Norm, factor: float) -> Norm:
-    """Return the norm factor * ``norm``, which is ``norm`` itself for a factor of 1."""
-    return norm if factor == 1.0 else Scaled(norm, factor)
-
-
 class Scaled(Wrapper):
     """gauge(w) = factor * norm(w); its polar (dual) norm is norm°(z) / factor.
 

@@ -23,10 +23,10 @@ from atomlearn.core import (
     MatrixPart,
     Norm,
     Problem,
+    Scaled,
     Scores,
     State,
     Term,
-    scaled,
 )
 
 
@@ -126,7 +126,8 @@ class Coordinates(ABC):
     @property
     def norm(self) -> Norm:
         """The norm on the coordinates x with the factor: at least factor * norm(W_i)."""
-        return scaled(self.inner_norm(), self.term.factor)
+        inner = self.inner_norm()
+        return inner if self.term.factor == 1.0 else Scaled(inner, self.term.factor)
 
     @property
     def gauge(self) -> float:
