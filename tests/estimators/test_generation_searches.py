@@ -49,6 +49,23 @@ def test_each_fold_selects_once_at_each_c(monkeypatch: pytest.MonkeyPatch) -> No
     assert len(model.size_choice_.values) > 1
 
 
+def test_only_c_of_the_coefficients_is_searched_where_all_features_are_selected() -> None:
+    X, y = table(p=6)
+    model = FeatureGenerator(6, loss="squared", standardize=True, cv=3).fit(X, y)
+    assert model.size_choice_.values == ((6, (10.0,)),)
+    assert len(model.C_choice_.values) > 1
+    assert model.selected_.size == 6
+
+
+def test_of_equal_selections_the_one_of_the_largest_first_c_is_chosen() -> None:
+    X, y = table()
+    model = FeatureGenerator(12, standardize=True, cv=3).fit(X[:60], y[:60] > 0)
+    means = [scores.mean() for scores in model.size_choice_.scores]
+    best = np.flatnonzero(np.equal(means, max(means)))
+    assert best.size > 1
+    assert model.size_choice_.chosen == model.size_choice_.values[best[-1]]
+
+
 def test_coefficients_do_not_depend_on_the_fits_before() -> None:
     X, y = table()
     model = FeatureGenerator(8, 4, loss="squared", standardize=True, selected_tol=1e-10)

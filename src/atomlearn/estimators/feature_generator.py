@@ -34,7 +34,14 @@ from atomlearn.core import (
 from atomlearn.estimators.checks import checked_design, expanded, input_names, loss_task, whole
 from atomlearn.estimators.coefficients import coefficient_rows, single_row
 from atomlearn.estimators.generation import ScaledModel, Selected, Selections, debiased, problem_of
-from atomlearn.estimators.generation_trials import RISING, STRENGTHS, Choice, Trials, sizes_of
+from atomlearn.estimators.generation_trials import (
+    RISING,
+    SCORED_GAP,
+    STRENGTHS,
+    Choice,
+    Trials,
+    sizes_of,
+)
 from atomlearn.estimators.parameters import keeps_blas_single
 from atomlearn.estimators.targets import checked_targets
 from atomlearn.estimators.units import units_of
@@ -311,7 +318,13 @@ class FeatureGenerator(ScaledModel):
         if chooses_C or self.n_features == "auto":
             # Half of the remaining time is for the trials, the other half for the final fit.
             trial_deadline = Deadline.after(0.5 * settings.deadline.left)
-            trial_settings = replace(settings, observers=(), deadline=trial_deadline, search=True)
+            trial_settings = replace(
+                settings,
+                tol=max(settings.tol, SCORED_GAP),
+                observers=(),
+                deadline=trial_deadline,
+                search=True,
+            )
             rows = (y, sample_weight, offset, groups, order)
             trials = Trials(self, inputs, rows, self.cv, trial_settings)
             choices = trials.choose(candidates, STRENGTHS if chooses_C else (strength,), strength)
@@ -387,7 +400,8 @@ class FeatureGenerator(ScaledModel):
         # Relative gaps of later fits of the coefficients: over all features, over the selected
         # ones.
         gaps = (settings.tol, self.selected_tol)
-        return Selections(data, units, problem, lifted, lift, n_wanted, generate, gaps)
+        takes_all = column_limit is None
+        return Selections(data, units, problem, lifted, lift, n_wanted, takes_all, generate, gaps)
 
     def take(self, selections: Selections, rising: Sequence[float], strength: float) -> None:
         """Set the attributes of the model that selects features, and fits them, at given C.

@@ -315,6 +315,8 @@ class Selections:
         The map between the two.
     wanted : int
         The requested number of features.
+    takes_all : bool
+        Whether these are all features.
     generate : callable
         Runs feature generation on a problem and returns its result.
     ends : tuple of float
@@ -331,6 +333,7 @@ class Selections:
     lifted: Problem
     lift: Lift | None
     wanted: int
+    takes_all: bool
     generate: Callable[[Problem], Result]
     ends: tuple[float, float | None]
     runs: dict[float, Result] = field(default_factory=dict)

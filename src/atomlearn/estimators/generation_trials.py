@@ -242,6 +242,8 @@ class Trials:
                 "number of features"
             )
         n_errors = 0.0 if is_auto else 1.0
+        if not is_auto and all(fits.selections.takes_all for fits in self._fits_of(tried[0][0])):
+            tried = tried[-1:]  # C of the selection has nothing to choose
         scores_of_candidates = dict[Tried, Scored]()
         chosen = tried[0]
         cut = None
@@ -314,10 +316,14 @@ class Trials:
     def _scores(self, candidate: Tried, C: float) -> Array:
         """Return the score of a candidate in each fold, with this C of the coefficients."""
         size, selection_C = candidate
+        return np.array([fits.score(selection_C, C) for fits in self._fits_of(size)])
+
+    def _fits_of(self, size: int) -> list[FoldFits]:
+        """Return the fits of all folds with this number of features."""
         if size != self._size:
             self._size = size
             self._fits = [FoldFits(self, fold, size) for fold in self.folds]
-        return np.array([fits.score(selection_C, C) for fits in self._fits])
+        return self._fits
 
     def _best_candidate(self, known_scores: dict[Tried, Scored], prefers_small: bool) -> Tried:
         """Return the best candidate; with ``prefers_small``, the smallest one that is as good.
@@ -325,8 +331,11 @@ class Trials:
         known_scores : the held-out scores of each candidate, by C; its best C counts.
         """
         best = np.array([_best_row(scores) for scores in known_scores.values()])
-        best_row = self._smallest(best) if prefers_small else int(np.mean(best, axis=1).argmax())
-        return list(known_scores)[best_row]
+        if prefers_small:
+            return list(known_scores)[self._smallest(best)]
+        # Of equal candidates the last one, whose selection begins at the C where the others end.
+        means = np.mean(best, axis=1)
+        return list(known_scores)[int(np.flatnonzero(means == means.max())[-1])]
 
     def _smaller_candidates(
         self, chosen: Tried, known_scores: dict[Tried, Scored], strengths: Sequence[float]
@@ -412,7 +421,7 @@ class FoldFits:
         if was_encoded(training):  # imputed values are those of the training rows
             training = checked_design(self._model, training, reset=True)
         with warnings.catch_warnings(action="ignore"):
-            self._selections = self._model.selections(training, *targets, trials.settings)
+            self.selections = self._model.selections(training, *targets, trials.settings)
         self._scores = dict[tuple[float, float], float]()
 
     def score(self, rising_Cs: Sequence[float], strength: float) -> float:
@@ -421,10 +430,10 @@ class FoldFits:
         ``rising_Cs`` are increasing values of C for the selection.
         """
         with warnings.catch_warnings(action="ignore"):
-            selected_at, _ = self._selections.first(rising_Cs)
+            selected_at, _ = self.selections.first(rising_Cs)
             key = selected_at, strength
             if key not in self._scores:
-                self._model.take(self._selections, rising_Cs, strength)
+                self._model.take(self.selections, rising_Cs, strength)
                 self._scores[key] = self._trials.held_out(self._model, self._rows)
         return self._scores[key]
 
