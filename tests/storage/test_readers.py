@@ -53,6 +53,26 @@ def write(path: Path, text: str) -> Path:
 # CSV and TSV: what tests/storage/test_awkward_files.py does not have.
 
 
+def test_polars_reads_words_as_the_standard_library_does() -> None:
+    form = TextForm(delimiter=",")
+    rng = np.random.default_rng(0)
+    words = ['5" pipe', '"a""b"', '"a,b"', 'a"b"c', " x", "x ", "NA", '"1"', "", "é", "1_0", "2"]
+    n_read = 0
+    for _ in range(200):
+        others = ["3"] * 50 + words
+        rows = [[rng.choice(words), "1.5", rng.choice(others)] for _ in range(3)]
+        content = "".join(
+            ",".join(["a", *row[1:]] if row is rows[0] else row) + "\n" for row in rows
+        )
+        columns = cells.by_polars(content, form, 3, set())
+        if columns is not None:
+            expected = cells.in_rows(Path("a.csv"), content, form, 3, set(), 0)
+            for column, other in zip(columns, expected, strict=True):
+                np.testing.assert_array_equal(column, other, strict=True)
+            n_read += 1
+    assert n_read > 100
+
+
 def test_csv_with_quotes_and_a_text_column(tmp_path: Path) -> None:
     table = read(write(tmp_path / "heart.csv", HEART), "chd")
     assert table.feature_names == ("age", "famhist=Present", "blood, pressure")

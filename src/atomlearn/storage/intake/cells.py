@@ -305,12 +305,18 @@ def by_polars(content: str, form: TextForm, width: int, text: set[int]) -> Colum
     names = list(map(str, range(width)))
     quoted = '"' in content
     raw = content.encode()
+    # Columns whose first cell is no number are most likely words, which ``column_of`` looks at.
+    try:
+        _, first = next(records(Path(), content, form))
+    except (ValueError, StopIteration):
+        return None
+    words_in = text.union(j for j, cell in enumerate(first) if form.number(cell) is None)
     try:
         frame = pl.read_csv(
             raw,
             has_header=False,
             separator=form.delimiter,
-            schema={name: pl.String if int(name) in text else pl.Float64 for name in names},
+            schema={name: pl.String if int(name) in words_in else pl.Float64 for name in names},
             null_values=nulls,
             quote_char='"' if quoted else None,
         )
@@ -324,8 +330,8 @@ def by_polars(content: str, form: TextForm, width: int, text: set[int]) -> Colum
     ):
         return None
     return [
-        column_of(cells.fill_null("").to_list(), form, is_text=True)
-        if index in text
+        column_of(cells.fill_null("").to_list(), form, index in text)
+        if index in words_in
         else np.asarray(cells.to_numpy(), dtype=np.float64)
         for index, cells in enumerate(series)
     ]
