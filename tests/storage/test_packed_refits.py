@@ -15,7 +15,7 @@ from atomlearn.core import CachedBlock, FreeColumns, affine_block, choose_master
 from atomlearn.core.masters.quadratic_descent import QuadraticDescent
 from atomlearn.losses import Squared
 from atomlearn.problem import Problem, Regularizer
-from atomlearn.storage.store.genotype_block import GenotypeBlock
+from atomlearn.storage.store import genotype_block
 
 N, P, LEVEL = 97, 60, 4.0
 PLAIN = np.repeat([1.0], P)
@@ -30,8 +30,10 @@ def made(seed: int) -> tuple[Any, Any, Any]:
     X = np.where(np.isnan(copies), means, copies)
     four = np.zeros((100, P), dtype=np.uint8)
     four[:N] = codes
-    packed = sum(four[k::4] << (2 * k) for k in range(4)).astype(np.uint8).T
-    block = GenotypeBlock(np.ascontiguousarray(packed), N, means, np.ones(P), np.zeros(P))
+    packed = sum(four[k::4] << (2 * k) for k in range(4)).astype(np.uint8).T.copy()
+    block = genotype_block.GenotypeBlock(
+        genotype_block.PackedColumns(packed), N, means, np.ones(P), np.zeros(P)
+    )
     factors = 1.0 / X.std(axis=0)
     y = X[:, :6] @ rng.standard_normal(6) + rng.standard_normal(N) + 5.0
     return affine_block(block, means, factors), (X - means) * factors, y
@@ -98,7 +100,7 @@ def test_counted_products_give_the_matrix_of_unpacked_columns(
     rng = np.random.default_rng(1)
     weight = np.where(rng.random(N) < 0.2, 0.0, 1.25)
     basis = rng.standard_normal((N, free)) if free else None
-    monkeypatch.setattr(GenotypeBlock, "dense", None)  # no column is unpacked
+    monkeypatch.setattr(genotype_block.GenotypeBlock, "dense", None)  # no column is unpacked
     cached = CachedBlock(block)
     for columns in (rng.permutation(P)[:20], np.arange(8), rng.permutation(P)[:30]):
         known, gram = cached.growing_part(columns, weight, basis, centered, np.float32)
@@ -122,6 +124,51 @@ def test_rows_that_count_differently_are_unpacked() -> None:
     for columns in (np.arange(30), np.arange(P)):
         _, gram = cached.growing_part(columns, weight, None, False, np.float32)
     assert_allclose(gram.matrix, X.T @ (weight[:, None] * X), rtol=0, atol=1e-4)
+
+
+def test_of_many_violating_columns_the_worst_join_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    block, X, y = made(5)
+    regularizer = Regularizer(norms.L1(), "penalized", 2.0)
+    problem = Problem.build(CachedBlock(block), y, Squared(), regularizer, fit_intercept=True)
+    wide = QuadraticDescent().solve(problem, np.zeros(P), 0.0, 1e-7)
+    monkeypatch.setattr(sys.modules[QuadraticDescent.__module__], "JOINING", 5)
+    cached = CachedBlock(block)
+    problem = Problem.build(cached, y, Squared(), regularizer, fit_intercept=True)
+    requested, growing = [], cached.growing_part
+    monkeypatch.setattr(
+        cached, "growing_part", lambda some, *rest: requested.append(some) or growing(some, *rest)
+    )
+    refit = QuadraticDescent().solve(problem, np.zeros(P), 0.0, 1e-7)
+    correlations = np.abs((X - X.mean(axis=0)).T @ (y - y.mean()))
+    assert_array_equal(np.sort(requested[0]), np.sort(np.argsort(-correlations)[:5]))
+    assert requested[1].size <= 10
+    assert refit.gap <= 1e-7
+    assert_allclose(refit.objective, wide.objective, rtol=1e-7)
+
+
+def test_gathered_columns_share_the_packed_genotypes() -> None:
+    block, X, _ = made(5)
+    source = block.gather(np.arange(0, P, 2))  # shares with all columns: a fold's pool
+    fold = source.gather(np.array([3, 0, 7]))
+    later = fold.append(source.gather(np.array([9, 1])))
+    assert later._packed is block._packed
+    assert_allclose(later.dense(), X[:, [6, 0, 14, 18, 2]])
+    # Columns from elsewhere: a copy, as the fold leaves columns out; the array does not grow.
+    size = len(block._packed.data)
+    other, Y, _ = made(6)
+    mixed = later.append(other.gather(np.array([4, 5])))
+    assert len(block._packed.data) == size
+    assert_allclose(mixed.dense(), np.hstack([later.dense(), Y[:, [4, 5]]]))
+    # A block of all columns grows with its array, and the blocks that share it do not change.
+    grown = block.append(other)
+    assert grown._packed is block._packed
+    assert_allclose(grown.dense(), np.hstack([X, Y]))
+    assert_allclose(later.dense(), X[:, [6, 0, 14, 18, 2]])
+    again = fold.append(grown.gather(np.array([P + 4])))
+    assert again._packed is block._packed
+    v = np.linspace(-1.0, 2.0, N)
+    assert_allclose(again.scores(v).full(), again.dense().T @ v)
+    assert_allclose(again.predict(np.arange(4.0)), again.dense() @ np.arange(4.0))
 
 
 def test_a_round_before_the_last_ends_early(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,8 +2,8 @@
 
 Columns of genotypes stay in two bits, so that a pool of thousands of them is small. In float64 the
 columns, their Gram matrix and its factor would be the largest arrays of a fit. Each round
-minimizes the loss over the columns in use and those that violate optimality, by coordinate descent
-on
+minimizes the loss over the columns in use and those that violate optimality the most, by coordinate
+descent on
 
     1/2 d'Hd + slope'd + sum_j price_j |w_j|,   d = w - w_k,   H = A'S(I - P)A,
 
@@ -21,7 +21,7 @@ import numpy as np
 
 from atomlearn._kernels import descend_quadratic
 from atomlearn.core.data.cached_block import CachedBlock
-from atomlearn.core.interfaces import Array
+from atomlearn.core.interfaces import Array, Columns
 from atomlearn.core.interfaces.loss import is_quadratic
 from atomlearn.core.losses.free_columns import free_columns, plain_loss
 from atomlearn.core.masters.master import Master, Refit, block_of, certified, finished, toward
@@ -34,6 +34,10 @@ from atomlearn.core.problem.problem import Problem
 #: round seeks the target, but no less than the square of this share of the gap before it: columns
 #: that join afterwards would undo more.
 SHARE = 0.2
+
+
+#: In each round at least this number of columns may join those in use.
+JOINING = 500
 
 
 def can_descend(problem: Problem) -> bool:
@@ -83,11 +87,10 @@ class QuadraticDescent(Master):
             if problem.deadline.use_step():
                 break
             steps += 1
-            # The columns in use, and those whose slope exceeds their price. More columns may be
-            # solved over, whose Gram matrix is known from earlier rounds.
+            # More columns may be solved over, whose Gram matrix is known from earlier rounds.
             w = best.refit.weights
             slope = problem.tau * w - best.scores
-            needed = np.flatnonzero((w != 0.0) | (np.abs(slope) > price))
+            needed = _needed(w, np.abs(slope) - price)
             columns, gram = block.growing_part(
                 needed, problem.weight, basis, problem.fit_intercept, np.float32
             )
@@ -107,3 +110,19 @@ class QuadraticDescent(Master):
             best = following
         best.refit.steps = steps
         return finished(best.refit, SemismoothNewton(), problem, gap_target)
+
+
+def _needed(weights: Array, excess: Array) -> Columns:
+    """Return the columns of nonzero weight, and those of weight zero that violate optimality most.
+
+    weights : (m,). excess : (m,), by how much each |slope| exceeds its price. Far from the solution
+    many more columns violate optimality than the solution uses, and the Gram matrix grows with the
+    square of their number. So half as many columns may join as are in use, but at least
+    ``JOINING``.
+    """
+    used = np.flatnonzero(weights)
+    joining = np.flatnonzero((weights == 0.0) & (excess > 0.0))
+    most = max(JOINING, used.size // 2)
+    if joining.size > most:
+        joining = joining[np.argpartition(-excess[joining], most)[:most]]
+    return np.union1d(used, joining)

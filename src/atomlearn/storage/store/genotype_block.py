@@ -23,6 +23,22 @@ from atomlearn.core import (
 )
 
 
+class PackedColumns:
+    """Packed columns that blocks share, so that each column is in memory once.
+
+    The paths of cross-validation's folds use many columns in common. Columns are added at the end
+    only, so their rows in ``data`` never change.
+    """
+
+    def __init__(self, data: NDArray[np.uint8]) -> None:
+        """Take columns in PLINK's two-bit code, one in each row of ``data``."""
+        self.data = data
+
+    def add(self, data: NDArray[np.uint8]) -> None:
+        """Add columns at the end, one in each row of ``data``."""
+        self.data = np.concatenate([self.data, data])
+
+
 class GenotypeBlock(Block):
     """An in-memory block with columns scale_j x_j - shift_j; x_j is packed in PLINK's two-bit code.
 
@@ -31,27 +47,37 @@ class GenotypeBlock(Block):
 
     Parameters
     ----------
-    packed : (n_columns, bytes of a column) uint8
-        Genotypes in PLINK's two-bit code, four in a byte.
+    packed : PackedColumns
+        Genotypes in PLINK's two-bit code, four in a byte, which other blocks may share.
     n_samples : int
         Number of rows; the last byte of a column may have unused bits.
     means : (n_columns,) float64
         Value of missing genotypes, in copies of the counted allele.
     scale, shift : (n_columns,) float64
         Numbers of the standardization scale_j x_j - shift_j.
+    rows : (n_columns,) int64, optional
+        The row of ``packed`` that has each column of the block. Default: all rows, in order.
     """
 
     dtype = np.dtype(np.float64)
     traits = Traits(bytes_an_entry=0.25)
 
     def __init__(
-        self, packed: NDArray[np.uint8], n_samples: int, means: Array, scale: Array, shift: Array
+        self,
+        packed: PackedColumns,
+        n_samples: int,
+        means: Array,
+        scale: Array,
+        shift: Array,
+        rows: Columns | None = None,
     ) -> None:
         """Take packed genotypes and the numbers of the standardization, all without a copy.
 
-        ``means`` replace missing genotypes; the columns are scale_j x_j - shift_j.
+        ``means`` replace missing genotypes; the columns are scale_j x_j - shift_j. ``rows`` are
+        those of ``packed`` that the block has.
         """
         self._packed = packed
+        self._rows = np.arange(means.size) if rows is None else rows
         self._n_samples = n_samples
         self._means = means
         self._scale = scale
@@ -61,7 +87,18 @@ class GenotypeBlock(Block):
     @property
     def _parts(self) -> tuple[NDArray[Any], ...]:
         """The arrays with one row for each column, in the order of the constructor."""
-        return self._packed, self._means, self._scale, self._shift
+        return self._rows, self._means, self._scale, self._shift
+
+    def _bytes(self, columns: slice = slice(None)) -> NDArray[np.uint8]:
+        """Return the packed genotypes of these columns, one after the other.
+
+        They are copied unless they lie like this in memory.
+        """
+        rows = self._rows[columns]
+        data = self._packed.data
+        if rows.size and (np.diff(rows) == 1).all():
+            return data[rows[0] : rows[-1] + 1].ravel()
+        return data[rows].ravel()
 
     def predict(self, weights: Array) -> Array:
         """Return A w, for standardized genotypes A and w = ``weights``, from the packed codes.
@@ -73,7 +110,7 @@ class GenotypeBlock(Block):
         def product(columns: slice) -> Array:
             """Return sum_j (w_j scale_j) x_j over these columns j, an array (n_samples,)."""
             out = _kernels.padded(np.zeros(self._n_samples))
-            packed = self._packed[columns].ravel()
+            packed = self._bytes(columns)
             piece_weights = np.ascontiguousarray(scaled[columns])
             _kernels.add_genotypes(
                 packed, self._n_samples, self._means[columns], piece_weights, out
@@ -115,7 +152,7 @@ class GenotypeBlock(Block):
         def work(piece: int) -> None:
             """Compute the sums of one piece of the columns."""
             columns = pieces[piece]
-            data = self._packed[columns].ravel(), self._n_samples, self._means[columns]
+            data = self._bytes(columns), self._n_samples, self._means[columns]
             sums[columns] = _kernels.scores_genotypes(*data, values, squared)
 
         _kernels.share_out(work, len(pieces), self._n_samples * size / 8.0)
@@ -136,28 +173,40 @@ class GenotypeBlock(Block):
 
     def dense(self) -> Array:
         """Return the standardized genotypes as an array (n_samples, n_columns)."""
-        data = self._packed.ravel(), self._n_samples, self._means, np.float64
+        data = self._bytes(), self._n_samples, self._means, np.float64
         array: Array = _kernels.gather_genotypes(*data)
         array *= self._scale
         array -= self._shift
         return array
 
     def gather(self, columns: Columns) -> GenotypeBlock:
-        """Return the block of the columns with these numbers, still packed."""
-        packed, *parts = (part[columns] for part in self._parts)
-        return GenotypeBlock(packed, self._n_samples, *parts)
+        """Return the block of the columns with these numbers, which shares the packed genotypes."""
+        rows, means, scale, shift = (part[columns] for part in self._parts)
+        return GenotypeBlock(self._packed, self._n_samples, means, scale, shift, rows)
 
     def append(self, other: Block) -> Block:
-        """Return the columns of this block followed by those of ``other``; packed if both are."""
+        """Return the columns of this block followed by those of ``other``; packed if both are.
+
+        Packed genotypes are copied unless both blocks share them.
+        """
         check_same_rows(self, other)
         if not isinstance(other, GenotypeBlock):
             return DenseBlock(self.dense()).append(other)
-        first_parts = self._parts
-        last_parts = other._parts
-        packed, *parts = (
-            np.concatenate(pair) for pair in zip(first_parts, last_parts, strict=True)
-        )
-        return GenotypeBlock(packed, self._n_samples, *parts)
+        packed = self._packed
+        rows = self._rows
+        others = other._rows
+        if other._packed is not packed:
+            # Blocks that share these genotypes see the longer array. It keeps rows for ever, so
+            # it is made only where no row is left out.
+            if rows.size < len(packed.data):
+                packed = PackedColumns(packed.data[rows])
+                rows = np.arange(rows.size)
+            others = np.arange(others.size) + len(packed.data)
+            packed.add(other._packed.data[other._rows])
+        pairs = zip(self._parts[1:], other._parts[1:], strict=True)
+        means, scale, shift = (np.concatenate(pair) for pair in pairs)
+        rows = np.concatenate([rows, others])
+        return GenotypeBlock(packed, self._n_samples, means, scale, shift, rows)
 
 
 @affine_block.register
@@ -168,7 +217,7 @@ def _genotypes(block: GenotypeBlock, means: Array, factors: Array) -> GenotypeBl
     change.
     """
     parts = block._scale * factors, (block._shift + means) * factors
-    return GenotypeBlock(block._packed, block._n_samples, block._means, *parts)
+    return GenotypeBlock(block._packed, block._n_samples, block._means, *parts, block._rows)
 
 
 @counted_products.register
@@ -183,6 +232,7 @@ def _counted_genotypes(
     if not np.isin(curvature, (0.0, level)).all():
         return None
     new = block.gather(columns[start:])
+    new_bytes = new._bytes()
     products = np.empty((columns.size, new.shape[1]))
     pieces = LIMITS.pieces(columns.size, block.shape[0], 16 * LIMITS.piece_entries)
 
@@ -190,7 +240,7 @@ def _counted_genotypes(
         """Count the products of the columns of one piece."""
         some = block.gather(columns[pieces[piece]])
         products[pieces[piece]] = _kernels.multiply_genotypes(
-            some._packed.ravel(), some._means, new._packed.ravel(), new._means, curvature
+            some._bytes(), some._means, new_bytes, new._means, curvature
         )
 
     _kernels.share_out(work, len(pieces), products.size * block.shape[0] / 16.0)

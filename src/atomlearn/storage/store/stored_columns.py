@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from atomlearn import _kernels
 from atomlearn.core import LIMITS, Array, Block, Columns, DenseBlock, block_of_entries
-from atomlearn.storage.store.genotype_block import GenotypeBlock
+from atomlearn.storage.store.genotype_block import GenotypeBlock, PackedColumns
 from atomlearn.storage.store.store_file import READING, ByteFile, StoreError, as_bytes
 
 #: Columns found in a chunk, numbered within the chunk, and their scores (found, m).
@@ -525,7 +525,9 @@ class GenotypeColumns(ColumnsOnDisk):
             self.file.read_into(self.offset + column * self._column_bytes, packed[position])
         means = self.means[columns]
         ones = np.ones(columns.size)
-        return GenotypeBlock(packed, self.n_samples, means, ones, np.zeros(columns.size))
+        return GenotypeBlock(
+            PackedColumns(packed), self.n_samples, means, ones, np.zeros(columns.size)
+        )
 
     def add(self, chunk: int, weights: Array, out: Array) -> None:
         """Add sum_j w_j x_j over the columns j of a chunk, w = ``weights``, to ``out`` in place."""
