@@ -17,6 +17,7 @@ PAIRS = {
     "one task": np.arange(P) * Q + 4,
     "half": np.random.default_rng(5).permutation(P * Q)[: P * Q // 2],
     "repeated": np.array([3, 3, 53, 53, 103, 7]),
+    "whole rows twice": np.repeat(np.arange(2 * Q), 2),
     "none": np.zeros(0, dtype=np.int64),
 }
 
