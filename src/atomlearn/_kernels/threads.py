@@ -32,7 +32,7 @@ WORTH_A_THREAD = 5e7
 #: Routines that the kernels call, from scipy.linalg.cython_blas and cython_lapack.
 _ROUTINES = {
     "cython_blas": ("dtrsm", "dsyrk", "dgemv", "dgemm"),
-    "cython_lapack": ("dpotrf", "dpotrs", "dsyev"),
+    "cython_lapack": ("dpotrf", "dpotri", "dpotrs", "dsyev"),
 }
 
 

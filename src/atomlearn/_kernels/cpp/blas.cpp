@@ -21,7 +21,7 @@ using Gemm = void (*)(char*, char*, int*, int*, int*, double*, double*, int*, do
 
 using Syev = void (*)(char*, char*, int*, double*, int*, double*, double*, int*, int*);
 
-Potrf potrf = nullptr;
+Potrf potrf = nullptr, potri = nullptr;
 Syev syev = nullptr;
 Potrs potrs = nullptr;
 Trsm trsm = nullptr;
@@ -38,7 +38,7 @@ const Routine kRoutines[] = {
     {"dpotrf", reinterpret_cast<void**>(&potrf)}, {"dpotrs", reinterpret_cast<void**>(&potrs)},
     {"dtrsm", reinterpret_cast<void**>(&trsm)},   {"dsyrk", reinterpret_cast<void**>(&syrk)},
     {"dgemv", reinterpret_cast<void**>(&gemv)},   {"dgemm", reinterpret_cast<void**>(&gemm)},
-    {"dsyev", reinterpret_cast<void**>(&syev)},
+    {"dsyev", reinterpret_cast<void**>(&syev)},   {"dpotri", reinterpret_cast<void**>(&potri)},
 };
 
 int narrow(Index size) {
@@ -88,6 +88,13 @@ void cholesky_solve(Index size, const double* l, Index stride, double* b, Index 
     char lower = 'L';
     int n = narrow(size), m = narrow(count), lda = narrow(stride), info = 0;
     potrs(&lower, &n, &m, loose(l), &lda, b, &n, &info);
+}
+
+void cholesky_inverse(Index size, double* l, Index stride) {
+    if (size == 0) return;
+    char lower = 'L';
+    int n = narrow(size), lda = narrow(stride), info = 0;
+    potri(&lower, &n, l, &lda, &info);
 }
 
 void solve_lower(Index size, Index count, const double* l, Index stride, double* b,

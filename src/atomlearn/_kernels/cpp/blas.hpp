@@ -11,6 +11,8 @@ namespace atomlearn::blas {
 bool cholesky(Index size, double* a, Index stride);
 // B = (L L')^-1 B for `count` columns, one after the other.
 void cholesky_solve(Index size, const double* l, Index stride, double* b, Index count = 1);
+// Replaces L by the lower triangle of (L L')^-1.
+void cholesky_inverse(Index size, double* l, Index stride);
 // B = L^-1 B for `count` columns.
 void solve_lower(Index size, Index count, const double* l, Index stride, double* b, Index b_stride);
 // Lower triangle of C = alpha A'A + beta C, A with `size` columns of `length` entries.

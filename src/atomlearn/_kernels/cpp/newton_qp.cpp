@@ -841,8 +841,9 @@ class Fit {
         if (p_.starts ? p.terms.radius < kInfinity : !is_plain(p.terms)) return false;
         const double enough = std::max(limits_.gap, limits_.share * p.value);
         if (!exactly && !(enough > 0.0)) return false;
-        // A slope beyond its price by such a share adds as much of the objective to the gap.
-        const double least = exactly ? kExact : std::max(p.gap, enough) / p.value;
+        // A slope beyond its price by such a share adds as much of the objective to the gap. Less
+        // than the gap at hand, so that the step makes progress.
+        const double least = exactly ? kExact : std::max(0.3 * p.gap, 0.5 * enough) / p.value;
         const Index groups = static_cast<Index>(price_.size());
         const double all = static_cast<double>(size), tasks = static_cast<double>(k_.tasks);
         double work = 0.0;
@@ -998,23 +999,25 @@ class Fit {
     // The same for one H of all tasks, by Woodbury: without V V' the system has one factor B too.
     bool solve_by_tasks(Used& u, double ridge) const {
         const Index q = k_.tasks, n = static_cast<Index>(u.in.size()), r = n / q, groups = u.groups;
-        std::vector<double> B(as_size(r * r)), inverse(B), outer(B),
-            inner(as_size(groups * groups)), y(as_size(groups));
+        std::vector<double> B(as_size(r * r)), outer(B), inner(as_size(groups * groups)),
+            y(as_size(groups));
         for (Index c = 0; c < r; ++c) {
             for (Index e = c; e < r; ++e)
                 at(B, c * r + e) = row(u.in[as_size(c)])[u.in[as_size(e)] / q];
             at(B, c * r + c) += ridge + at(u.curve, c);
-            at(inverse, c * r + c) = 1.0;
         }
         if (!blas::cholesky(r, B.data(), r)) return false;
         blas::cholesky_solve(r, B.data(), r, u.way.data(), q);
-        blas::cholesky_solve(r, B.data(), r, inverse.data(), r);
+        std::vector<double> inverse(B);
+        blas::cholesky_inverse(r, inverse.data(), r);
         blas::add_outer(r, q, 1.0, u.v.data(), r, 0.0, outer.data(), r);
         for (Index k = 0; k < groups; ++k) at(inner, k * groups + k) = 1.0;
         for (Index c = 0; c < r; ++c)
-            for (Index e = 0; e < r; ++e)
-                at(inner, u.of[as_size(c)] * groups + u.of[as_size(e)]) -=
-                    at(inverse, c * r + e) * at(outer, std::min(c, e) * r + std::max(c, e));
+            for (Index e = c; e < r; ++e) {
+                const Index left = u.of[as_size(c)], low = u.of[as_size(e)];
+                const double entry = at(inverse, c * r + e) * at(outer, c * r + e);
+                at(inner, left * groups + low) -= left == low && c != e ? 2.0 * entry : entry;
+            }
         for (Index i = 0; i < n; ++i) at(y, u.of[as_size(i)]) += at(u.v, i) * at(u.way, i);
         if (!blas::cholesky(groups, inner.data(), groups)) return false;
         blas::cholesky_solve(groups, inner.data(), groups, y.data());
