@@ -103,7 +103,11 @@ class FittedSelection:
 
     @property
     def terms(self) -> Columns:
-        """The selected units without covariates, or the selected groups if groups were selected."""
+        """The selected inputs, columns or groups, without covariates.
+
+        They are inputs if the model has curves, and groups if columns are grouped. Of groups that
+        overlap the model knows which ones it uses; of others the selected columns tell.
+        """
         roles = self.data.roles
         if roles.overlap and has_parts(self.model.parts_):
             selected = [part.group for part in self.model.parts_ if part.weights.any()]

@@ -223,7 +223,7 @@ class AtomicModel(FitParameters):
 
     @property
     def has_matrix_norm(self) -> bool:
-        """Whether a norm is one of matrices: a target of one column then stays a matrix."""
+        """Whether a candidate norm is of matrices: y of shape (n, 1) then keeps its shape."""
         return any(norm.matrix_shape is not None for norm in self._candidates())
 
     def _candidates(self) -> list[Norm]:
@@ -365,8 +365,8 @@ class AtomicModel(FitParameters):
 
         The score is R^2 for the squared loss, the concordance for survival, and D^2 for other
         losses: the share of the deviance of the best constant that the model explains. For several
-        targets it is the mean of their scores. ``sample_weight`` is the weight of each row, or None
-        and ``offset`` added to the decisions, or None.
+        targets it is the mean of their scores. ``sample_weight`` is the weight of each row, and
+        ``offset`` is added to the decisions; each may be None.
         """
         loss = as_loss(self.loss)
         if loss.task == "classification":

@@ -453,16 +453,17 @@ class FeatureGenerator(ScaledModel):
         result : Result
             The final fit of the coefficients, whose convergence is reported. Its status becomes
             that of the cross-validation if this was interrupted or ran out of time.
-        n_found : Result
+        selection : Result
             The result of feature generation, which selected the features.
         n_wanted : int
             The requested number of features, at most the number of candidates.
         """
-        # Early ends of feature generation, or of cross-validation, are reported as the status.
+        # A cross-validation that ended early gives its status to the final fit.
         is_cut = selection.status is Status.INTERRUPTED
         if self.C_choice_ and self.C_choice_.cut:
             result.status = self.C_choice_.cut
             is_cut = True
+        # No warning of an early end if the selection itself is complete.
         is_complete = selection.converged or selection.status is Status.SELECTED
         self._report(
             [result], complete=(self.n_selected_ >= n_wanted and not is_cut) or is_complete

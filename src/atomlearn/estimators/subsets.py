@@ -107,7 +107,8 @@ class SubsetModel(ScaledModel):
         """Find the best columns of X (n_samples, n_features) for y, weighted by ``sample_weight``.
 
         ``offset`` (n_samples,) is added to X w + b. ``groups`` and ``order`` keep rows together if
-        cross-validation chooses ``n_features`` or ``l2``: see ``AtomicRegressorCV.fit``.
+        cross-validation chooses ``n_features`` or ``l2``: see ``AtomicRegressorCV.fit``. With
+        groups, the search is over groups (``units``), each chosen as a whole.
         """
         request = search_settings(self.tol, self.within, MOST_NEAR, self.time_limit, self.max_nodes)
         data = self._checked(X, y, sample_weight, offset)
@@ -123,6 +124,7 @@ class SubsetModel(ScaledModel):
             rows = (y, sample_weight, offset, groups, order)
             self.cv_scores_ = self._scored(choices, design, rows, request.deadline)
             means = {choice: np.mean(scores) for choice, scores in self.cv_scores_.items()}
+            # Without scores, as the time ended in the first fold: the middle ridge.
             k, l2 = max(means, key=means.__getitem__, default=(k, ridges[len(ridges) // 2]))
         problem = with_amount(problem, l2)
         # Observers of the search, and with ``verbose`` a line for each record.
@@ -132,6 +134,7 @@ class SubsetModel(ScaledModel):
         request = replace(request, watch=watch)
         result = best_subset(problem, k, request)
         self._record(data, problem, result, units)
+        # max_nodes = 0 asks for no proof.
         if not result.status.is_proof and self.max_nodes != 0:
             warnings.warn(
                 f"{type(self).__name__}: {result.status}: {100 * result.gap:.2g}%. A larger l2 "

@@ -256,10 +256,11 @@ def correlations(
 ) -> Ranked | None:
     """Return the partial correlation of truth and predicted given the covariates ``known`` (n, q).
 
-    It is the mean over the columns of truth and predicted, (n, m) both. None if too few residual
-    degrees of freedom are left. The standard error, on Fisher's z scale, is the jackknife's; its
-    degrees of freedom are the effective number of rows that contribute to it, less one. The null
-    distribution permutes the residuals of ``predicted``; it is empty without ``rng``.
+    ``truth`` and ``predicted`` are (n, m); the result is the mean over their m pairs of columns.
+    None if too few residual degrees of freedom are left. The standard error, on Fisher's z scale,
+    is the jackknife's; its degrees of freedom are the effective number of rows that contribute to
+    it, less one. The null distribution permutes the residuals of ``predicted``; it is empty without
+    ``rng``.
     """
     basis = _basis(known, len(truth))
     freedom = len(truth) - basis.shape[1]

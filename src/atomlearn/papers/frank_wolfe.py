@@ -219,7 +219,8 @@ class FrankWolfe(Solver):
         """Take local pairwise steps between active atoms; return the number of steps.
 
         ``hull`` is the point, which moves, and ``state`` has the Frank-Wolfe gap of the last pass.
-        The steps end when the local pairwise gap is below half of that gap.
+        The first step is taken if the local pairwise gap is at least that gap, and further ones
+        while it is at least half of it.
         """
         least_gap = state.toward_gap
         for n_steps in range(TUNING.inner_steps):

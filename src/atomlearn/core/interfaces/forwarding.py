@@ -74,9 +74,9 @@ class Forwarding(Design):
         return self.inner.gather(columns)
 
     def around(self, design: Design) -> Design:
-        """Return ``design`` in a copy of this wrapper if the wrapper has to stay; else ``design``.
+        """Return ``design`` wrapped like the inner design, for wrappers that must not be lost.
 
-        By default the wrapper is left out.
+        By default it is returned unwrapped.
         """
         return design
 

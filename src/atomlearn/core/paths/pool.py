@@ -98,7 +98,9 @@ class Pool:
 
     @property
     def room(self) -> int:
-        """Number of columns that may still join; all columns of sparse data that are not too large.
+        """Number of columns that may still join.
+
+        These are all columns if X is sparse and has at most ``MOST_ENTRIES`` stored entries.
 
         A pool with a ``source`` has half of the memory, and cannot exceed the room of its source.
         """

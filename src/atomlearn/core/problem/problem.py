@@ -285,8 +285,8 @@ def with_free(problem: Problem, unpenalized: object) -> Problem:
     """Return ``problem`` in which the columns ``unpenalized`` (indices or a mask) have no penalty.
 
     Columns that are free already stay free, and columns that the norm does not penalize are added.
-    All of them remain columns of X. Their scores are 0 at every point, so a norm that does not grow
-    when an entry is set to 0 keeps their entries at 0.
+    All of them remain columns of X, but the loss has their coefficients. Their scores are 0 at
+    every point. So their entries of w stay 0, if setting an entry to 0 never increases the norm.
     """
     n_features = problem.design.shape[1]
     norm = problem.regularizer.norm
@@ -306,7 +306,8 @@ def with_free(problem: Problem, unpenalized: object) -> Problem:
     intercept = problem.fit_intercept
     columns = free_columns(problem.loss)
     if columns is not None:
-        # Intercepts of tasks are free columns, too; all are fitted together.
+        # The loss has free columns already. Sparse ones are the intercepts of tasks: all are kept.
+        # Of dense ones the first ``n_before`` are the columns ``problem.free``, which are replaced.
         intercept = columns.intercept
         other_columns = columns.columns
         n_before = 0 if problem.free is None else problem.free.size

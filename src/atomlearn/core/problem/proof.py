@@ -335,7 +335,8 @@ def rounding_bound(
     columns : array of int, or None
         None: all columns.
     lengths : Lengths, or None
-        Euclidean norms of these columns. Without them only the first error is included.
+        Euclidean norms of these columns: as predictions sum them, and as scores read them. Without
+        them only the first error is included.
     """
     total = lost_in_loss(problem, prediction, dual, certificate.objective)
     if lengths is None or not weights.any():
@@ -359,9 +360,10 @@ def rounding_bound(
     shift = relative_error * float(sizes.dot(np.abs(lengths.offsets)))
     square = error * error + shift * shift * problem.y.size
     total += slope * error + curved(problem, square, prediction)
-    # The error of a score is at most a rounding error of its column's length; it counts twice, as
-    # sum(v) = 0 holds only up to rounding.
+    # The error of a score is at most a rounding error of its column's length. It is doubled, as the
+    # scores of centered columns assume sum(v) = 0, which holds only up to rounding.
     scores = ArrayScores(2.0 * growth(count) * slope * lengths.scored)
+    # ``box_error`` is the part of bounds on the coefficients; None if there are no such bounds.
     polar_error, box_error = polar_of_errors(problem, columns, scores)
     # The derivative of R* with respect to the polar is the largest gauge that the optimum can have.
     size = certificate.polar if form == "squared" else certificate.objective

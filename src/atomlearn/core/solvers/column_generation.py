@@ -263,14 +263,15 @@ class ColumnGeneration(Solver):
         restricted = restrict(problem, block, columns)
         refit = self._refit(restricted, weights, state, problem.design.shape[1])
         prediction = refit.prediction
-        # If the rows are on other machines, the restricted problem has summed coordinates, and its
-        # predictions are not those of the samples.
+        # If the rows are on other machines, the restricted problem is stated in sums over the rows.
+        # So the predictions of the samples, of the centered columns, are computed here.
         if restricted.design is not block:
             prediction = block.predict(refit.weights)
         # 3. Make the new state, drop zero columns, and price by one pass.
         following = ActiveState(
             columns=columns,
             weights=refit.weights,
+            # The intercept for the columns of X, which are not centered.
             intercept=refit.intercept - float(lengths.offsets @ refit.weights),
             prediction=prediction,
             lengths=lengths,

@@ -34,7 +34,7 @@ def names_of_anndata(X: Any) -> list[str]:
 
 
 def array_of_anndata(X: Any) -> Any:
-    """Return the matrix of X, an AnnData object, from memory, or from its file if it is there."""
+    """Return the matrix of the AnnData object X; if X is backed by a file, read it from there."""
     if X.isbacked:
         return read_cells(Path(X.filename))
     if X.X is None:
