@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import sys
+
 import numpy as np
 import pytest
+from sklearn.linear_model import Lasso
 
 from atomlearn import designs, norms
-from atomlearn.core import CachedBlock, FreeColumns, Problem, Regularizer, SequentialQP
+from atomlearn.core import CachedBlock, FreeColumns, Offset, Problem, Regularizer, SequentialQP
 from atomlearn.interfaces import Block, Loss, Norm
 from atomlearn.losses import Multinomial, Squared
 from atomlearn.matrices.designs.tasks import TaskBlock
@@ -94,4 +97,68 @@ def test_one_hessian_of_all_tasks_ends_where_that_of_the_columns_does(
         assert refit.gap < 1e-8 * refit.objective
         ends.append(refit.weights)
     assert 0 < np.count_nonzero(ends[0]) < p * q
+    np.testing.assert_allclose(ends[0], ends[1], atol=1e-5)
+
+
+@pytest.mark.parametrize("shape", [(60, 12), (16, 40)])
+@pytest.mark.parametrize("intercepts", [False, True])
+def test_l1_of_tasks_is_a_lasso_of_each(
+    shape: tuple[int, int], intercepts: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng = np.random.default_rng(shape[0])
+    n, p, q = *shape, 4
+    X = rng.normal(size=shape) + 1.0
+    Y = X[:, :5] @ rng.normal(size=(5, q)) + rng.normal(size=(n, q)) + 3.0
+    known = rng.normal(size=(n, q))
+    weight = rng.uniform(0.5, 2.0, size=(n, q))
+    sizes: list[tuple[int, ...]] = []
+    module = sys.modules["atomlearn.core.masters.separate_tasks"]
+    solve = module.newton_qp
+
+    def watched(columns: object, *rest: object, **named: object) -> object:
+        sizes.append(np.shape(columns))
+        return solve(columns, *rest, **named)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(module, "newton_qp", watched)
+    loss: Loss = Offset(Squared(), known.ravel())
+    if intercepts:
+        loss = FreeColumns.of_tasks(loss, n, q)
+    # Pairs come in any order, as they join a pool, and some are left out.
+    pairs_in = rng.permutation(p * q)[: p * q - 3]
+    block = CachedBlock(designs.Tasks(X, q).gather(pairs_in))
+    level = 4.0
+    problem = Problem.build(
+        block, Y.ravel(), loss, Regularizer(norms.L1(), "penalized", level),
+        sample_weight=weight.ravel(),
+    )  # fmt: skip
+    refit = SequentialQP().solve(problem, np.zeros(pairs_in.size), 0.0, 1e-9)
+    assert refit.gap < 1e-8 * refit.objective
+    assert {size[0] for size in sizes} == {n}
+    assert max(size[1] for size in sizes) <= p
+    found = np.zeros(p * q)
+    found[pairs_in] = refit.weights
+    for task in range(q):
+        inside = np.isin(np.arange(p) * q + task, pairs_in)
+        total = weight[:, task].sum()
+        model = Lasso(level / total, fit_intercept=intercepts, tol=1e-14, max_iter=100_000)
+        model.fit(X[:, inside], Y[:, task] - known[:, task], weight[:, task])
+        np.testing.assert_allclose(found.reshape(p, q)[inside, task], model.coef_, atol=1e-5)
+    assert 0 < np.count_nonzero(found) < p * q
+
+
+@pytest.mark.parametrize("form", ["squared", "constrained"])
+def test_a_penalty_that_joins_tasks_is_solved_for_all(form: str) -> None:
+    rng = np.random.default_rng(1)
+    n, p, q = 30, 8, 3
+    X = rng.normal(size=(n, p))
+    Y = X[:, :3] @ rng.normal(size=(3, q)) + rng.normal(size=(n, q))
+    tasks_of_columns = designs.Tasks(X, q).gather(np.arange(p * q))
+    assert isinstance(tasks_of_columns, TaskBlock)
+    ends = []
+    for block in (tasks_of_columns, tasks_of_columns.explicit()):
+        regularizer = Regularizer(norms.L1(), form, 2.0)  # type: ignore[arg-type]
+        problem = Problem.build(block, Y.ravel(), Squared(), regularizer)
+        refit = SequentialQP().solve(problem, np.zeros(p * q), 0.0, 1e-9)
+        assert refit.gap < 1e-8 * refit.objective
+        ends.append(refit.weights)
     np.testing.assert_allclose(ends[0], ends[1], atol=1e-5)

@@ -12,7 +12,16 @@ import atomlearn._kernels._native as _native
 from atomlearn._kernels._checks import Array, Positions
 from atomlearn._kernels.threads import load_blas
 
-KeptHessian = _native.KeptHessian
+
+class KeptHessian:
+    """The Hessians that ``newton_qp`` keeps between calls: of all columns, and of each task's."""
+
+    def __init__(self) -> None:
+        """Keep nothing yet."""
+        self.whole = _native.KeptHessian()
+        self.tasks: dict[int, KeptHessian] = {}
+
+
 #: Number of columns to which the coupling matrix K' of a loss is applied at once.
 TOGETHER = 64
 
@@ -94,16 +103,16 @@ def newton_qp(
         None of them is worse than its start.
     steps : int
     """
+    kept = KeptHessian() if kept is None else kept
+    free_columns = np.zeros((0, target.size)) if basis is None else np.ascontiguousarray(basis)
     # Arrays for the results, one row a level; the first row holds the start.
     n_levels = len(terms)
-    free_columns = np.zeros((0, target.size)) if basis is None else np.ascontiguousarray(basis)
     points = np.zeros((n_levels, weights.size))
     shifts = np.zeros((n_levels, len(free_columns)))
     points[0] = weights
     shifts[0] = 0.0 if shift is None else shift
     load_blas()
     metric_entries = np.zeros(0) if metric is None else metric.reshape(-1)
-    kept = KeptHessian() if kept is None else kept
     # The kernel takes arrays of size 0 for arguments that are absent.
     empty = np.zeros(0, dtype=np.int64)
     parts = groups or (empty, empty)
@@ -115,7 +124,12 @@ def newton_qp(
         signed,
         *parts,
     )
-    arguments = _callbacks(loss, target, sample_weight), prices, (gap, share, most, seconds), kept
+    arguments = (
+        _callbacks(loss, target, sample_weight),
+        prices,
+        (gap, share, most, seconds),
+        kept.whole,
+    )
     # One kernel for each storage of the columns: tasks, sparse, dense.
     if isinstance(columns, tuple):
         solved, steps = _native.newton_qp_tasks(columns, *arguments, points, shifts)

@@ -24,13 +24,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from atomlearn._kernels import KeptHessian, newton_qp
+from atomlearn._kernels import KeptHessian
 from atomlearn.core.data.cached_block import CachedBlock, distinct_columns
 from atomlearn.core.data.lifted import RepeatedBlock
 from atomlearn.core.interfaces import Array, Block, Columns
 from atomlearn.core.losses.free_columns import free_columns, plain_loss
 from atomlearn.core.masters.master import Candidate, Master, Refit, block_of, certified, finished
 from atomlearn.core.masters.newton import SemismoothNewton
+from atomlearn.core.masters.separate_tasks import newton_by_task
 from atomlearn.core.masters.tuning import TUNING
 from atomlearn.core.norms.groups import l1_weights
 from atomlearn.core.problem.problem import Problem, optimal_intercept, shrink_inside
@@ -302,7 +303,7 @@ def _steps(
         basis = free.basis.T
         linear = block_of(first).predict(weights)
         start = basis @ (free.whole(first.y, linear, first.weight) - linear)
-    found, shifts, steps = newton_qp(
+    found, shifts, steps = newton_by_task(
         columns,
         first.y,
         first.weight,
