@@ -75,6 +75,22 @@ def test_a_set_whose_fit_was_cut_short_leaves_the_gap_open(monkeypatch: pytest.M
     assert set(result.proved_in) <= set(cut)
 
 
+@pytest.mark.parametrize("loss", ["squared", "logistic"])
+def test_a_bound_never_falls_when_time_is_up(loss: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    X, y = table(n=40, p=60)
+    y = y if loss == "squared" else np.sign(y)
+    branched = 0
+    for steps in range(20, 400, 19):
+        stopping_after(steps, monkeypatch)
+        result = subset_sum(X, y, n_features=4, ridge=2.0, loss=loss, time_limit=1.0)
+        bounds = [record.lower_bound for record in result.history]
+        # A fit that the deadline cut short must not replace what is proved of all subsets.
+        assert bounds == sorted(bounds)
+        assert result.lower_bound >= bounds[-1]
+        branched += result.nodes > 1
+    assert branched > 5
+
+
 @pytest.mark.parametrize("gap", [1e-3, 1e-6, 1e-15, 1e-300])
 def test_a_gap_that_floats_cannot_prove_is_not_said_to_be_proved(gap: float) -> None:
     X, y = table(p=6)

@@ -87,6 +87,11 @@ class Exchange:
         return math.inf if self.best is None else self.best.objective
 
     @property
+    def lower(self) -> float:
+        """A lower bound on the objectives of all subsets; the local search alone has none."""
+        return -math.inf
+
+    @property
     def is_perfect(self) -> bool:
         """Whether the objective of the best subset is 0 up to rounding."""
         return self.best is not None and self.best.perfect
@@ -106,7 +111,10 @@ class Exchange:
         key = units.tobytes()
         subset = self.known.get(key)
         if subset is None:
-            subset = self.known[key] = Subset(units, *self.relaxation.fit(units))
+            subset = Subset(units, *self.relaxation.fit(units))
+            # After the deadline a fit ends early, with a weak bound of its own.
+            subset.lower = max(subset.lower, self.lower)
+            self.known[key] = subset
             self.fitted = min(self.fitted, subset.lower)
         if subset.objective < self.upper:
             self.best = subset

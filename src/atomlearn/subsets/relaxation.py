@@ -44,7 +44,7 @@ STEPS = 10
 #: Number of columns beyond which the deadline is checked after each step.
 MANY = 2000
 #: Child nodes start with columns whose squared score is at least this share of the entry threshold.
-NEAR = 0.7
+NEAR = 0.95
 #: Maximum number of quadratic models of the loss between two passes, and of halvings of one step.
 WORKING = 3
 HALVINGS = 8
@@ -366,8 +366,8 @@ class Relaxation:
         k = inner.k
         level = self.level
         least = inner.least
-        # With many columns a step is slow, so that the deadline is checked after each.
-        limit = STEPS if free.size <= MANY else 1
+        # With many columns the deadline is checked after a gradient step and one of Newton's.
+        limit = STEPS if free.size <= MANY else 2
         for _ in range(0, STEPS, limit):
             n_steps = branch_newton(*arguments, k=k, level=level, least=least, most=limit)
             if n_steps < limit or self.problem.deadline.use_step():

@@ -403,7 +403,9 @@ class Search(Exchange):
             if np.sort(np.append(fixed_units, free[position])).tobytes() in self.known:
                 continue
             if bounds[position] >= self.cutoff or self.relaxation.problem.deadline.use_step():
-                self._closed_bound = min(self._closed_bound, float(bounds[position]))
+                # The bound of the node holds as well; that of a fit that ended early is weak.
+                weak = float(bounds[position])
+                self._closed_bound = min(self._closed_bound, max(weak, branch.bound))
                 if bounds[position] < self.cutoff:
                     self._skipped.append(branch)
                 break

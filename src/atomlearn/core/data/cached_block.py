@@ -227,11 +227,17 @@ def _products(block: Block, columns: NDArray[Any], chosen: Columns) -> NDArray[A
             row[:] = block.scores(np.ascontiguousarray(column)).full()
         return products
     pieces = LIMITS.pieces(chosen.size, block.shape[0], 4 * LIMITS.piece_entries)
+    array = None if is_packed else block.stored()
+    stored = array if array is not None and array.dtype == columns.dtype else None
 
     def work(piece: int) -> None:
         """Compute the products of B with the columns of one piece, by number."""
-        # Packed or float32 columns are converted in batches that stay in a processor's cache.
         numbers = chosen[pieces[piece]]
+        # Neighboring columns of the same type need no copy.
+        if stored is not None and np.array_equal(numbers, np.arange(numbers.size) + numbers[0]):
+            products[:, pieces[piece]] = columns.T @ stored[:, numbers[0] : numbers[-1] + 1]
+            return
+        # Packed or float32 columns are converted in batches that stay in a processor's cache.
         dense = np.empty((block.shape[0], numbers.size), columns.dtype, order="F")
         for part in LIMITS.pieces(numbers.size, block.shape[0], LIMITS.piece_entries // 8):
             dense[:, part] = block.gather(numbers[part]).dense()
