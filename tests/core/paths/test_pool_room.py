@@ -26,7 +26,7 @@ def test_all_of_sparse_data_has_room(monkeypatch: pytest.MonkeyPatch) -> None:
     assert pool(X.toarray()).room == 10
     # Of two paths with pools of their own each has room for half as many, and both for no more
     # than the one that gathers for them.
-    one, other = pool(X.toarray()).of_each(2)
+    one, other = pool(X.toarray()).for_paths(2)
     assert one is not other
     assert one.room == 5
     one.add(np.arange(5))
