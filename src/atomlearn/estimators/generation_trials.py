@@ -342,8 +342,10 @@ class Trials:
     ) -> Iterator[Tried]:
         """Search smaller numbers of features by bisection; yield each one that is no worse.
 
-        chosen : the candidate to begin at. known_scores : the scores of all candidates, to which
-        new ones are added. strengths : the values of C. The bisection is between the chosen number
+        A candidate is a number of features and the values of C of the selection. chosen : the
+        candidate to begin at. known_scores : the scores of all candidates, a row for each of
+        ``strengths``, to which new ones are added. strengths : the values of C of the final fit, of
+        which the best counts. The bisection is between the chosen number
         and the next smaller one that was scored. A number is no worse if its mean score is lower by
         at most SHARE_OF_GAIN of the gain of the chosen number over no features.
         """

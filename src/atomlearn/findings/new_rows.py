@@ -238,7 +238,8 @@ def _labelled(model: AtomicModel, X: Any, y: Any, classes: Any) -> Any:
     unknown = np.setdiff1d(labels, classes)
     if unknown.size or len(classes) != 2:
         raise ValueError(f"y holds {unknown[:1]}, and the model knows two classes: {classes}")
-    # The checks need both classes, so that they are run for one row of each class.
+    # The checks need both classes, and y may have one: check the first row twice, once with each
+    # label, and then put the actual rows in.
     design = as_design(X)
     data = model._checked(part_of(design, rows=np.zeros(2, dtype=np.int64)), classes, None)
     weight = np.full(labels.size, 1.0 / labels.size)

@@ -207,14 +207,17 @@ def verdict_on(
     ----------
     task : {"classification", "regression", "survival"}
     truth : (n,) or (n, q)
-        Codes of classes from 0; numbers, of several targets the mean of their correlations is
-        taken; or records of ``survival_target``, of which only rows of one stratum are compared.
+        Codes of classes from 0; numbers, in several columns for several targets, whose mean
+        correlation is judged; or records of ``survival_target``, of which only rows of one stratum
+        are compared.
     decisions : (n,) or (n, m)
         Scores of class 1, or one column of scores per class; predicted numbers; or risk scores, for
         which larger means an earlier event.
     rng : int or Generator
+        Of the permutations.
     ranks : bool
-        Whether to use Spearman's rank correlation, for counts and amounts with heavy tails.
+        Whether to use Spearman's rank correlation, for counts and amounts with heavy tails. With
+        covariates it has no effect.
     known : (n, q), optional
         Covariates of the baseline. The null hypothesis is then that predictions and target are
         conditionally independent given the covariates, with at least one of the two conditional

@@ -231,8 +231,8 @@ def along_chromosomes(
 
     ``y`` holds numbers or class codes. ``positions`` holds chromosomes and positions; if it is
     None, they are parsed from the names of columns. The result is None if positions are not known,
-    or the target is survival times. ``view`` is the fitted model with its inputs and ``selected``
-    are the selected features.
+    if the target is survival times, or if the model has kernels, which belong to no single input.
+    ``view`` is the fitted model with its inputs and ``selected`` are the selected features.
     """
     places = places_in(view.names) if positions is None else positions
     if places is None or view.map.unit == "kernels" or y.dtype.names is not None:

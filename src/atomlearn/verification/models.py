@@ -72,7 +72,10 @@ class Fit:
     unwraps: bool = True
 
     def claim(self) -> tuple[dict[str, Any], Data]:
-        """Return the claim of this fit and its data; raise NoClaim if there cannot be a claim."""
+        """Return the claim of this fit and its data; raise NoClaim if there cannot be a claim.
+
+        The claim is what ``claim_of`` returns: the problem, its solution, a dual point and hashes.
+        """
         n_outputs = len(np.atleast_1d(self.y[0])) if self.y.dtype.names is None else 1
         design = self.problem.design
         if bare_loss(self.problem.loss).name == "multinomial":
@@ -100,7 +103,8 @@ class Fit:
             means = means[self.among]
             scales = scales[self.among]
         point = self._point(n_outputs, means, scales)
-        # The dual point of the solver, in the scale of the weights of the data.
+        # The dual point of the solver, whose weights may have another sum than those of the data,
+        # which count once for each output.
         dual = self.result.slopes
         if dual is not None:
             dual = dual * (self.weight.sum() * n_outputs / self.problem.weight.sum())

@@ -164,7 +164,7 @@ class SpreadRows(Derived):
 
 
 class ColumnSubset(Derived):
-    """Some columns of a design, in increasing order, without copying X: passes read all columns.
+    """Some columns of a design, in increasing order, without a copy of X. A pass reads all columns.
 
     Parameters
     ----------

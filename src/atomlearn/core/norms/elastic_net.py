@@ -113,10 +113,9 @@ class ElasticNetNorm(VectorNorm):
     def best_atom(self, scores: Scores) -> Atom:
         """Return the atom a (vector of norm 1) with the largest <a, z>, for the scores z.
 
-        It is S(z, theta) / ||S(z, theta)||_2, with S the soft threshold. If S = 0 (the largest
-        scores tie), it is a sign vector instead. That vector has floor(k) entries of magnitude 1 /
-        sqrt k and one entry with the fractional part of k over sqrt k, so that ||a||_1 = sqrt k and
-        ||a||_2 <= 1.
+        It is S(z, theta) / ||S(z, theta)||_2, with S the soft threshold. If this is 0 / 0, as the
+        largest scores tie, the atom has floor(k) entries sign(z_j) / sqrt k, one entry with the
+        fractional part of k over sqrt k, and zeros. So ||a||_1 = sqrt k and ||a||_2 <= 1.
         """
         columns, values, theta = self._best_atom(scores)
         shrunk = soft_threshold(values, theta)

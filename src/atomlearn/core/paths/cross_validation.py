@@ -423,9 +423,10 @@ def _pools(
 ) -> Iterator[Pool | None]:
     """Return an iterator over the pool of each path, None for paths that do not share readings.
 
+    The paths are ordered by candidates, then by outputs and folds. All problems have the same X.
     Paths over the columns of X have one common source of columns; those of a norm over lifted
     coordinates (repeated columns) have a separate source. problems : one per output.
-    candidates : norms with their share of the penalty. n_folds : number of folds per candidate.
+    candidates : norms, each with its ``l1_ratio``. n_folds : number of folds per candidate.
     settings : those of the paths. sources : known source pools, by key, to which new ones are
     added.
     """

@@ -460,8 +460,9 @@ def negligible_objective(problem: Problem) -> float:
 def is_perfect(problem: Problem, certificate: Certificate) -> bool:
     """Return whether the objective in ``certificate``, and with it the gap, is 0 up to rounding.
 
-    The objective of ``problem`` may be more than negligible if rounding hides more, for example
-    with columns far from zero. It may be at most that of residuals of 1e-12 times y.
+    A larger objective of ``problem`` counts as 0, too, if the rounding error of its certificate is
+    as large. This happens if the means of columns are large beside their deviations. The objective
+    of residuals of 1e-12 times y is the limit.
     """
     # Squared residuals of 1e-12 times y are 1e-24 times f(0), which is about eps^1.5.
     allowed = min(certificate.rounding, EPS**1.5 * loss_at_zero(problem))

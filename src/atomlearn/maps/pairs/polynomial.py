@@ -59,10 +59,10 @@ class PolynomialMap(FeatureMap):
 
     @classmethod
     def interactions(cls, n_inputs: int, squares: bool = False) -> PolynomialMap:
-        """Return the map of products x_i x_j of ``n_inputs`` unscaled inputs.
+        """Return the map to ``n_inputs`` inputs x_j and their products x_i x_j, all unscaled.
 
-        ``squares`` adds the columns x_j^2. All factors are 1; for inputs and products this
-        means gamma = r = 1/sqrt(2).
+        ``squares`` adds the columns x_j^2. The polynomial kernel (gamma <x, x'> + r)^2 has these
+        factors of inputs and products for gamma = r = 1/sqrt(2).
         """
         return cls(PairIndex(n_inputs, squares), Scaling(1.0, 1.0, 1.0))
 
