@@ -170,10 +170,10 @@ void columns_of(const Majors<T>& x, Range columns, const Several& v, const Vecto
 // Adds V[i, k] x[i, :] to all sums, a few vectors at a time, while a piece stays in the first-level
 // cache.
 template <class R>
-ATOMLEARN_INLINE void add_tile(const double* tile, Index rows, const double* v, Index width,
-                               double* sums) {
+ATOMLEARN_INLINE void add_tile(const double* tile, Index columns, Index rows, const double* v,
+                               Index width, double* sums) {
     constexpr Index kVectors = R::kLanes, kPiece = R::kPiece;
-    for (Index j = 0; j < kStrip; j += kPiece) {
+    for (Index j = 0; j < columns; j += kPiece) {
         const double* piece = tile + j * kStripRows;
         for (Index k = 0; k < width; k += kVectors) {
             typename R::Lanes left[kVectors], right[kVectors];
@@ -233,7 +233,8 @@ void rows_of(const Majors<T>& x, Range columns, const Several& v, const VectorSc
         for (Index row = 0; row < x.count; row += kStripRows) {
             const Index n = std::min(kStripRows, x.count - row);
             vectorized<copy_tile<R, T>>(x, row, n, first, count, tile.data());
-            vectorized<add_tile<R>>(tile.data(), n, v.data + row * v.width, v.width, sums.data());
+            vectorized<add_tile<R>>(tile.data(), count, n, v.data + row * v.width, v.width,
+                                    sums.data());
         }
         for (Index j = 0; j < count; ++j) {
             const double* from = sums.data() + j / kPiece * kPiece * v.width + j % kPiece;
