@@ -223,9 +223,11 @@ ATOMLEARN_INLINE void copy_tile(const Majors<T>& x, Index row, Index n, Index fi
 template <class R, class T>
 void rows_of(const Majors<T>& x, Range columns, const Several& v, const VectorScores& out) {
     constexpr Index kPiece = R::kPiece;
-    const auto size = static_cast<std::size_t>(kStrip * v.width);
+    const Index pieces = (columns.end - columns.begin + kPiece - 1) / kPiece;
+    const Index strip = std::min(kStrip, pieces * kPiece);
+    const auto size = static_cast<std::size_t>(strip * v.width);
     // What lies beyond the last column is zero, or of a former strip: its sums are not looked at.
-    std::vector<double> tile(static_cast<std::size_t>(kStrip * kStripRows));
+    std::vector<double> tile(static_cast<std::size_t>(strip * kStripRows));
     std::vector<double> sums(size), turned(size);
     for (Index first = columns.begin; first < columns.end; first += kStrip) {
         const Index count = std::min(kStrip, columns.end - first);
