@@ -63,7 +63,7 @@ from tests.oracles.sources import PACKAGE, nodes, trees
 #: columns that they have (120): gaps after a minute fall from 24 to 65% to 8 to 34%.
 CEILINGS = {
     "tokens of Python": 510_090,
-    "tokens of C++": 87_530,
+    "tokens of C++": 87_540,
     "files": 441,
     "functions": 4564,
     "numbers that decide": 515,
