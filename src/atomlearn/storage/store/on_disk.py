@@ -200,7 +200,7 @@ class OnDisk(StreamedDesign):
 
     Attributes
     ----------
-    feature_names : list of str, or None
+    names : list of str, or None
         Names of the columns.
     target : (n_samples,) ndarray, or None
         The target in the source of the store.
