@@ -1,5 +1,7 @@
 """Levels of columns and codes of their entries against their twins."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -102,6 +104,32 @@ def test_scores_of_tables_equal_those_written_out(seed, index_type):
     for v in (V[:, 0].copy(), V):
         scores = kernels.table_scores(x, tables, begins, v)
         assert_allclose(scores, reference.table_scores(x, tables, begins, v), atol=1e-11)
+
+
+@given(
+    st.integers(0, 2**31),
+    st.sampled_from([None, np.int32, np.int64]),
+    st.integers(0, 4),
+    st.sampled_from([2, 5, 12]),
+)
+def test_splines_equal_those_written_out(seed, index_type, degree, n_knots):
+    """With few and many levels, rare ones, origins at either end, and one or many vectors."""
+    rng = np.random.default_rng(seed)
+    levels = np.append(rng.integers(1, 40, 6), 256)
+    x = coded(rng, 60, levels, index_type)
+    values = np.cumsum(rng.random(x.starts[-1]) + 0.05)
+    zero = rng.integers(0, levels)
+    weight, V = rng.random(60) ** 3, rng.standard_normal((60, 11))
+    quantiles = np.linspace(0.0, 1.0, n_knots)[1:-1]
+    numbers, starts = kernels.spline_knots(x, zero, quantiles, weight)
+    expected = reference.spline_knots(x, zero, quantiles, weight)
+    assert [numbers[a:b].tolist() for a, b in pairwise(starts)] == expected
+    given_ = x, values, zero, (numbers, starts), degree
+    for v in (V[:, 0].copy(), V):
+        for power in (1, 2):
+            scores = kernels.spline_scores(*given_, v, squared=power == 2)
+            known = reference.spline_scores(x, values, zero, expected, degree, v, power)
+            assert_allclose(scores, known, atol=1e-11)
 
 
 def test_what_does_not_fit_is_refused():

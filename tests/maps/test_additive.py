@@ -17,7 +17,6 @@ from sklearn.preprocessing import SplineTransformer
 from atomlearn import norms
 from atomlearn.core import LIMITS
 from atomlearn.designs import Additive
-from atomlearn.maps.curves import spline_tables, splines
 from atomlearn.maps.levels import nearest
 from atomlearn.maps.terms import CodedBlock
 from atomlearn.testing.designs import DesignChecks
@@ -399,14 +398,3 @@ def test_the_general_intersection_kernel_is_exact(power: float) -> None:
     center = np.eye(30) - 1.0 / 30
     ours, theirs = center @ (A @ A.T) @ center, center @ kernel @ center
     assert_allclose(ours / np.trace(ours), theirs / np.trace(theirs), atol=1e-14)
-
-
-@pytest.mark.parametrize(("degree", "n_levels", "n_knots"), [(3, 60, 8), (2, 9, 5), (1, 3, 4)])
-def test_splines_of_many_inputs_are_those_of_each(degree: int, n_levels: int, n_knots: int) -> None:
-    rng = np.random.default_rng(0)
-    levels = np.sort(rng.standard_normal((30, n_levels)), axis=1)
-    shares = rng.random((30, n_levels)) ** 4  # some inputs have two knots at one level
-    shares /= shares.sum(axis=1, keepdims=True)
-    found = spline_tables(levels, shares, n_knots, degree)
-    for table, x, share in zip(found, levels, shares, strict=True):
-        np.testing.assert_allclose(table, splines(x, share, n_knots, degree), atol=1e-13)

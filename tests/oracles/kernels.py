@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
+from scipy.interpolate import BSpline
 
 from atomlearn._kernels._checks import Array, Data, Indices, Positions
 from atomlearn._kernels.codes import CodedColumns
@@ -149,6 +150,47 @@ def table_scores(
         part = tables[begins[column] : begins[column + 1]]
         table = part.reshape(x.levels[column], part.size // x.levels[column])
         z.append(table[codes].T @ v[rows])
+    return np.concatenate(z)
+
+
+def spline_knots(
+    x: CodedColumns, zero: Positions, quantiles: Array, weight: Data
+) -> list[list[int]]:
+    """Return the numbers of the levels at the ends and at the quantiles of each column."""
+    knots = []
+    for column in range(x.n_columns):
+        codes, rows = _codes_of(x, column)
+        full = np.full(x.n_rows, zero[column])
+        full[rows] = codes
+        last = int(x.levels[column]) - 1
+        share = np.array([weight[full <= c].sum() for c in range(last + 1)]) / weight.sum()
+        inner = [min(int(np.sum(share < q)), last) for q in quantiles]
+        knots.append(sorted({0, *inner, last}))
+    return knots
+
+
+def spline_scores(
+    x: CodedColumns,
+    values: Data,
+    zero: Positions,
+    knots: list[list[int]],
+    degree: int,
+    v: Data,
+    power: int,
+) -> Array:
+    """Return B-splines less their values at the origin, written out by SciPy, times v."""
+    z = [np.zeros((0, *v.shape[1:]))]
+    for column in range(x.n_columns):
+        codes, rows = _codes_of(x, column)
+        levels = values[x.starts[column] : x.starts[column + 1]]
+        low = min(degree, levels.size - 1)
+        t = levels[[knots[column][0]] * low + knots[column] + [knots[column][-1]] * low]
+        table = np.zeros((levels.size, len(knots[column]) - 1 + low))
+        if levels.size > 1:
+            for c in range(table.shape[1]):
+                coefficients = np.eye(table.shape[1])[c]
+                table[:, c] = BSpline(t, coefficients, low)(levels)
+        z.append(((table - table[zero[column]])[codes] ** power).T @ v[rows])
     return np.concatenate(z)
 
 

@@ -18,8 +18,8 @@ __getattr__ = lazy(
     {
         "active_set": "ActiveFactor QPOutcome QPStatus active_set_qp",
         "codes": (
-            "CodedColumns code_columns code_histograms find_levels pair_histograms table_scores "
-            "thermometer_scores"
+            "CodedColumns code_columns code_histograms find_levels pair_histograms spline_knots "
+            "spline_scores table_scores thermometer_scores"
         ),
         "dense": (
             "STORED_TYPES gather_dense in_lanes many_dense pair_sums_dense predict_dense "

@@ -9,6 +9,8 @@ from atomlearn._kernels.codes import code_columns as code_columns
 from atomlearn._kernels.codes import code_histograms as code_histograms
 from atomlearn._kernels.codes import find_levels as find_levels
 from atomlearn._kernels.codes import pair_histograms as pair_histograms
+from atomlearn._kernels.codes import spline_knots as spline_knots
+from atomlearn._kernels.codes import spline_scores as spline_scores
 from atomlearn._kernels.codes import table_scores as table_scores
 from atomlearn._kernels.codes import thermometer_scores as thermometer_scores
 from atomlearn._kernels.dense import STORED_TYPES as STORED_TYPES

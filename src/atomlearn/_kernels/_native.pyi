@@ -274,6 +274,37 @@ def thermometer_scores(
     out: Array,
     /,
 ) -> None: ...
+def spline_scores(
+    codes: Bytes,
+    indices: Indices | None,
+    indptr: Indices | None,
+    n_rows: int,
+    starts: Positions,
+    values: Data,
+    zero: Positions,
+    knots: Positions,
+    knot_starts: Positions,
+    offsets: Positions,
+    degree: int,
+    squared: bool,
+    v: Data,
+    width: int,
+    out: Array,
+    /,
+) -> None: ...
+def spline_knots(
+    codes: Bytes,
+    indices: Indices | None,
+    indptr: Indices | None,
+    n_rows: int,
+    starts: Positions,
+    zero: Positions,
+    quantiles: Array,
+    knots: Positions,
+    counts: Positions,
+    weight: Data,
+    /,
+) -> None: ...
 def table_scores(
     codes: Bytes,
     indices: Indices | None,

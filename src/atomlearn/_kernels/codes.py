@@ -105,6 +105,67 @@ def thermometer_scores(x: CodedColumns, values: Array, zero: Positions, v: Array
     return _kernel_sums(_native.thermometer_scores, arguments, v, int(x.starts[-1]) - x.n_columns)
 
 
+def spline_knots(
+    x: CodedColumns, zero: Positions, quantiles: Array, weight: Array
+) -> tuple[Positions, Positions]:
+    """Return the knots of each column, as numbers of its levels: (knots, starts).
+
+    They are the first level, the levels at which the share of the sample weight reaches each of the
+    increasing ``quantiles`` in (0, 1), and the last level, each once. Those of column j are
+    knots[starts[j] : starts[j + 1]]. Entries that are not stored have the code zero[j]. Time
+    O(entries + levels).
+
+    Parameters
+    ----------
+    x : CodedColumns
+    zero : (n_columns,)
+    quantiles : (m,)
+    weight : (n_rows,)
+    """
+    knots = np.empty((x.n_columns, quantiles.size + 2), dtype=np.int64)
+    counts = np.empty(x.n_columns, dtype=np.int64)
+    _native.spline_knots(*x, zero, quantiles, knots.reshape(-1), counts, weight)
+    is_used = np.arange(knots.shape[1]) < counts[:, None]
+    return knots[is_used], np.concatenate([[0], np.cumsum(counts)])
+
+
+def spline_scores(
+    x: CodedColumns,
+    values: Array,
+    zero: Positions,
+    knots: tuple[Positions, Positions],
+    degree: int,
+    v: Array,
+    squared: bool = False,
+) -> Array:
+    """Return the scores z = A'v of columns A that are B-splines of the coded columns ``x``.
+
+    Column c of coded column j is B_c(x_ij) - B_c(origin of j), where B_c are the B-splines of
+    ``degree`` with these knots, or of degree L - 1 where j has only L levels. There are n_knots +
+    degree - 1 of them. They are computed at the levels in each call, by the recursion of Cox and
+    de Boor. The result has the shape (n_splines,), or (n_splines, m). Time O(entries + levels *
+    degree^2).
+
+    Parameters
+    ----------
+    x : CodedColumns
+    values : (starts[-1],)
+        The levels of all columns, concatenated, increasing within a column.
+    zero : (n_columns,)
+        The code of the origin of each coded column.
+    knots : tuple of arrays
+        See ``spline_knots``.
+    degree : int, at most 10
+    v : (n_rows,) or (n_rows, m)
+    squared : bool
+        Whether the entries of A are squared.
+    """
+    n_splines = np.diff(knots[1]) - 1 + np.minimum(degree, x.levels - 1)
+    offsets = np.concatenate([[0], np.cumsum(n_splines)])
+    arguments = *x, values, zero, *knots, offsets, degree, squared
+    return _kernel_sums(_native.spline_scores, arguments, v, int(offsets[-1]))
+
+
 def pair_histograms(
     codes: Bytes, n_levels: int, first: Positions, second: Positions, weights: Array
 ) -> Array:

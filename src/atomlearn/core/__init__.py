@@ -22,7 +22,9 @@ __getattr__ = lazy(
         "data.lifted": "RepeatedBlock",
         "data.limits": "LIMITS",
         "data.moments": "from_moments",
-        "data.parts": "ColumnSubset RowSubset SpreadRows check_rows dense_part part_of",
+        "data.parts": (
+            "ColumnSubset RowSubset SpreadRows check_rows dense_part part_of spread_rows"
+        ),
         "data.scores": "FoundScores largest",
         "data.sparse": "SparseDesign block_of_entries",
         "data.standardized": (

@@ -39,6 +39,7 @@ from atomlearn.core.data.parts import SpreadRows as SpreadRows
 from atomlearn.core.data.parts import check_rows as check_rows
 from atomlearn.core.data.parts import dense_part as dense_part
 from atomlearn.core.data.parts import part_of as part_of
+from atomlearn.core.data.parts import spread_rows as spread_rows
 from atomlearn.core.data.scores import FoundScores as FoundScores
 from atomlearn.core.data.scores import largest as largest
 from atomlearn.core.data.sparse import SparseDesign as SparseDesign

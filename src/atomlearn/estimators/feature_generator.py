@@ -33,6 +33,7 @@ from atomlearn.core import (
 )
 from atomlearn.estimators.checks import checked_design, expanded, input_names, loss_task, whole
 from atomlearn.estimators.coefficients import coefficient_rows, single_row
+from atomlearn.estimators.encoded import was_encoded
 from atomlearn.estimators.generation import ScaledModel, Selected, Selections, debiased, problem_of
 from atomlearn.estimators.generation_trials import (
     RISING,
@@ -315,25 +316,47 @@ class FeatureGenerator(ScaledModel):
             candidates = [
                 (size, RISING[-2:-1] if chooses_C else selection_Cs) for size in sizes_of(inputs)
             ]
+        rows = (y, sample_weight, offset, groups, order)
+        with settings.deadline.kept():
+            design = expanded(inputs, self.features, weight, (self.gamma, self.r))
         if chooses_C or self.n_features == "auto":
-            # Half of the remaining time is for the trials, the other half for the final fit.
-            trial_deadline = Deadline.after(0.5 * settings.deadline.left)
-            trial_settings = replace(
-                settings,
-                tol=max(settings.tol, SCORED_GAP),
-                observers=(),
-                deadline=trial_deadline,
-                search=True,
-            )
-            rows = (y, sample_weight, offset, groups, order)
-            trials = Trials(self, inputs, rows, self.cv, trial_settings)
+            trials = self._trials(inputs, rows, design, settings)
             choices = trials.choose(candidates, STRENGTHS if chooses_C else (strength,), strength)
             self.size_choice_, self.C_choice_ = choices
             selection_Cs = choices[0].chosen[1]  # of the chosen (number, values of C)
             strength = choices[1].chosen
-        selections = self.selections(inputs, y, sample_weight, offset, settings)
+        selections = self.selections(inputs, y, sample_weight, offset, settings, design)
         self.take(selections, selection_Cs, strength)
         return self
+
+    def _trials(
+        self, inputs: Design, rows: Sequence[Any], design: Design, settings: Settings
+    ) -> Trials:
+        """Return the cross-validation that chooses C, and the number of features.
+
+        Parameters
+        ----------
+        inputs : Design
+            The checked columns of X.
+        rows : sequence
+            The arguments y, sample_weight, offset, groups and order of ``fit``.
+        design : Design
+            The features made of all rows. Folds take their rows of curves: levels, knots and scales
+            are those of all rows, as y has no part in them. They make other features again, as
+            these are standardized, and missing entries imputed, by the rows of a fold.
+        settings : Settings
+            Gap and deadline of the whole fit. Half of the time left is for the trials, the other
+            half for the final fit.
+        """
+        trial_settings = replace(
+            settings,
+            tol=max(settings.tol, SCORED_GAP),
+            observers=(),
+            deadline=Deadline.after(0.5 * settings.deadline.left),
+            search=True,
+        )
+        is_shared = map_of(design).unit is not None and not was_encoded(inputs)
+        return Trials(self, inputs, rows, self.cv, trial_settings, design if is_shared else None)
 
     def _values_of_C(self) -> tuple[tuple[float, ...], float]:
         """Return the increasing values of C for the selection, and C of the coefficients, checked.
@@ -355,20 +378,27 @@ class FeatureGenerator(ScaledModel):
         return (selection_C, *(C for C in RISING if selection_C < C)), strength
 
     def selections(
-        self, inputs: Design, y: Any, sample_weight: Any, offset: Any, settings: Settings
+        self,
+        inputs: Design,
+        y: Any,
+        sample_weight: Any,
+        offset: Any,
+        settings: Settings,
+        design: Design | None = None,
     ) -> Selections:
         """Return the selections from these rows, from which ``take`` makes the fitted model.
 
         inputs : the checked columns of X. y : the target. ``sample_weight`` and ``offset`` are
-        (n_samples,) or None. settings : gap, deadline and observers of the fits. It sets
-        ``n_wanted_`` and ``feature_map_``, but selects nothing yet: the result runs the selection
-        when it is needed.
+        (n_samples,) or None. settings : gap, deadline and observers of the fits. design : the
+        features of these rows, None if they are still to be made. It sets ``n_wanted_`` and
+        ``feature_map_``, but selects nothing yet: the result runs the selection when it is needed.
         """
         weight = check_weight(sample_weight, inputs.shape[0])
         data = checked_targets(self, inputs, y, weight, as_loss(self.loss), offset)
         self.n_wanted_ = self.size_choice_.chosen[0] if self.size_choice_ else self.n_features
-        with settings.deadline.kept():
-            design = expanded(inputs, self.features, weight, (self.gamma, self.r))
+        if design is None:
+            with settings.deadline.kept():
+                design = expanded(inputs, self.features, weight, (self.gamma, self.r))
         self.feature_map_ = map_of(design)
         units = units_of(self, design, weight)
         problem, n_units = problem_of(self, replace(data, design=units.design))
@@ -387,7 +417,10 @@ class FeatureGenerator(ScaledModel):
         # With the stopping rules of the paper, the run also starts at zero, as in the paper.
         paper_stops = self.outer_tol is not None or self.max_blocks is not None
         solver = FeatureGeneration(
-            outer_tol=self.outer_tol, max_blocks=self.max_blocks, from_zero=paper_stops
+            outer_tol=self.outer_tol,
+            max_blocks=self.max_blocks,
+            from_zero=paper_stops,
+            proves_all=not settings.search,
         )
         # Where a run ends: gap, iterations, observers, stopping rule, gap of the selected columns.
         ends = (settings.tol, settings.max_iter, observers, settings.stop, self.selected_tol)
@@ -401,7 +434,10 @@ class FeatureGenerator(ScaledModel):
         # ones.
         gaps = (settings.tol, self.selected_tol)
         takes_all = column_limit is None
-        return Selections(data, units, problem, lifted, lift, n_wanted, takes_all, generate, gaps)
+        proves_all = not settings.search
+        return Selections(
+            data, units, problem, lifted, lift, n_wanted, takes_all, generate, gaps, proves_all
+        )
 
     def take(self, selections: Selections, rising: Sequence[float], strength: float) -> None:
         """Set the attributes of the model that selects features, and fits them, at given C.

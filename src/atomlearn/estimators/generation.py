@@ -321,6 +321,8 @@ class Selections:
         Runs feature generation on a problem and returns its result.
     ends : tuple of float
         Relative duality gaps at which a fit ends: over all features, and over the selected ones.
+    proves_all : bool
+        Whether the gap of a fit is computed over all features.
     runs : dict
         The selection at each C.
     starts : dict
@@ -336,6 +338,7 @@ class Selections:
     takes_all: bool
     generate: Callable[[Problem], Result]
     ends: tuple[float, float | None]
+    proves_all: bool
     runs: dict[float, Result] = field(default_factory=dict)
     starts: dict[float, dict[float, WeightedBlocks]] = field(default_factory=dict)
 
@@ -368,7 +371,10 @@ class Selections:
         if strength == C:
             return selection
         nearest = min(fits, key=lambda known_C: abs(np.log(known_C / strength)))
-        result = weighed(self._problem_at(strength), selection, fits[nearest], self.ends)
+        solver = FeatureGeneration(
+            blocks=fits[nearest], tol=self.ends[1], proves_all=self.proves_all
+        )
+        result = weighed(self._problem_at(strength), selection, solver, self.ends[0])
         fits[strength] = result.state.weighted()
         return result
 
@@ -380,17 +386,14 @@ class Selections:
         return replace(lifted, weight=weight)
 
 
-def weighed(
-    problem: Problem, selection: Result, blocks: WeightedBlocks, ends: tuple[float, float | None]
-) -> Result:
+def weighed(problem: Problem, selection: Result, solver: FeatureGeneration, gap: float) -> Result:
     """Return the fit of the coefficients of the selected features, at the C of ``problem``.
 
-    It starts at the weights of ``blocks``, the blocks of features that ``selection`` found one
-    after another. ``ends`` are two relative duality gaps at which it ends: over all features, and
-    over the selected ones. The result also counts the passes and seconds of the selection.
+    ``solver`` has the blocks of features that ``selection`` found one after another, and the
+    weights at which the fit starts. ``gap`` is the relative duality gap at which it ends. The
+    result also counts the passes and seconds of the selection.
     """
-    solver = FeatureGeneration(blocks=blocks, tol=ends[1])
-    result = run(problem, solver, RelativeGap(ends[0]))
+    result = run(problem, solver, RelativeGap(gap))
     result.state.found = selection.state.found
     ended = result.converged or selection.converged
     return replace(

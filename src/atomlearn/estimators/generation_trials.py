@@ -106,6 +106,9 @@ class Trials:
         Number of folds, or a scikit-learn splitter.
     settings : Settings, optional
         Deadline and other settings of the fits.
+    expanded : Design, optional
+        The features that ``estimator`` makes of ``design``, of which folds take their rows. None:
+        each fold makes its own.
     """
 
     def __init__(
@@ -115,14 +118,17 @@ class Trials:
         given: Sequence[Any],
         cv: Any,
         settings: Settings | None = None,
+        expanded: Design | None = None,
     ) -> None:
         """Check the target and make the folds; see the class for the parameters."""
         if is_number(cv) and given[1] is not None:  # rows without weight do not count
             rows = np.flatnonzero(np.asarray(given[1]))
             design = RowSubset(design, rows)
+            expanded = None if expanded is None else expanded.with_rows(rows)
             given = [None if values is None else np.asarray(values)[rows] for values in given]
         self.estimator = estimator
         self.design = design
+        self.expanded = expanded
         self.settings = settings
         #: The number of features of the last candidate, and its fits of all folds.
         self._size = -1
@@ -422,8 +428,9 @@ class FoldFits:
         training, *targets = self._rows.fitted
         if was_encoded(training):  # imputed values are those of the training rows
             training = checked_design(self._model, training, reset=True)
+        expanded = None if trials.expanded is None else trials.expanded.with_rows(fold[0])
         with warnings.catch_warnings(action="ignore"):
-            self.selections = self._model.selections(training, *targets, trials.settings)
+            self.selections = self._model.selections(training, *targets, trials.settings, expanded)
         self._scores = dict[tuple[float, float], float]()
 
     def score(self, rising_Cs: Sequence[float], strength: float) -> float:

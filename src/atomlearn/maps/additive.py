@@ -10,27 +10,27 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from atomlearn import _kernels
 from atomlearn._kernels import CodedColumns
-from atomlearn.core import LIMITS, Array, Columns, as_design, check_weight, feature_names
-from atomlearn.maps.curves import (
-    AdditiveSettings,
-    Kernel,
-    shares_of,
-    spline_tables,
-    table_of,
-    unit_scale,
-    variance_of,
+from atomlearn.core import (
+    Array,
+    Columns,
+    Design,
+    as_design,
+    check_weight,
+    dense_part,
+    feature_names,
 )
+from atomlearn.maps.bases import Basis, basis_of
+from atomlearn.maps.curves import AdditiveSettings, Kernel
 from atomlearn.maps.feature_map import Inputs, TermMap
 from atomlearn.maps.features import FeatureEntry
 from atomlearn.maps.levels import (
     Binning,
     Levels,
-    codes_of_rows,
     dense_codes,
     encoded,
     levels_and_codes,
+    nearest,
 )
 from atomlearn.maps.terms import TermDesign
 
@@ -39,7 +39,7 @@ from atomlearn.maps.terms import TermDesign
 class AdditiveMap(TermMap):
     """Feature map of an additive model: basis functions phi_j of input j, 0 at its origin.
 
-    phi_j is tabulated at the levels of input j, the values to which its entries are rounded. A
+    phi_j is known at the levels of input j, the values to which its entries are rounded. A
     "thermometer column" is a step function of the input: one constant below a level, another above.
 
     Attributes
@@ -48,130 +48,34 @@ class AdditiveMap(TermMap):
         Parameters of the map.
     levels : Levels
         Levels of the inputs.
-    tables : array, optional
-        phi_j at the levels of each input, one after the other; None for thermometer columns. The
-        table of j, (n_levels, sizes[j]), begins at begins[j].
-    begins : (d + 1,) int64
-        Position in ``tables`` at which the table of each input begins.
-    factors : (d,) float64
-        Factors by which the thermometer columns of each input are normalized.
-    residual : (d,) float64
-        Error of the low-rank kernel approximation: the largest k(x, x) - ||phi(x)||^2.
+    basis : Basis
+        The basis functions at the levels.
     """
 
     unit = "inputs"
 
     settings: AdditiveSettings
     levels: Levels
-    tables: Array | None
-    begins: Columns
-    factors: Array
-    residual: Array
+    basis: Basis
 
-    @classmethod
-    def of(
-        cls, settings: AdditiveSettings, levels: Levels, x: CodedColumns, weight: Array
-    ) -> AdditiveMap:
-        """Return the map of all inputs, with the parameters ``settings`` and these levels.
-
-        ``x`` are the codes (level numbers) of the data. With ``weight`` (n_samples,) they give
-        weighted means and variances.
-        """
-        d = levels.n_inputs
-        factors = np.ones(d)
-        residual = np.zeros(d)
-        begins = np.zeros(d + 1, dtype=np.int64)
-        if settings.kernel == "intersection":
-            # Thermometer columns need no tables, only factors that normalize them.
-            result = cls(settings, levels, None, begins, factors, residual)
-            if settings.normalize:
-                # A share p of the weight has the value s, the rest 0, so that the variance is s^2 p
-                # (1 - p).
-                scores = _kernels.thermometer_scores(x, levels.values, levels.zero, weight)
-                sums = np.abs(scores) / float(weight.sum())
-                sizes = result.column_sizes
-                of_inputs = np.repeat(np.arange(d), result.sizes)
-                parts = sums * (sizes - sums)
-                variances = np.bincount(of_inputs, parts, minlength=d)
-                factors[:] = 1.0 / np.sqrt(np.where(variances > 0, variances, 1.0))
-            return result
-        # Other kernels have one table for each input, shifted to 0 at the origin.
-        shares = np.split(shares_of(x, levels, weight), levels.starts[1:-1])
-        tables = []
-        if settings.kernel == "splines":
-            spline_table = cls._spline_tables(settings, levels, shares)
-        for j in range(d):
-            if settings.kernel == "splines":
-                table = spline_table[j]
-            else:
-                table, residual[j] = table_of(settings, levels.of(j), shares[j], j)
-            table = table - table[levels.zero[j]]
-            if settings.normalize:
-                table *= unit_scale(variance_of(table, shares[j]))
-            tables.append(table.ravel())
-            begins[j + 1] = begins[j] + table.size
-        return cls(settings, levels, np.concatenate(tables), begins, factors, residual)
-
-    @staticmethod
-    def _spline_tables(
-        settings: AdditiveSettings, levels: Levels, shares: list[Array]
-    ) -> list[Array]:
-        """Return the table of splines of each input.
-
-        ``shares[j]`` is the fraction of the sample weight at each level of input j. Inputs with the
-        same number of levels are computed together. A constant input has no columns.
-        """
-        tables = [np.zeros((1, 0))] * levels.n_inputs
-        for size in np.unique(levels.sizes):
-            inputs = np.flatnonzero(levels.sizes == size)
-            # Pieces bound the memory.
-            for piece in LIMITS.pieces(inputs.size if size > 1 else 0, int(size) * 16):
-                inputs_together = inputs[piece]
-                values = np.array([levels.of(int(j)) for j in inputs_together])
-                parts = np.array([shares[j] for j in inputs_together])
-                splines_of = spline_tables(values, parts, settings.n_knots, settings.degree)
-                for j, table in zip(inputs_together.tolist(), splines_of, strict=True):
-                    tables[j] = table
-        return tables
-
-    @cached_property
+    @property
     def sizes(self) -> Columns:
         """Number of columns of each input."""
-        if self.tables is None:
-            return self.levels.sizes - 1
-        n_columns_of: Columns = np.diff(self.begins) // self.levels.sizes
-        return n_columns_of
+        return self.basis.sizes
 
     @property
     def is_steps(self) -> bool:
-        """Whether curves are step functions; then scores are prefix sums of a histogram."""
-        return self.tables is None
+        """Whether curves are step functions."""
+        return self.basis.is_steps
 
     @property
-    def column_sizes(self) -> Array:
-        """The absolute value of the nonzero entries of each thermometer column, (n_columns,).
-
-        It is the square root of the distance of the two levels, times the factor of the input.
-        """
-        # The differences between the last level of an input and the first one of the next are not
-        # columns.
-        gaps = np.sqrt(np.delete(np.diff(self.levels.values), self.levels.starts[1:-1] - 1))
-        sizes: Array = gaps * np.repeat(self.factors, self.sizes)
-        return sizes
+    def residual(self) -> Array:
+        """Error of a low-rank kernel of each input, (d,): largest k(x, x) - ||phi(x)||^2."""
+        return self.basis.residual
 
     def table(self, j: int) -> Array:
         """Return phi_j at each level of input j, (n_levels, sizes[j])."""
-        if self.tables is not None:
-            flat = self.tables[self.begins[j] : self.begins[j + 1]]
-            return flat.reshape(int(self.levels.sizes[j]), int(self.sizes[j]))
-        # Column c is between levels c and c + 1. If it is above the origin, it is 1 above level c,
-        # else -1 up to level c; elsewhere it is 0.
-        levels = self.levels.of(j)
-        zero = int(self.levels.zero[j])
-        code, column = np.ogrid[: levels.size, : levels.size - 1]
-        thermometer = np.where(column >= zero, (code > column) * 1.0, -1.0 * (code <= column))
-        table: Array = thermometer * (np.sqrt(np.diff(levels)) * self.factors[j])
-        return table
+        return self.basis.table(j)
 
     # --- the map of features --------------------------------------------------------------------
 
@@ -202,7 +106,7 @@ class AdditiveMap(TermMap):
             number = column - int(self.starts[j])
             levels = self.settings.roots(self.levels.of(j))
             name = input_names[j] if self.settings.exponent is None else f"|{input_names[j]}|"
-            if self.tables is not None:
+            if not self.is_steps:
                 result.append(f"{name}[{number}]")
             elif number >= self.levels.zero[j]:
                 result.append(f"{name}>={levels[number + 1]:.6g}")
@@ -300,6 +204,7 @@ class Additive(TermDesign):
     """
 
     map: AdditiveMap
+    _base: Design
 
     def __init__(
         self,
@@ -332,8 +237,9 @@ class Additive(TermDesign):
         base = settings.powers(as_design(X))
         weight = check_weight(sample_weight, base.shape[0])
         levels, codes = levels_and_codes(base, settings.most_bins, settings.binning, weight)
-        map = AdditiveMap.of(settings, levels, codes, weight)
-        self._set(codes, map, base.dtype, feature_names(X))
+        self.codes = codes
+        map = AdditiveMap(settings, levels, basis_of(settings, levels, codes, weight))
+        self._set(map, base, feature_names(X))
 
     @classmethod
     def from_map(cls, X: object, map: AdditiveMap) -> Additive:
@@ -346,36 +252,28 @@ class Additive(TermDesign):
             raise ValueError(
                 f"X has {base.shape[1]} columns, but the map is of {map.levels.n_inputs} inputs"
             )
-        base = map.settings.powers(base)
         design = cls.__new__(cls)
-        design._set(encoded(base, map.levels), map, base.dtype, feature_names(X))
+        design._base = map.settings.powers(base)
+        design._set(map, base, feature_names(X))
         return design
 
-    def _set(
-        self, codes: CodedColumns, map: AdditiveMap, dtype: np.dtype[Any], names: list[str] | None
-    ) -> None:
-        """Set the attributes: the codes of the rows, the map, and the names of the inputs.
-
-        ``dtype`` is the type of the data.
-        """
-        self.codes = codes
-        self.dtype = dtype
+    def _set(self, map: AdditiveMap, base: Design, names: list[str] | None) -> None:
+        """Set the attributes of the rows ``base``: their map, and the names of the inputs."""
+        self.dtype = base.dtype
         self.map = map
         self._names = names
-        self.shape = codes.n_rows, map.n_columns
+        self.shape = base.shape[0], map.n_columns
+
+    @cached_property
+    def codes(self) -> CodedColumns:
+        """The codes of all inputs; those of new rows are computed when a pass needs them."""
+        return encoded(self._base, self.map.levels)
 
     # --- the design -----------------------------------------------------------------------------
 
     def scores_of(self, v: Array) -> Array:
         """Return Phi'v, (n_columns,), or for v (n, m) the scores of each column, (n_columns, m)."""
-        map = self.map
-        levels = self.map.levels
-        if map.tables is not None:
-            return _kernels.table_scores(self.codes, map.tables, map.begins, v)
-        z = _kernels.thermometer_scores(self.codes, levels.values, levels.zero, v)
-        if map.settings.normalize:
-            z.T[...] *= np.repeat(map.factors, map.sizes)
-        return z
+        return self.map.basis.scores(self.codes, v)
 
     def coded(self, terms: Columns) -> tuple[NDArray[Any], list[Array]]:
         """Return the codes of these inputs (n_samples, m), and the table of each.
@@ -384,23 +282,17 @@ class Additive(TermDesign):
         values of the columns of an input at its levels.
         """
         tables = [self.map.table(j) for j in terms.tolist()]
-        return dense_codes(self.codes, self.map.levels.zero, terms), tables
+        levels = self.map.levels
+        if "codes" in vars(self):
+            return dense_codes(self.codes, levels.zero, terms), tables
+        # New rows: a prediction needs the codes of few inputs.
+        values = dense_part(self._base, terms).T
+        codes = [nearest(levels.of(j), x) for j, x in zip(terms.tolist(), values, strict=True)]
+        return np.array(codes, dtype=np.uint8).reshape(terms.size, self.shape[0]).T, tables
 
     def _squares(self, weights: Array) -> Array:
         """Return sum_i w_i phi_ij^2 of each column j, for w = ``weights`` (n_samples,)."""
-        map = self.map
-        if map.tables is None:
-            # The nonzero entries of a column are equal, so that a square is an entry times the
-            # size of the column.
-            return np.asarray(np.abs(self.scores_of(weights)) * map.column_sizes)
-        return _kernels.table_scores(self.codes, map.tables**2, map.begins, weights)
-
-    def with_rows(self, rows: NDArray[np.int64]) -> Additive:
-        """Return the design of these rows, with the same levels: codes are copied."""
-        design = type(self).__new__(type(self))
-        codes = codes_of_rows(self.codes, rows)
-        design._set(codes, self.map, self.dtype, self._names)
-        return design
+        return self.map.basis.squares(self.codes, weights)
 
 
 def _entry(kernel: str, *more: str) -> FeatureEntry:

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from atomlearn import _kernels
@@ -197,14 +196,3 @@ def dense_codes(x: CodedColumns, zero: Columns, columns: Columns) -> Bytes:
         entries = slice(int(x.indptr[j]), int(x.indptr[j + 1]))
         result[x.indices[entries], number] = x.codes[entries]
     return result
-
-
-def codes_of_rows(x: CodedColumns, rows: NDArray[np.int64]) -> CodedColumns:
-    """Return a copy of the codes x of these rows, which may repeat."""
-    if x.indices is None or x.indptr is None:
-        # Dense codes are stored column after column.
-        codes = np.take(x.codes.reshape(-1, x.n_rows), rows, axis=1)
-        return CodedColumns(codes.ravel(), None, None, rows.size, x.starts)
-    parts = x.codes, x.indices, x.indptr
-    chosen = sp.csc_array(parts, shape=(x.n_rows, x.n_columns))[rows]
-    return CodedColumns(chosen.data, chosen.indices, chosen.indptr, rows.size, x.starts)

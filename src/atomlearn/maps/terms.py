@@ -18,9 +18,11 @@ from atomlearn.core import (
     Columns,
     Deadline,
     DenseBlock,
+    Rows,
     Scores,
     Traits,
     check_same_rows,
+    spread_rows,
 )
 from atomlearn.maps.feature_map import MappedDesign, TermMap
 
@@ -89,6 +91,40 @@ class TermDesign(MappedDesign):
         for chunk in np.split(columns, np.flatnonzero(np.diff(term_rank // step)) + 1):
             result += self._coded_block(chunk).predict(weights[chunk])
         return result
+
+    def with_rows(self, rows: Rows) -> TermRows:
+        """Return the design of these ``rows`` with the same map, without copying the codes."""
+        return TermRows(self, rows)
+
+
+class TermRows(TermDesign):
+    """Some rows of a ``TermDesign``, with the same map: scores take a pass over all its rows."""
+
+    def __init__(self, design: TermDesign, rows: Rows) -> None:
+        """Store the design and the numbers ``rows``, which have been checked."""
+        self.design = design
+        self.rows = rows
+        self.map = design.map
+        self._names = design._names
+        self.dtype = design.dtype
+        self.shape = rows.size, design.shape[1]
+
+    def scores_of(self, v: Array) -> Array:
+        """Return Phi'v for v (n_rows,) or (n_rows, m)."""
+        return self.design.scores_of(spread_rows(v, self.rows, self.design.shape[0]))
+
+    def coded(self, terms: Columns) -> tuple[NDArray[Any], list[Array]]:
+        """Return the codes of m terms at these rows, and the table of each term."""
+        codes, tables = self.design.coded(terms)
+        return np.asfortranarray(codes[self.rows]), tables
+
+    def with_rows(self, rows: Rows) -> TermRows:
+        """Return the design of these ``rows`` of this design."""
+        return TermRows(self.design, self.rows[rows])
+
+    def _squares(self, weights: Array) -> Array:
+        """Return sum_i w_i phi_ij^2 of each column j, for w = ``weights`` (n_rows,)."""
+        return self.design.squared_norms(spread_rows(weights, self.rows, self.design.shape[0]))
 
 
 class CodedBlock(Block):

@@ -198,6 +198,9 @@ class FeatureGeneration(Solver):
         block is truncated. The optimum may have fewer: then the run ends by its gap.
     blocks : WeightedBlocks or None
         Blocks that are the selection: only their weights are found, to the final tolerance.
+    proves_all : bool
+        Whether the gap of a final selection is over all columns, by a pass over the data. False:
+        over the selected columns, which is enough for a fit that is only scored on held-out rows.
 
     References
     ----------
@@ -226,6 +229,7 @@ class FeatureGeneration(Solver):
     n_features: int | None = None
     from_zero: bool = True
     blocks: WeightedBlocks | None = None
+    proves_all: bool = True
 
     def start(self, problem: Problem, warm: WarmStart | None = None) -> GenerationState:
         """Return the first state of ``problem``, certified by one pass.
@@ -423,11 +427,17 @@ class FeatureGeneration(Solver):
         weights = np.bincount(position, state.omega, minlength=state.columns.size)
         # For an empty array bincount returns integers.
         state.weights = weights.astype(np.float64)
-        price = prove(problem, state.columns, state.weights, state.prediction)
-        state.certificate = price.certificate
         state.units = _count(problem, state)
-        state.candidate = self._candidate(problem, state, price.scores)
         state.exhausted = self._reason(state, before)
+        point = state.weights, state.prediction
+        if state.exhausted is Status.COLUMN_LIMIT and not self.proves_all:
+            selected = _restricted(problem, state.columns)
+            state.certificate = prove(selected, None, *point).certificate
+            state.candidate = state.members[:0]
+            return state
+        price = prove(problem, state.columns, *point)
+        state.certificate = price.certificate
+        state.candidate = self._candidate(problem, state, price.scores)
         return state
 
     def _candidate(self, problem: Problem, state: GenerationState, scores: Scores) -> Columns:
@@ -478,6 +488,14 @@ def _gathered(problem: Problem, members: Columns) -> CachedBlock:
     """
     columns, positions = np.unique(members, return_inverse=True)
     return CachedBlock(RepeatedBlock(problem.design.gather(columns), columns, positions))
+
+
+def _restricted(problem: Problem, columns: Columns) -> Problem:
+    """Return ``problem`` over these columns only, whose data are read."""
+    norm = problem.regularizer.norm.restrict(columns, problem.design.shape[1])
+    assert norm is not None
+    regularizer = replace(problem.regularizer, norm=norm)
+    return replace(problem, design=problem.design.gather(columns), regularizer=regularizer)
 
 
 def _count(problem: Problem, state: GenerationState) -> int:

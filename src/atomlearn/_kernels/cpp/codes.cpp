@@ -2,6 +2,7 @@
 // whatever number of columns they stand for.
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "bindings.hpp"
 #include "stored.hpp"
@@ -176,6 +177,180 @@ void table_scores(const Bytes& codes, const std::optional<Vector>& indices,
     });
 }
 
+// The most columns of an input: splines of degree 10 between 255 knots.
+constexpr Index kMostDegree = 10;
+
+// B-splines of one input: the positions of their knots among the levels x, the first and the last
+// level included. There are n_knots + degree - 1 of them, none where there is one knot.
+struct Splines {
+    const double* x;
+    const Index* knots;
+    Index n_knots;
+    Index degree;
+    Index zero;  // the level at which all columns are 0
+};
+
+// The B-splines that are not 0 between two neighboring knots, at eight values: those of columns i,
+// ..., i + degree between knots i and i + 1, by the recursion of Cox and de Boor.
+struct Between {
+    double values[kMostDegree + 1][kVectorLanes];
+    double shares[kMostDegree + 1][kMostDegree];  // 1 / the distance of the knots of each step
+    const double* knots;                          // knots[0] <= x <= knots[1]
+
+    ATOMLEARN_INLINE void set(const double* at, Index degree) {
+        knots = at;
+        for (Index order = 1; order <= degree; ++order)
+            for (Index r = 0; r < order; ++r)
+                shares[order][r] = 1.0 / (knots[r + 1] - knots[r + 1 - order]);
+    }
+
+    // Numbers above the interval count as its end.
+    ATOMLEARN_INLINE void evaluate(const double* at, Index degree) {
+        double x[kVectorLanes];
+        const double end = knots[1];
+#pragma omp simd
+        for (Index lane = 0; lane < kVectorLanes; ++lane) {
+            x[lane] = std::min(at[lane], end);
+            values[0][lane] = 1.0;
+        }
+        for (Index order = 1; order <= degree; ++order) {
+            double carried[kVectorLanes] = {};
+            for (Index r = 0; r < order; ++r)
+#pragma omp simd
+                for (Index lane = 0; lane < kVectorLanes; ++lane) {
+                    const double ratio = values[r][lane] * shares[order][r];
+                    values[r][lane] = carried[lane] + (knots[r + 1] - x[lane]) * ratio;
+                    carried[lane] = (x[lane] - knots[r + 1 - order]) * ratio;
+                }
+            std::copy_n(carried, kVectorLanes, values[order]);
+        }
+    }
+};
+
+// z[c * width + k] = sum over the levels of bin k times (B_c - B_c at the origin)^power, for K
+// vectors side by side in the bins. The usual Degree is known when this is compiled; 0 is any.
+template <Index K, bool Squared, Index Degree>
+ATOMLEARN_INLINE void add_splines(const Splines& input, const double* bins, double* z,
+                                  Index width) {
+    const Index degree = Degree ? Degree : input.degree;
+    const Index last = input.n_knots - 1, levels = input.knots[last] + 1;
+    if (last == 0) return;
+    double padded[kMostLevels + 2 * kMostDegree];
+    for (Index t = -degree; t <= last + degree; ++t)
+        padded[t + degree] = input.x[input.knots[std::clamp<Index>(t, 0, last)]];
+    // Eight levels are read at a time, also where fewer are left.
+    double total[K] = {}, origin[kMostLevels + kMostDegree] = {}, x[kMostLevels + kVectorLanes] = {};
+    std::copy_n(input.x, levels, x);
+    std::fill_n(x + levels, kVectorLanes, x[levels - 1]);
+    for (Index level = 0; level < levels; ++level)
+        for (Index k = 0; k < K; ++k) total[k] += bins[level * K + k];
+    Between between;
+    const Index at_zero =
+        std::upper_bound(input.knots + 1, input.knots + last, input.zero) - input.knots - 1;
+    between.set(padded + degree + at_zero, degree);
+    between.evaluate(x + input.zero, degree);
+    for (Index r = 0; r <= degree; ++r) origin[at_zero + r] = between.values[r][0];
+    for (Index c = 0; c < last + degree; ++c)
+        for (Index k = 0; k < K; ++k)
+            z[c * width + k] = total[k] * (Squared ? origin[c] * origin[c] : -origin[c]);
+    for (Index i = 0; i < last; ++i) {
+        between.set(padded + degree + i, degree);
+        double sums[kMostDegree + 1][kVectorLanes] = {};
+        const Index end = i + 1 == last ? levels : input.knots[i + 1];
+        for (Index level = input.knots[i]; level < end; level += kVectorLanes) {
+            const Index count = std::min(kVectorLanes, end - level);
+            between.evaluate(x + level, degree);
+            double own[kVectorLanes];
+            if constexpr (K == 1) {
+#pragma omp simd
+                for (Index lane = 0; lane < kVectorLanes; ++lane)
+                    own[lane] = lane < count ? bins[level + lane] : 0.0;
+            }
+            for (Index r = 0; r <= degree; ++r) {
+                const double twice = 2.0 * origin[i + r];
+                double* values = between.values[r];
+                if constexpr (Squared)
+                    for (Index lane = 0; lane < kVectorLanes; ++lane)
+                        values[lane] *= values[lane] - twice;
+                if constexpr (K == 1) {
+#pragma omp simd
+                    for (Index lane = 0; lane < kVectorLanes; ++lane)
+                        sums[r][lane] += values[lane] * own[lane];
+                } else {
+                    for (Index lane = 0; lane < count; ++lane)
+                        for (Index k = 0; k < K; ++k)
+                            sums[r][k] += values[lane] * bins[(level + lane) * K + k];
+                }
+            }
+        }
+        for (Index r = 0; r <= degree; ++r)
+            for (Index lane = 0; lane < kVectorLanes; ++lane)
+                z[(i + r) * width + (K == 1 ? 0 : lane)] += sums[r][lane];
+    }
+}
+
+// Scores of columns that are B-splines of the coded columns, 0 at their origins: the knots of coded
+// column j are its levels knots[knot_starts[j]] .. knots[knot_starts[j + 1] - 1], and its columns
+// begin at offsets[j]. A column has at most `degree`, and one less than its number of levels.
+void spline_scores(const Bytes& codes, const std::optional<Vector>& indices,
+                   const std::optional<Vector>& indptr, Index n_rows, const Positions& starts,
+                   const Doubles& values, const Positions& zero, const Positions& knots,
+                   const Positions& knot_starts, const Positions& offsets, Index degree,
+                   bool squared, const Doubles& v, Index width, const OutDoubles& out) {
+    const Index count = size_of(starts) - 1;
+    expect(size_of(zero) == count && size_of(values) == starts.data()[count] &&
+               size_of(knot_starts) == count + 1 && size_of(offsets) == count + 1 &&
+               size_of(knots) == knot_starts.data()[count] && degree <= kMostDegree,
+           "values must hold the levels, zero one code and knots the levels of each column");
+    by_codes(codes, indices, indptr, n_rows, starts, [&](const auto& x) {
+        by_column(x, count, v, width, [&](Index j, auto lanes, Index first, const double* bins) {
+            const Index begin = knot_starts.data()[j];
+            const Splines input{values.data() + x.starts[j], knots.data() + begin,
+                                knot_starts.data()[j + 1] - begin,
+                                std::min(degree, x.levels(j) - 1), zero.data()[j]};
+            double* z = out.data() + offsets.data()[j] * width + first;
+            if (squared)
+                vectorized<add_splines<lanes, true, 0>>(input, bins, z, width);
+            else if (input.degree == 3)
+                vectorized<add_splines<lanes, false, 3>>(input, bins, z, width);
+            else
+                vectorized<add_splines<lanes, false, 0>>(input, bins, z, width);
+        });
+    });
+}
+
+// Writes the levels of column j at which its knots are from knots[j * room] on, each once, and how
+// many they are into counts[j]: the first level, those at the shares `quantiles` of the weight, and
+// the last. Entries that are not stored are at the origin, zero[j]; room = size of quantiles + 2.
+void spline_knots(const Bytes& codes, const std::optional<Vector>& indices,
+                  const std::optional<Vector>& indptr, Index n_rows, const Positions& starts,
+                  const Positions& zero, const Doubles& quantiles, const OutPositions& knots,
+                  const OutPositions& counts, const Doubles& weight) {
+    const Index count = size_of(starts) - 1, inner = size_of(quantiles);
+    expect(size_of(zero) == count && size_of(counts) == count &&
+               size_of(knots) == count * (inner + 2),
+           "zero and counts must have an entry for each column");
+    const double all = std::accumulate(weight.data(), weight.data() + size_of(weight), 0.0);
+    by_codes(codes, indices, indptr, n_rows, starts, [&](const auto& x) {
+        by_column(x, count, weight, 1, [&](Index j, auto, Index, double* bins) {
+            const Index levels = x.levels(j);
+            const double stored = std::accumulate(bins, bins + levels, 0.0);
+            if (x.indptr) bins[zero.data()[j]] += std::max(all - stored, 0.0);
+            Index* to = knots.data() + j * (inner + 2);
+            Index n = 0, level = 0;
+            to[n++] = 0;
+            double reached = bins[0] / all;
+            for (Index q = 0; q < inner; ++q) {
+                while (reached < quantiles.data()[q] && level + 1 < levels)
+                    reached += bins[++level] / all;
+                if (to[n - 1] != level) to[n++] = level;
+            }
+            if (to[n - 1] != levels - 1) to[n++] = levels - 1;
+            counts.data()[j] = n;
+        });
+    });
+}
+
 // The sum of weights over the rows with codes a and b, for pairs (first[p], second[p]) of columns
 // of codes below n_levels <= 16: n_levels * n_levels sums from out[p * n_levels * n_levels] on.
 void pair_histograms(const Bytes& codes, Index n_levels, const Positions& first,
@@ -207,6 +382,8 @@ void bind_codes(nb::module_& m) {
     define(m, "code_histograms", &code_histograms);
     define(m, "thermometer_scores", &thermometer_scores);
     define(m, "table_scores", &table_scores);
+    define(m, "spline_scores", &spline_scores);
+    define(m, "spline_knots", &spline_knots);
     define(m, "pair_histograms", &pair_histograms);
 }
 

@@ -108,11 +108,11 @@ class SpreadRows(Derived):
 
     def scores(self, v: Array) -> Scores:
         """Return the scores z = X'v of all columns, for v at the rows of this design."""
-        return self.design.scores(self._spread(v))
+        return self.design.scores(spread_rows(v, self.rows, self.design.shape[0]))
 
     def scores_many(self, V: Array) -> Sequence[Scores]:
         """Return the scores X'v for each column v of V (n_rows, m)."""
-        return self.design.scores_many(self._spread(V))
+        return self.design.scores_many(spread_rows(V, self.rows, self.design.shape[0]))
 
     def scores_above(
         self, V: Array, bounds: Array, affine: tuple[Array, Array] | None = None
@@ -123,7 +123,9 @@ class SpreadRows(Derived):
         factors (n_features,) of transformed columns, (x_j - mean_j) factor_j, whose scores are then
         returned.
         """
-        return self.design.scores_above(self._spread(V), bounds, affine)
+        return self.design.scores_above(
+            spread_rows(V, self.rows, self.design.shape[0]), bounds, affine
+        )
 
     def gather(self, columns: Columns) -> Block:
         """Return these columns at the rows of this design, gathered in pieces."""
@@ -150,17 +152,17 @@ class SpreadRows(Derived):
 
     def _squares(self, weights: Array) -> Array:
         """Return sum_i w_i x_ij^2 of each column j, for w = ``weights`` (n_rows,)."""
-        return self.design.squared_norms(self._spread(weights))
+        return self.design.squared_norms(spread_rows(weights, self.rows, self.design.shape[0]))
 
-    def _spread(self, v: Array) -> Array:
-        """Return v (n_rows,) or (n_rows, m) over all rows of X, with 0 for rows not selected.
 
-        A row that is selected repeatedly gets the sum of its entries.
-        """
-        # If a row is repeated, its values are added, as in X'v.
-        padded = np.zeros((self.design.shape[0], *v.shape[1:]))
-        np.add.at(padded, self.rows, v)
-        return padded
+def spread_rows(v: Array, rows: Rows, n_rows: int) -> Array:
+    """Return v (m,) or (m, t), whose entries are of ``rows``, over all ``n_rows``: 0 elsewhere.
+
+    A row that is listed repeatedly gets the sum of its entries, as in X'v.
+    """
+    spread = np.zeros((n_rows, *v.shape[1:]))
+    np.add.at(spread, rows, v)
+    return spread
 
 
 class ColumnSubset(Derived):

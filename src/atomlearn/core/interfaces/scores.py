@@ -65,7 +65,10 @@ class Scores(ABC):
 
     def group_norms(self, labels: NDArray[np.int64], n_groups: int) -> Array:
         """Return the l2 norm of z over each of ``n_groups`` groups; column j is in labels[j]."""
-        return norms_by_label(self.full(), labels, n_groups)
+        # Bounds, certificate and best groups ask for the norms of the same groups in turn.
+        if self._grouped is None or self._grouped[0] is not labels:
+            self._grouped = labels, norms_by_label(self.full(), labels, n_groups)
+        return self._grouped[1]
 
     def group_ratings(
         self, labels: NDArray[np.int64], n_groups: int, weights: Array | None = None
@@ -79,6 +82,8 @@ class Scores(ABC):
 
     #: z as a matrix with products, for norms of matrices; None until it is first needed.
     as_matrix: Any = None
+    #: The groups whose norms were asked for last, and these norms.
+    _grouped: tuple[NDArray[np.int64], Array] | None = None
 
 
 def norms_by_label(z: Array, labels: NDArray[np.int64], n_groups: int) -> Array:
