@@ -300,8 +300,8 @@ def _extrapolated(at: Iterate, new: Iterate, restart: bool) -> Iterate:
     """
     movement = new.weights - at.weights
     shift = new.intercept - at.intercept
-    # The gradient scheme of [O'Donoghue, Candes 2015]: the movement has a positive product with the
-    # generalized gradient at v.
+    # The gradient scheme of [O'Donoghue, Candes 2015]: the movement w_k+1 - w_k has a positive
+    # product with the generalized gradient L (v - w_k+1) at v; the same for the intercept.
     uphill = new.lipschitz * float((at.ahead_weights - new.weights) @ movement)
     uphill += new.lipschitz_intercept * (at.ahead_intercept - new.intercept) * shift
     momentum = 1.0 if restart and uphill > 0.0 else at.momentum

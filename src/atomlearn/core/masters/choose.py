@@ -65,24 +65,24 @@ def choose_master(problem: Problem) -> Master:
     'SequentialQP'
     """
     inner: Master = SemismoothNewton()
-    # The loss couples predictions of several samples; ``priced`` : the norm is a weighted l1 norm.
+    # Whether the loss couples predictions of several samples, and the norm is a weighted l1 norm.
     couples = problem.loss.coupled != 1 and not problem.fit_intercept
-    priced = prices_of(problem) is not None
-    if priced and can_descend(problem):
+    is_l1 = prices_of(problem) is not None
+    if is_l1 and can_descend(problem):
         return QuadraticDescent()
     n_samples, size = problem.design.shape
-    # If many more columns than samples are in groups, ScalingNewton is faster: its systems have n
-    # unknowns, and it needs no Hessian over the columns.
-    penalized = problem.regularizer.form == "penalized" and not problem.tau
-    stored = block_of(problem).traits.keeps_gram
-    wide = stored and penalized and size > TUNING.columns_a_sample * n_samples
-    by_samples = wide and is_quadratic(problem.loss) and problem.loss.coupled == 1
-    grouped = not by_samples and group_prices_of(problem) is not None
+    # For groups with many more columns than samples, ScalingNewton is faster: its systems have
+    # n_samples unknowns, and it needs no Hessian over the columns.
+    is_penalized = problem.regularizer.form == "penalized" and not problem.tau
+    is_stored = block_of(problem).traits.keeps_gram
+    is_wide = is_stored and is_penalized and size > TUNING.columns_a_sample * n_samples
+    by_samples = is_wide and is_quadratic(problem.loss) and problem.loss.coupled == 1
+    has_small_groups = not by_samples and group_prices_of(problem) is not None
     # If the kernel of SequentialQP reads the columns, no working sets are needed.
-    if (priced or grouped) and reads(problem, block_of(problem)):
+    if (is_l1 or has_small_groups) and reads(problem, block_of(problem)):
         return SequentialQP(masters.ModelNewton(inner) if couples else inner)
     # The first table: the master for the norm.
-    if priced:
+    if is_l1:
         inner = SequentialQP(inner)
     elif masters.is_group_problem(problem):
         inner = masters.ScalingNewton()
@@ -125,8 +125,8 @@ def minimized(
     while True:
         gap_target = max(tolerance * objective, negligible_objective(problem))
         refit = choose_master(problem).solve(problem, weights, shift, gap_target)
-        # The objective fell, so the gap may still be too large relative to it: solve again to a
-        # smaller target. Stop if that does not halve the gap, as then only rounding is left.
+        # The objective fell, so the gap may still be too large relative to it: solve again, to a
+        # smaller target. Stop if the gap is not halved, since then only rounding keeps it open.
         if refit.gap <= tolerance * refit.objective or refit.gap > 0.5 * last_gap:
             return refit
         if problem.deadline.passed:

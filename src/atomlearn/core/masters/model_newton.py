@@ -141,7 +141,7 @@ class ModelNewton(Master):
         """
         curvature = problem.loss.curvature(problem.y, at.refit.prediction, problem.weight)
         if np.any(curvature[problem.weight > 0.0] <= 0.0):
-            return None  # The semismooth fallback handles losses without curvature.
+            return None  # ``master`` solves problems without curvature.
         make = _of_samples if by_samples(problem) else _of_columns
         model = make(problem, block, at)
         if model is None:
@@ -157,15 +157,15 @@ class ModelNewton(Master):
 def is_coupled(problem: Problem) -> bool:
     """Return whether ModelNewton can solve the problem.
 
-    Its loss must couple predictions, it must not have a separate intercept, and H and the block
+    The loss must couple predictions, no intercept is fitted outside the loss, and H and the block
     must be small enough.
     """
     n_samples, size = problem.design.shape
-    structured = block_of(problem).traits.couples_by_structure
-    # Blocks with a structure, such as tasks, make H without a dense copy.
-    most = TUNING.structured_entries if structured else TUNING.gram_entries
-    few = size * size <= TUNING.gram_entries or by_samples(problem)
-    fits = size > 0 and few and n_samples * size <= most
+    # Blocks with a structure, such as several tasks, compute H without a dense copy of the block.
+    is_structured = block_of(problem).traits.couples_by_structure
+    max_entries = TUNING.structured_entries if is_structured else TUNING.gram_entries
+    hessian_fits = size * size <= TUNING.gram_entries or by_samples(problem)
+    fits = size > 0 and hessian_fits and n_samples * size <= max_entries
     return fits and not problem.fit_intercept and problem.loss.coupled != 1
 
 
@@ -259,7 +259,7 @@ def hessian(problem: Problem, block: Block, prediction: Array) -> Array:
 
 
 def _bare(block: Block) -> Block:
-    """Return the block without its cache: functions that dispatch on its type need this one."""
+    """Return the block without its cache, for functions that dispatch on the type of a block."""
     return CachedBlock.of(block).inner
 
 

@@ -52,9 +52,9 @@ CHECK_EVERY = 10
 class SemismoothNewton(Master):
     """Semismooth Newton method that alternates with accelerated proximal gradient steps.
 
-    A gradient step costs two matrix-vector products with the block. A Newton step costs about
-    five, and the Gram matrix and Cholesky factorization of a system whose size is that of the
-    support or the number of samples, whichever is smaller.
+    A gradient step costs two matrix-vector products with the block A. A Newton step costs about
+    five products, a Gram matrix and a Cholesky factorization. The size of this matrix is the number
+    of nonzero weights or of samples, whichever is smaller.
 
     Parameters
     ----------
@@ -97,11 +97,12 @@ class SemismoothNewton(Master):
 class AcceleratedGradient(Master):
     """Accelerated proximal gradient method (FISTA) for min_w,b f(A w + b) + tau/2 ||w||^2 + R(w).
 
-    [T] Algorithm 4, whose projection S_tau(u, v) is the proximal map of R with step 1 / tau, where
-    tau is its estimate L of the Lipschitz constant, and rho^k its momentum. Here f is the loss, A
-    the block of columns, b the intercept, tau the ridge penalty and R the regularizer. An iteration
-    costs a product with A' and a product with A per trial step, and one more product with A' when
-    the duality gap is evaluated. Predictions A w are kept, [T]'s cache for inner products.
+    Here f is the loss, A the block of columns, b the intercept, tau the ridge penalty and R the
+    regularizer. The method is [T] Algorithm 4. Its projection S_tau(u, v) is the proximal map of R
+    with step 1 / tau, for its estimate tau of the Lipschitz constant, called L here. Its rho^k is
+    the momentum. An iteration costs a product with A' and a product with A per trial step, and one
+    more product with A' when the duality gap is evaluated. Predictions A w are kept, [T]'s cache
+    for inner products.
 
     Parameters
     ----------
@@ -259,9 +260,9 @@ class _Run:
     def newton_steps(self) -> None:
         """Make semismooth Newton steps while they decrease the objective or the gap fast enough.
 
-        Afterwards the damping and ``least_share`` of the next Newton steps are adapted, and the
-        number of gradient steps before them. If a step was accepted, the gradient method restarts
-        at the best point.
+        Slow or failed steps change ``damping`` and ``least_share``, the ridge of the next Newton
+        step. The number of gradient steps before the next call is set, too. If a step was accepted,
+        the gradient method restarts at the best point.
         """
         accepted = False  # whether any step was accepted
         failed = False  # whether the last step was rejected
@@ -354,12 +355,12 @@ def newton_step(
 ) -> Candidate | None:
     """Return the point of ``problem`` after one semismooth Newton step, or None if it fails.
 
-    The step is for the fixed-point equation r(w) = w - prox(w - step f'(w)) = 0. With J the
-    Jacobian of the proximal map at w - step f'(w) and H = A'DA the Hessian of the loss (A the
-    block, D the diagonal of second derivatives), the direction d solves
-    (I - J (I - step H)) d = -r. A line search along d minimizes the forward-backward envelope, and
-    one proximal gradient step from its end gives the returned point. Unpenalized columns move
-    along d by the quadratic model of the loss.
+    The step is for the fixed-point equation r(w) = w - prox(w - step f'(w)) = 0. J is the Jacobian
+    of the proximal map at w - step f'(w). H = A'DA is the Hessian of the loss, for the block A and
+    the diagonal D of second derivatives. The direction d solves (I - J (I - step H)) d = -r. A line
+    search along d minimizes the forward-backward envelope, and one proximal gradient step from its
+    end gives the returned point. Unpenalized columns move along d by the quadratic model of the
+    loss.
 
     at : the current point w; step : the step size of the proximal map; damping : the relative
     ridge of the system. The ridge of column j is damping * max(h_j / max_i h_i, least_share), with
@@ -391,8 +392,8 @@ def newton_step(
     try:
         change = system.direction(block.predict(base))
     except (LinAlgError, TimeIsUp):
-        # The system is singular to rounding, as the identity is lost in large entries, or the
-        # deadline has passed.
+        # The matrix is singular up to rounding, since the identity in it is lost beside much larger
+        # entries. Or the deadline has passed.
         return None
     direction = -base - step * gains.apply(block.scores(curvature * change).full())
     end = _searched(problem, at, step, direction, curvature, free)

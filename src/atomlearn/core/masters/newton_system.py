@@ -1,9 +1,10 @@
 """The linear system of a semismooth Newton step, in sample space or in coordinate space.
 
-Let D = diag(f''(z)) be the curvatures of the loss, A the block of columns, J the Jacobian of the
-proximal map with step size sigma, Q the unpenalized columns (a column of ones for an intercept)
-with coefficients c and step size sigma_q, and K = sigma A J A' + sigma_q Q Q'. The unknown is dz,
-the change of the predictions z. The Newton equation of the dual of a proximal point step is
+Let D = diag(f''(z)) be the curvatures of the loss f, A the block of columns, and J the Jacobian of
+the proximal map with step size sigma. Let Q be the unpenalized columns (a column of ones for an
+intercept), with coefficients c and step size sigma_q, and K = sigma A J A' + sigma_q Q Q'. The
+unknown is dz, the change of the predictions z. The Newton equation of the dual of a proximal point
+step is
 
     (I + K D) dz = -r,   r = z - A w - Q c.
 

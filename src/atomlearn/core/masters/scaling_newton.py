@@ -15,11 +15,11 @@ D^-1 + sum_g t_g A_g A_g' (D = f'', intercept projected out). Then
 
     d phi / d t_g = (level^2 delta_g^2 - ||q_g||^2) / 2,      d^2 phi = V' P V.
 
-A step minimizes the quadratic model over t >= 0, in which groups enter and leave. Its gradient is
-replaced by that of the secular equation 1 / ||q_g|| = 1 / (level delta_g). This equation is nearly
-linear in t (as for trust-region subproblems, More and Sorensen 1983), so that full steps are
-accurate even far from the solution. The scaling is that of [T] section 3 and of multiple kernel
-learning.
+A step minimizes the quadratic model over t >= 0, and may change which t_g are 0. The gradient of
+the model is replaced by that of the secular equation 1 / ||q_g|| = 1 / (level delta_g). This
+equation is nearly linear in t (as for trust-region subproblems, More and Sorensen 1983), so that
+full steps are accurate even far from the solution. [T] section 3 and multiple kernel learning use
+the same scalings.
 """
 
 from __future__ import annotations
@@ -56,8 +56,8 @@ class ScalingNewton(Master):
     A compiled kernel makes the steps, on the block or on its Gram matrix. For a loss that is not
     quadratic, each outer step is a proximal Newton step (iteratively reweighted least squares)
     with working weights D = f''(z) and working response D z + v. A step on the scalings factors a
-    matrix with one row per active group. It takes about ten steps from a cold start, two or three
-    from a warm start.
+    matrix with one row per active group. The method needs about ten steps from a cold start, two or
+    three from a warm start.
 
     Parameters
     ----------
@@ -92,7 +92,7 @@ class ScalingNewton(Master):
         """
         best = certified(problem, weights, None, intercept)
         steps = 0
-        if not weights.size or not self._takes(problem, best.refit.prediction):
+        if not weights.size or not self._can_solve(problem, best.refit.prediction):
             return finished(best.refit, self.fallback, problem, gap_target)
         exact = is_quadratic(problem.loss)
         # Overlapping groups repeat columns: ``positions`` are the indices of the columns in
@@ -115,11 +115,11 @@ class ScalingNewton(Master):
         best.refit.steps = steps
         return finished(best.refit, self.fallback, problem, gap_target)
 
-    def _takes(self, problem: Problem, prediction: Array) -> bool:
+    def _can_solve(self, problem: Problem, prediction: Array) -> bool:
         """Return whether the kernel can solve ``problem`` from ``prediction`` (n_samples,).
 
-        It needs a norm of groups, the penalized form, no ridge term, and f'' > 0 at every sample of
-        positive weight.
+        The problem must have a norm of groups, the penalized form, no ridge term, and f'' > 0 at
+        every sample of positive weight.
         """
         if not is_group_problem(problem) or problem.regularizer.form != "penalized":
             return False

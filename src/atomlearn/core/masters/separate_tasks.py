@@ -23,28 +23,29 @@ def newton_by_task(
     loss: Loss,
     weights: Array,
     shift: Array,
-    **named: Any,
+    **keywords: Any,
 ) -> tuple[Array, Array, int]:
     """Return the result of the kernel ``newton_qp``, task by task if the tasks are independent.
 
     Tasks are independent if the objective is a sum over them. Then each task has a small Hessian of
     its own. Levels that are not solved for every task are left out.
 
-    The arguments are those of ``newton_qp``. With several tasks, ``columns`` are the features
-    (n_features, n_rows), the feature and the task of each column, (m,) each, and n_tasks. The
-    result is the weights (n_solved, m), the coefficients of the free (unpenalized) columns
-    (n_solved, r), and the number of steps.
+    The arguments are those of ``newton_qp``: ``target`` and ``sample_weight`` (n_samples,), the
+    loss, and the warm start: ``weights`` (m,) and ``shift`` (r,), the coefficients of the free
+    (unpenalized) columns. With several tasks, ``columns`` are the features (n_features, n_rows),
+    the feature and the task of each column, (m,) each, and n_tasks. The result is the weights
+    (n_solved, m), the coefficients of the free columns (n_solved, r), and the number of steps.
     """
-    task_of_free = _tasks_of_free_columns(columns, loss, named)
+    task_of_free = _tasks_of_free_columns(columns, loss, keywords)
     if task_of_free is None:
-        return newton_qp(columns, target, sample_weight, loss, weights, shift, **named)
+        return newton_qp(columns, target, sample_weight, loss, weights, shift, **keywords)
     features, feature_of_column, task_of_column, n_tasks = columns
-    terms = named["terms"]
+    terms = keywords["terms"]
     points = np.zeros((len(terms), weights.size))
     shifts = np.zeros((len(terms), shift.size))
     n_solved = len(terms)
     steps = 0
-    until = time.monotonic() + named["seconds"]
+    until = time.monotonic() + keywords["seconds"]
     for task in range(n_tasks):
         # The samples, the columns and the free columns of this task.
         samples = slice(task, None, n_tasks)
@@ -52,11 +53,11 @@ def newton_by_task(
         free = np.flatnonzero(task_of_free == task)
         # The gap is shared equally, and the time limit holds for all tasks together.
         arguments_of_task = {
-            "price": named["price"][members],
-            "basis": named["basis"][free, samples],
-            "gap": named["gap"] / n_tasks,
+            "price": keywords["price"][members],
+            "basis": keywords["basis"][free, samples],
+            "gap": keywords["gap"] / n_tasks,
             "seconds": until - time.monotonic(),
-            "kept": named["kept"].tasks.setdefault(task, KeptHessian()),
+            "kept": keywords["kept"].tasks.setdefault(task, KeptHessian()),
         }
         solutions, free_coefficients, n_steps = newton_qp(
             features[feature_of_column[members]].T,
@@ -65,7 +66,7 @@ def newton_by_task(
             loss_of_rows(loss, samples),
             weights[members],
             shift[free],
-            **named | arguments_of_task,
+            **keywords | arguments_of_task,
         )
         n_solved = min(n_solved, len(solutions))
         points[:n_solved, members] = solutions[:n_solved]
@@ -74,18 +75,18 @@ def newton_by_task(
     return points[:n_solved], shifts[:n_solved], steps
 
 
-def _tasks_of_free_columns(columns: Any, loss: Loss, named: dict[str, Any]) -> Array | None:
+def _tasks_of_free_columns(columns: Any, loss: Loss, keywords: dict[str, Any]) -> Array | None:
     """Return the task of each free column, (r,); None unless the objective is a sum over the tasks.
 
     The objective is a sum under three conditions: the columns are pairs of a feature and a task;
-    the loss couples no samples; no penalty and no free column joins two tasks. ``named`` are
+    the loss couples no samples; no penalty and no free column joins two tasks. ``keywords`` are
     keyword arguments of ``newton_qp``.
     """
     are_pairs = isinstance(columns, tuple) and loss.coupled == 1
-    if not are_pairs or named["groups"] is not None or named["metric"] is not None:
+    if not are_pairs or keywords["groups"] is not None or keywords["metric"] is not None:
         return None
-    terms = named["terms"]
-    basis = named["basis"]
+    terms = keywords["terms"]
+    basis = keywords["basis"]
     n_tasks = columns[3]
     # Which tasks each free column is nonzero in, (r, n_tasks).
     has_task = basis.reshape(len(basis), basis.shape[1] // n_tasks, n_tasks).any(axis=1)

@@ -1,6 +1,6 @@
 """Sequential quadratic programming (proximal Newton) for l1 and for atoms with weights >= 0.
 
-[V] leaves smooth losses to future work, by sequential quadratic programming. The problem is
+[V] names this method for smooth losses as future work. The problem is
 min over c, b of f(A c + b) + R(c), for few columns A. At a point c with the optimal intercept b, f
 is replaced by its second-order expansion with H = A'DA, D = diag(f''), after elimination of the
 intercept. The regularizer R is not approximated. An active-set method solves this quadratic
@@ -12,9 +12,9 @@ multiple 1 the model is a majorant of f, so that full steps descend. The multipl
 step is shortened, and decreases afterwards.
 
 A compiled kernel makes all steps of a call, for one level (strength of R) or several. Its gradients
-are exact; one Hessian is kept for many steps, levels and calls. Free (unpenalized) columns are
-eliminated from the model as an intercept is. The Python code computes the duality gap of the final
-point.
+are exact; one Hessian is used again for many steps, levels and calls. Free (unpenalized) columns
+are eliminated from the model as an intercept is. The Python code computes the duality gap of the
+final point.
 """
 
 from __future__ import annotations

@@ -426,7 +426,7 @@ class SharedLevels(Task):
                     continue
                 state = State(*arrays[:2], start.intercept, arrays[2], certificate, level.readings)
                 level.readings += 1
-                level.seen(state, level.readings, n_vectors)
+                level.add_iterate(state, level.readings, n_vectors)
         missed = [level for level in batch if level.status is None]
         for level in batch:
             if level.status is Status.CONVERGED and level.point:
