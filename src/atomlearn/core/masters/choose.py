@@ -19,9 +19,9 @@ from atomlearn.core.problem.problem import Problem, negligible_objective
 
 
 def choose_master(problem: Problem) -> Master:
-    """Return the master made for this kind of problem.
+    """Return the master that solves problems like ``problem`` fastest.
 
-    The norm decides what solves for the weights; the first row that applies counts:
+    The norm determines the master of the weights; the first row that applies counts:
 
     ======================================================  ====================
     norm                                                    master
@@ -36,7 +36,7 @@ def choose_master(problem: Problem) -> Master:
     every other norm with a proximal map                    ``SemismoothNewton``
     ======================================================  ====================
 
-    Loss and sizes decide the wrapper around it; the first row that applies counts:
+    Loss and sizes determine the wrapper around it; the first row that applies counts:
 
     ======================================================  ====================
     problem                                                 around the master

@@ -392,8 +392,8 @@ def newton_step(
     try:
         change = system.direction(block.predict(base))
     except (LinAlgError, TimeIsUp):
-        # The matrix is singular up to rounding, since the identity in it is lost beside much larger
-        # entries. Or the deadline has passed.
+        # The matrix is singular up to rounding, since the identity in it is lost in rounding of
+        # much larger entries. Or the deadline has passed.
         return None
     direction = -base - step * gains.apply(block.scores(curvature * change).full())
     end = _searched(problem, at, step, direction, curvature, free)

@@ -40,7 +40,7 @@ from atomlearn.core.problem.problem import Problem
 
 
 def is_group_problem(problem: Problem) -> bool:
-    """Return whether ScalingNewton is made for the problem: a norm of groups, no ridge term."""
+    """Return whether ``problem`` is one for ScalingNewton: a norm of groups, no ridge term."""
     groups = problem.regularizer.norm.as_groups(problem.design.shape[1])
     return groups is not None and problem.tau == 0.0
 

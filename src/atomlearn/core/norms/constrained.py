@@ -26,9 +26,9 @@ ROUNDING = 1e-9
 class Constrained(VectorNorm):
     """gauge(w) = ||w||_1 if lower <= A w <= upper, else infinite: the constrained lasso.
 
-    ``Constrained(A, b)`` is A w <= b. Coefficients that sum to one, that increase, or that keep a
-    known ratio are rows of A. The duality gap of a fit includes the constraints: it bounds the
-    objective of all coefficients that satisfy them.
+    ``Constrained(A, b)`` is A w <= b. Rows of A can require that coefficients sum to one, that they
+    increase, or that they have a known ratio. The duality gap of a fit includes the constraints: it
+    compares the objective with that of all coefficients that satisfy them.
 
     Parameters
     ----------

@@ -146,6 +146,8 @@ def _jacobian(pattern: Pattern, form: Form) -> ProxJacobian:
     n the gradient of the gauge, "constrained" subtracts (J n)(J n)' / n'Jn, and "penalized" adds
     (J n)(J n)' / (1 / mu - n'Jn). Both denominators are computed as sums of positive terms.
     """
+    # ``budget`` is K, ``count`` is m; ``ones`` and ``middle`` are the masks of the entries with
+    # d_j = 1 and with 0 < d_j < 1.
     v = pattern.v
     mu = pattern.mu
     budget = pattern.budget

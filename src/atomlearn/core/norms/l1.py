@@ -193,7 +193,7 @@ class L1(RatedNorm):
         """Return the weights of the zero coefficients ``columns``, or 0 with bounds.
 
         w_j = 0 stays optimal while |z_j| <= multiplier * weight_j, see ``Norm.thresholds``; ``w``
-        are the nonzero coefficients. With bounds the result is 0, which promises nothing: w_j can
+        are the nonzero coefficients. With bounds the result is 0, for "not known": w_j can
         also stay 0 because of a bound, however large |z_j| is. n_features is the number of all
         columns.
         """

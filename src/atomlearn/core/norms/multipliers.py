@@ -452,8 +452,8 @@ def _newton(
 
     The model has the gradient ``slope`` (n_rows,) and the Hessian A diag(moves) A' at
     ``multipliers``; ``moves`` (n,) is 1 for entries of x that vary, else 0. Multipliers are >= 0,
-    or of any sign where ``equal``. A Cholesky factor gives the step (n_rows,) if it keeps them
-    allowed; otherwise nonnegative least squares is solved with that factor.
+    or of any sign where ``equal``. The step (n_rows,) is computed with a Cholesky factor of
+    the Hessian. If it would violate the signs, nonnegative least squares is solved instead.
     """
     image = A * moves
     hessian = image @ image.T

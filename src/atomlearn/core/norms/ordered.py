@@ -27,7 +27,7 @@ class OWL(VectorNorm):
     Parameters
     ----------
     weights : array-like, shape (n_features,)
-        Non-increasing, >= 0, the first positive. ``OWL.oscar`` makes linear ones.
+        Non-increasing, >= 0, the first positive. ``OWL.oscar`` has weights that decrease linearly.
 
     References
     ----------

@@ -139,6 +139,7 @@ class ZeroSum(VectorNorm):
         values = scores.at(columns)
         if columns.size < 2:
             return Atom(columns, np.sign(values))
+        # The larger of the two scores gets 1/2, the smaller one -1/2.
         return Atom(columns, np.copysign(0.5, values - values.mean()))
 
     def restrict(self, columns: Columns, n_features: int) -> ZeroSum:

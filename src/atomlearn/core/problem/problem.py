@@ -255,6 +255,7 @@ def _free_columns(
     free = named_columns(unpenalized, names, "unpenalized")
     if free is None or len(shape) != 2 or shape[1] <= 1:
         return free
+    # With q targets, row i of W has the columns i q, ..., i q + q - 1 of the design.
     rows = check_free(free, design.shape[1] // shape[1])
     return (rows[:, None] * shape[1] + np.arange(shape[1])).reshape(-1)
 

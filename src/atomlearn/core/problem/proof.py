@@ -1,9 +1,9 @@
 """Certificates: the duality gap at a point plus a bound on the rounding error in computing it.
 
 The problem is min over w, b of f(X w + b) + tau/2 ||w||^2 + R(w), where R is a function of the
-gauge (norm) of w. At a point w, b, the dual vector is v = -f'(X w + b), and the scores are z = X'v
-- tau w. The polar gauge°(z) is the dual norm of the scores. Pricing is the computation of the
-scores over all columns, and of the certificate: objective and duality gap.
+gauge (norm) of w. The dual vector at a point w, b is v = -f'(X w + b). The scores of the columns
+are z = X'v - tau w, and the polar gauge°(z) is their dual norm. Pricing is the computation of the
+scores of all columns, and of the certificate: objective and duality gap.
 
 A gap is computed from sums of floats, which have rounding errors. A bound on these errors is added
 to the gap; without it, the gap would not be a proof when large terms nearly cancel. Each bound is
@@ -87,7 +87,7 @@ class Pricing:
             columns = columns[~np.isin(columns, self.columns)]
         if not columns.size:
             return columns
-        # If all thresholds are 0, the norm does not know them, and every column may enter.
+        # If all thresholds are 0, the norm does not know them, and every column may join.
         threshold = self.norm.thresholds(self.weights, columns, self.n_features)
         if np.max(threshold) <= 0 or np.max(threshold := threshold * self.multiplier) <= 0:
             return columns

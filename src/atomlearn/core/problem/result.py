@@ -311,7 +311,7 @@ class Result:
                 linear = design.product(self.weights[:, None], self.columns)[:, 0]
             else:
                 linear = design.predict(self.coef.reshape(-1).astype(np.float64))
-            # With several targets, the predictions of a row are consecutive.
+            # With several targets, the predictions for a row of X are consecutive.
             rows = linear.reshape(-1, np.size(self.intercept))
             return np.asarray(rows + self.intercept).reshape(-1)
         tasks = self.shape is not None and len(self.shape) == 2 and n_features == self.shape[0]

@@ -93,8 +93,9 @@ class Progress:
     ) -> None:
         """Store the state after a step, and append a Record of it to the history.
 
-        ``passes`` and ``seconds`` are totals of the run so far; ``vectors`` and ``skipped`` are
-        defined in ``Record``.
+        ``passes`` and ``seconds`` are totals of the run so far. ``vectors`` is the number of points
+        that shared the last pass, and ``skipped`` the share of the work that upper bounds made
+        unnecessary (None without a search).
         """
         self.state = state
         self.passes = passes

@@ -193,6 +193,7 @@ class Run:
         """
         solver = self.settings.solver
         problem = self.inner
+        # A loss with kinks is replaced by smooth ones in the steps of the solver.
         if problem.loss.smoothed(1.0) is not None:
             solver = solvers.SmoothedSteps(solver)
         passes_before = counted.passes
@@ -237,9 +238,10 @@ class Run:
     ) -> None:
         """Record an iterate, call the observers, and set ``status`` if a stopping rule holds.
 
-        ``state`` is the iterate with its certificate (objective and duality gap); ``passes`` is the
-        number of passes over the data since this process began the run; ``vectors`` is the number
-        of dual vectors that shared the last pass; ``skipped`` is defined in ``Record``.
+        ``state`` is the iterate with its certificate (objective and duality gap). ``passes`` is the
+        number of passes over the data since this process began the run. ``vectors`` is the number
+        of dual vectors that shared the last pass. ``skipped`` is the share of the work that upper
+        bounds made unnecessary (None without a search).
         """
         certificate = state.certificate
         state.certificate = as_reported(self.inner, certificate, state.intercept, state.prediction)
