@@ -82,8 +82,8 @@ class NegativeBinomial(LogLink):
         smaller = np.minimum(y, theta)
         d = np.where(is_positive, z - log_or_zero(y), 0.0)
         # With d = log(m / y), the loss is (y + theta) log((theta + y exp(d)) / (theta + y)) - y d.
-        # It is symmetric in y and theta if d changes its sign. So the smaller of the two takes the
-        # place of y, which avoids cancellation.
+        # Exchanging y and theta and changing the sign of d does not change it. So the smaller of
+        # the two replaces y, and x is d or -d, which avoids cancellation.
         share = smaller / (y + theta)
         x = np.where(y < theta, d, -d)
         # log(1 - share + share exp(x)), by a formula that is accurate near 0 and one that does not
