@@ -192,8 +192,8 @@ class Cox(Loss):
         """
         event_weight = _event_weights(y, weight)
         residuals = -self.gradient(y, prediction, weight)[:, None] * A
-        # Two terms have the means of A over the risk sets. The first, K K'A, sums them over the
-        # event times at which a sample is at risk. The second is the mean at its own event.
+        # Two terms have the means p_m'A of A over the risk sets. K K'A = sum_m omega_m p_m p_m'A
+        # sums them over the terms in which a sample is at risk. The other one is at its own event.
         for sets in self.strata(y, prediction, weight):
             residuals[sets.rows] += sets.spread(sets.pulled(A))
             events = sets.rows[sets.events]

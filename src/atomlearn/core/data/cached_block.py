@@ -76,8 +76,8 @@ class GrowingGram:
     def factor(self, coupling: float, ridge: float, price: Array) -> ActiveFactor:
         """Return the cached Cholesky factor of H + coupling p p' + ridge I, for some columns of H.
 
-        coupling, ridge : numbers; price : p (m,), to which entries may have been appended since the
-        last call. If anything else has changed, the factor is emptied first.
+        coupling, ridge : numbers; price : p (m,), the weights of an l1 norm. Entries of p may have
+        been appended since the last call. If anything else has changed, the factor is emptied.
         """
         old_coupling, old_ridge, old_price = self._factored
         is_unchanged = (old_coupling, old_ridge) == (coupling, ridge)
@@ -248,6 +248,7 @@ def _products(block: Block, columns: NDArray[Any], chosen: Columns) -> NDArray[A
             dense[:, part] = block.gather(numbers[part]).dense()
         products[:, pieces[piece]] = columns.T @ dense
 
+    # ``share_out`` calls ``work`` for each piece, in several threads if there is enough work.
     _kernels.share_out(work, len(pieces), float(columns.size) * chosen.size)
     return products
 

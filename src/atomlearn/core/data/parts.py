@@ -120,9 +120,9 @@ class SpreadRows(Derived):
     ) -> Sequence[Scores]:
         """Return the large scores X'v for each column v of V (n_rows, m), by one pass.
 
-        A score is large if it is at least ``bounds`` (m,) for some vector. affine : means and
-        factors (n_features,) of transformed columns, (x_j - mean_j) factor_j, whose scores are then
-        returned.
+        A column has large scores if the magnitude of its score reaches the entry of ``bounds`` (m,)
+        for some v. affine : means and factors (n_features,) of transformed columns,
+        (x_j - mean_j) factor_j, whose scores are then returned.
         """
         return self.design.scores_above(self._spread(V), bounds, affine)
 

@@ -76,9 +76,9 @@ class Affine(Derived):
     ) -> Sequence[Scores]:
         """Return the large scores of the transformed columns, found by the inner design.
 
-        For each column v of V (n_samples, m), a score is large if it is at least ``bounds`` (m,)
-        for some vector. affine : means and factors (n_features,) of another transformation of these
-        columns, if any.
+        A column has large scores if the magnitude of its score reaches the entry of ``bounds`` (m,)
+        for some column v of V (n_samples, m). affine : means and factors (n_features,) of another
+        transformation of these columns, if any.
         """
         if affine is not None:
             return super().scores_above(V, bounds, affine)

@@ -86,9 +86,9 @@ class Concatenated(Design):
     ) -> Sequence[Scores]:
         """Return the large scores X'v for each column v of V (n_samples, m).
 
-        A score is large if it is at least ``bounds`` (m,) for some vector. affine : means and
-        factors (n_features,) of transformed columns, (x_j - mean_j) factor_j, whose scores are then
-        returned.
+        A column has large scores if the magnitude of its score reaches the entry of ``bounds`` (m,)
+        for some v. affine : means and factors (n_features,) of transformed columns,
+        (x_j - mean_j) factor_j, whose scores are then returned.
         """
         columns = []
         values = []
@@ -235,9 +235,9 @@ class Counted(Forwarding):
     ) -> Sequence[Scores]:
         """Count the passes of the columns v of V (n_samples, m), and return the large scores X'v.
 
-        A score is large if it is at least ``bounds`` (m,) for some vector. affine : means and
-        factors (n_features,) of transformed columns, (x_j - mean_j) factor_j, whose scores are then
-        returned.
+        A column has large scores if the magnitude of its score reaches the entry of ``bounds`` (m,)
+        for some v. affine : means and factors (n_features,) of transformed columns,
+        (x_j - mean_j) factor_j, whose scores are then returned.
         """
         self._read(V.shape[1])
         return self.inner.scores_above(V, bounds, affine)

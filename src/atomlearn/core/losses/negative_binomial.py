@@ -101,6 +101,7 @@ class NegativeBinomial(LogLink):
         q_i = m_i / (m_i + theta) with the mean m_i = exp(z_i). y are the targets, and
         s = ``weight`` the sample weights.
         """
+        # With x = z - log theta, q = expit(x) and 1 - q = expit(-x).
         x = where_weighted(prediction, weight) - np.log(self.theta)
         result = self.theta * expit(x)
         result -= y * expit(-x)
@@ -113,6 +114,7 @@ class NegativeBinomial(LogLink):
         q_i = m_i / (m_i + theta) with the mean m_i = exp(z_i). y are the targets, and
         s = ``weight`` the sample weights.
         """
+        # With x = z - log theta, q = expit(x) and 1 - q = expit(-x).
         x = where_weighted(prediction, weight) - np.log(self.theta)
         result = (y + self.theta) * expit(x) * expit(-x)
         result *= weight

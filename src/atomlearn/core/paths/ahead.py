@@ -75,7 +75,8 @@ def solved_ahead(
     in use, the columns that violated optimality in the last round, and the columns that the
     sequential strong rule keeps. The rule keeps column j if |z_j| / price_j is at least 2 a - b.
     Here a is the second of the next levels, and b the maximum of |z_j| / price_j at the last
-    solution. Columns whose Gram matrix is known from earlier rounds are also included.
+    solution. Columns whose Gram matrix is known from earlier rounds are also included. In the code,
+    ``known`` are the columns of the working set, and ``kept`` is their Gram matrix.
 
     Two products with the block then give the predictions, dual vectors V and scores Z for the
     weights W of these levels, and from them the gaps over all columns of the block. The dual vector

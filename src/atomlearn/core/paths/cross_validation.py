@@ -272,7 +272,7 @@ def cross_validate(
     trained = [
         [training_part(problem, train) for problem in fold] for fold, (train, _) in each_fold
     ]
-    ends = [SearchEnd(until, problems, folds, score, testing) for _ in norms]
+    ends = [SearchEnd(until, problems, folds, score, testing) for _ in norms]  # one per norm
     tasks = [
         (grid, [_candidate(problem, *penalty) for problem in fold])
         for penalty, grid in zip(candidates, levels, strict=True)
@@ -283,7 +283,7 @@ def cross_validate(
     status = ended_by(found)
     shape = (len(norms), len(folds), levels.shape[1])
     tested = [(fold, *rows, part) for (fold, rows), part in zip(each_fold, testing, strict=True)]
-    parts = [
+    parts = [  # for each (norm, fold): scores, passes, numbers of columns and gaps
         _held_out(*fold, p, score, relax, levels.shape[1])
         for fold, p in zip(cycle(tested), found, strict=False)
     ]
