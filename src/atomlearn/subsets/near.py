@@ -146,9 +146,9 @@ class NearModels:
 
     @cached_property
     def coefficients(self) -> Ranges:
-        """Ranges of the coefficients of ``columns``, per unit of the data.
+        """Ranges of the coefficients of ``columns``, in the units of the data.
 
-        0 is in the range of a column that some subset lacks.
+        The coefficient of a column is 0 in the models of subsets without the column.
         """
         ranges = Ranges.nothing(self.columns.size)
         missing = np.zeros(self.columns.size, dtype=bool)

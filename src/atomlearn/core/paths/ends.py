@@ -212,7 +212,7 @@ class NoImprovement(End):
         n_levels_since = 0  # since the highest score
 
         def settled(score: float) -> bool:
-            """Return whether to end at the next level, whose mean score is ``score``."""
+            """Return whether to end at the next level, which has this ``score``."""
             nonlocal highest, n_levels_since
             n_levels_since = 0 if score > highest else n_levels_since + 1
             highest = max(highest, score)
