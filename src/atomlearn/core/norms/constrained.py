@@ -402,10 +402,12 @@ def _named_rows(A: Any, names: Sequence[str]) -> Any:
     position: dict[Any, int] = {name: number for number, name in enumerate(names)}
     rows = []
     for row in A:
-        for name in row if isinstance(row, Mapping) else ():
+        entries = row if isinstance(row, Mapping) else {}
+        for name in entries:
             if isinstance(name, str) and name not in position:
                 raise ValueError(f"Constrained: A names column {name!r}, which X does not have")
-        rows.append({position.get(name, name): value for name, value in row.items()})
+        numbered = {position.get(name, name): value for name, value in entries.items()}
+        rows.append(numbered if isinstance(row, Mapping) else row)
     return rows
 
 
@@ -418,7 +420,13 @@ def _matrix(A: Any, n_features: int) -> Array:
         # Mappings from columns to numbers: all other entries of a row are 0.
         dense = np.zeros((len(A), n_features))
         for number, row in enumerate(A):
-            for column, value in row.items():
+            is_list = not isinstance(row, Mapping)
+            if is_list and len(row) != n_features:
+                raise ValueError(
+                    f"Constrained: row {number} of A has {len(row)} entries, but X has "
+                    f"{n_features} columns"
+                )
+            for column, value in enumerate(row) if is_list else row.items():
                 if isinstance(column, str) or not 0 <= column < n_features:
                     raise ValueError(
                         f"Constrained: row {number} of A has column {column!r}; X has columns 0 to "

@@ -142,6 +142,15 @@ class UserNorm(Parameters, Norm):
         """
         return self._answer(scores)[1]
 
+    def polar_of_sizes(self, sizes: Scores) -> float:
+        """Return sum_j sizes_j times the largest entry of the known atoms, without the oracle.
+
+        It bounds the polar of all scores of these ``sizes`` or less, whatever their signs, if no
+        atom has a larger entry.
+        """
+        entries = [np.abs(atom.values).max(initial=0.0) for atom in self._earlier_atoms]
+        return float(max(entries, default=1.0) * sizes.full().sum())
+
     def best_atom(self, scores: Scores) -> Atom:
         """Return the oracle's atom a, or the empty atom if <a, z> <= 0.
 

@@ -439,7 +439,10 @@ def polar_of_errors(
     if columns is not None:
         restricted = norm.restrict(columns, problem.design.shape[1])
         if restricted is None:
-            return float(scores.full().max()), None
+            # The polar of the errors at ``columns``, with no error at the other columns.
+            errors = np.zeros(problem.design.shape[1])
+            errors[columns] = scores.full()
+            return norm.polar_of_sizes(ArrayScores(errors)), None
         norm = restricted
     # Bounds treat the two signs of a coefficient differently, and errors may have either sign.
     upper = norm.excess(scores)

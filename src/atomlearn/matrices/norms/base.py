@@ -111,6 +111,13 @@ class MatrixNorm(ShapedNorm):
     tensor: ClassVar[Any] = None
     mode: ClassVar[Any] = 0
 
+    def polar_of_sizes(self, sizes: Scores) -> float:
+        """Return the Frobenius norm of ``sizes``, which bounds <u v', Z> for |Z| <= sizes.
+
+        The vectors of an atom u v' have length 1 at most.
+        """
+        return float(np.linalg.norm(sizes.full()))
+
     def search(
         self,
         matrix: ScoreMatrix,
