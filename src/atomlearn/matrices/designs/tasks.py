@@ -70,8 +70,8 @@ class TaskBlock(Block):
         """Return vec(X W) for the sparse W with these ``weights`` at the pairs of the block."""
         if self._is_full:
             n_pairs = self.features.shape[0] * self.n_tasks
-            W = np.bincount(self.places * self.n_tasks + self.tasks, weights, n_pairs)
-            return (self.features.T @ W.reshape(-1, self.n_tasks)).reshape(-1)
+            dense_W = np.bincount(self.places * self.n_tasks + self.tasks, weights, n_pairs)
+            return (self.features.T @ dense_W.reshape(-1, self.n_tasks)).reshape(-1)
         entries = np.asarray(weights)[self._order], *self._pattern
         W = sparse.csr_array(entries, shape=(self.features.shape[0], self.n_tasks))
         return np.ascontiguousarray((W.T @ self.features).T).reshape(-1)
