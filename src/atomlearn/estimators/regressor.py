@@ -79,14 +79,14 @@ class AtomicRegressor(OneLevel, LinearRegressor):
         the squares, too. "polynomial" is "quadratic" with the scales of the kernel (x'y + 1)^2.
         "cubic" adds products of three (``designs.Cubic``). Products are never stored
         (``designs.Polynomial.interactions``). "splines", "intersection", "additive_gaussian" and
-        "additive_chi2" make the model a sum of curves, one for each input (``designs.Additive(X,
-        normalize=True)``). Then ``norm="groups"``, or ``norms.KSupport(k, "inputs")``, selects
-        whole inputs. "anova" adds a surface for each pair of inputs (``designs.Anova(X,
-        normalize=True)``); its groups are called "terms". A tuple of a name and a dictionary has
-        settings of the features, such as ("splines", {"n_knots": 12}), or ("intersection",
-        {"exponent": 2}) for the general intersection kernel. With ``norm=norms.Hierarchy("weak")``
-        products enter only with their main effects. ``curve(j)`` and ``surface(i, j)`` return the
-        curves and surfaces.
+        "additive_chi2" make the model a sum of curves, one for each input
+        (``designs.Additive(X, normalize=True)``). Then ``norm="groups"``, or
+        ``norms.KSupport(k, "inputs")``, selects whole inputs. "anova" adds a surface for each pair
+        of inputs (``designs.Anova(X, normalize=True)``); its groups are called "terms". A tuple of
+        a name and a dictionary has settings of the features, such as ("splines", {"n_knots": 12}),
+        or ("intersection", {"exponent": 2}) for the general intersection kernel. With
+        ``norm=norms.Hierarchy("weak")`` products enter only with their main effects. ``curve(j)``
+        and ``surface(i, j)`` return the curves and surfaces.
     standardize : bool, default=False
         Whether to divide columns by their standard deviations for the fit (and to center dense
         columns, if there is an intercept). Coefficients are in the units of X in any case. Curves
