@@ -156,10 +156,10 @@ def _folds_of_units(units: Rows, labels: Any, n_folds: int, rng: int) -> Rows:
     """Return the fold of each unit, which keeps the shares of classes in the folds about equal.
 
     units : (n_rows,) the unit (group) of each row. labels : (n_rows,) classes. rng : seed. The
-    units are assigned one by one, the largest first, in random order among equal sizes. Each goes
-    to the fold i where it increases sum_ic (n_ic / n_c)^2 least. Here n_ic is the number of rows of
-    class c in fold i, and n_c their number in all folds. Among equal folds, the one with the fewest
-    rows is taken. ``n_folds`` is the number of folds.
+    units are assigned one by one, the largest first, in random order among equal sizes. Each is
+    assigned to the fold for which sum_ic (n_ic / n_c)^2 increases least. Here n_ic is the number of
+    rows of class c in fold i, and n_c their number in all folds. Among equal folds, the one with
+    the fewest rows is chosen. ``n_folds`` is the number of folds.
     """
     _, codes, totals = np.unique(labels, return_inverse=True, return_counts=True)
     counts = np.zeros((int(units.max()) + 1, totals.size))

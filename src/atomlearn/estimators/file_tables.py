@@ -46,7 +46,7 @@ class FileEncoding(TableEncoding):
 
 
 class FileDesign(EncodedDesign, DenseDesign):
-    """The encoded columns of a file, which know their gaps.
+    """The encoded columns of a file, with a record of its gaps.
 
     Parameters
     ----------
@@ -111,7 +111,7 @@ class ScaledFile(EncodedDesign, Affine):
         return ScaledFile(self.design.with_rows(rows), self)
 
     def learned_from(self, rows: Rows | None = None) -> ScaledFile:
-        """Return all rows, with gaps filled by the imputed values of some rows; None: all."""
+        """Return this design with gaps filled by values imputed from ``rows``; None: from all."""
         return ScaledFile(self.design.learned_from(rows), self)
 
     def filled_by(self, encoding: FileEncoding) -> ScaledFile:

@@ -150,7 +150,7 @@ def _encoded_fill(plan: ColumnPlan, name: str) -> float:
 
 
 class TableDesign(EncodedDesign, DenseDesign):
-    """The encoded columns of a table, which know their gaps.
+    """The encoded columns of a table, with a record of its gaps.
 
     Parameters
     ----------

@@ -7,6 +7,9 @@ features is at most
 
     Meinshausen and Buhlmann      theta q / (2 t - 1)
     unimodal                      C(t, B) theta q
+
+The second bound, by Shah and Samworth, assumes that selection frequencies have a unimodal
+distribution. ``unimodal`` computes its factor C(t, B).
 """
 
 from __future__ import annotations

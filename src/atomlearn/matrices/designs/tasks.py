@@ -143,8 +143,8 @@ class TaskBlock(Block):
     def append(self, other: Block) -> Block:
         """Return the columns of this block and of ``other``.
 
-        Features that both have are stored twice. Other kinds of blocks are appended to a
-        sparse block.
+        Features that are in both blocks are stored twice. Other kinds of blocks are appended to
+        a sparse block.
         """
         if not isinstance(other, TaskBlock) or other.n_tasks != self.n_tasks:
             return self.explicit().append(other)
