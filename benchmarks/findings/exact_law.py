@@ -22,7 +22,7 @@ from atomlearn import AtomicRegressor, SubsetRegressor
 from atomlearn.findings import estimates
 from atomlearn.findings.carving import truncated
 from atomlearn.findings.effects import exact_line
-from atomlearn.findings.given import Given
+from atomlearn.findings.one_step import FitData
 
 
 def main() -> None:
@@ -51,10 +51,10 @@ def main() -> None:
         truth, off = inverse @ Z.T @ mean, inverse @ Z.T @ (y - mean)
         low, high = found.intervals.T
         held += ((low <= truth) & (truth <= high)).tolist()
-        line = exact_line(model, X, y, Given.of(model, X, y, None, None), 1.0)
+        line = exact_line(model, X, y, FitData.of(model, X, y, None, None), 1.0)
         for own, column, far in zip(np.diag(inverse), inverse.T, off, strict=True):
             error = float(np.sqrt(own))
-            kept = line.kept(Z @ column / own, 12 * error)
+            kept = line.same_selection(Z @ column / own, 12 * error)
             p_values.append(truncated(float(far), error, *kept, 0.95)[3])
             usual.append(abs(far) < 1.96 * error)
     print(len(p_values), kstest(p_values, "uniform").pvalue, np.mean(held), np.mean(usual))

@@ -226,13 +226,14 @@ def test_the_curvature_of_losses_without_a_bound_counts_where_it_is_known():
     assert curved(task, 0.0, prediction) == 0.0
 
 
-def test_errors_of_scores_reach_as_far_as_the_largest_where_no_norm_tells():
-    whole = SimpleNamespace(restrict=lambda columns, n_features: None)
+def test_errors_of_scores_count_by_their_polar_where_the_norm_has_no_restriction():
+    """Sign vectors are the atoms: errors of 1, 4 and 2 add up to 7."""
+    norm = norms.UserNorm(lambda z: np.where(z >= 0, 1.0, -1.0))
     task: Any = SimpleNamespace(
-        regularizer=SimpleNamespace(norm=whole), design=SimpleNamespace(shape=(3, 9))
+        regularizer=SimpleNamespace(norm=norm), design=SimpleNamespace(shape=(3, 9))
     )
     scores = ArrayScores(np.array([1.0, 4.0, 2.0]))
-    assert polar_of_errors(task, np.arange(3), scores) == (4.0, None)
+    assert polar_of_errors(task, np.arange(3), scores) == (7.0, None)
 
 
 def test_what_an_offset_is_off_by_counts_by_the_curvature():

@@ -19,8 +19,8 @@ from atomlearn.designs import as_design
 from atomlearn.estimators.dependent_rows import held_out
 from atomlearn.findings import estimates, power
 from atomlearn.findings.carving import carved
-from atomlearn.findings.given import Given, unpenalized_fit
 from atomlearn.findings.nodewise import directions
+from atomlearn.findings.one_step import FitData, unpenalized_fit
 
 
 def data(n: int = 150, p: int = 20, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -33,7 +33,7 @@ def data(n: int = 150, p: int = 20, seed: int = 0) -> tuple[np.ndarray, np.ndarr
 def test_directions_keep_the_bound_of_their_level_and_leave_covariates_out() -> None:
     X, _ = data()
     weight = np.random.default_rng(1).uniform(0.5, 1.5, 150)
-    model = Given.of(AtomicRegressor(alpha=0.1).fit(X, X[:, 0]), X, X[:, 0], weight, None)
+    model = FitData.of(AtomicRegressor(alpha=0.1).fit(X, X[:, 0]), X, X[:, 0], weight, None)
     price = model.lengths(weight)
     unit = np.array([0, 4])
     [Z] = directions(model.design, weight, [unit], price, np.array([7]))
@@ -209,7 +209,7 @@ def test_firths_likelihood_is_at_its_maximum(loss: str) -> None:
     X = rng.standard_normal((60, 3))
     y = rng.poisson(np.exp(0.5 * X[:, 0])) if loss == "poisson" else (X[:, 0] > 0).astype(int)
     model = AtomicClassifier() if loss == "logistic" else AtomicRegressor(alpha=0.1, loss=loss)
-    given = Given.of(model.fit(X, y), X, y, None, None)
+    given = FitData.of(model.fit(X, y), X, y, None, None)
     b = unpenalized_fit(given, np.arange(3)).values
     Z = np.column_stack([np.ones(60), X])
 

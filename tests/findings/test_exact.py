@@ -22,8 +22,8 @@ from atomlearn import (
 from atomlearn.findings import estimates
 from atomlearn.findings.carving import _log_masses, truncated
 from atomlearn.findings.effects import exact_line
-from atomlearn.findings.given import Given
 from atomlearn.findings.intervals import Estimates
+from atomlearn.findings.one_step import FitData
 from tests.oracles.sums import solve_sum
 
 
@@ -97,13 +97,13 @@ def test_the_targets_that_select_the_same_are_those_of_other_solvers(kind: str) 
         if lasso
         else (lambda v: best_pair(X, v, 0.2))
     )
-    line = exact_line(model, X, y, Given.of(model, X, y, None, None), 1.0)
+    line = exact_line(model, X, y, FitData.of(model, X, y, None, None), 1.0)
     columns, found = line.columns, []
     Z = X[:, columns] - X[:, columns].mean(axis=0)
     inverse = np.linalg.inv(Z.T @ Z)
     for j in range(2):
         weights = inverse[:, j] / inverse[j, j]
-        known, unknown = line.kept(Z @ weights, 3.0)
+        known, unknown = line.same_selection(Z @ weights, 3.0)
         assert all(low >= high - 1e-6 or abs(low + high) == np.inf for low, high in unknown)
         for t in np.linspace(-2.9, 2.9, 24):
             inside = bool(((known[:, 0] < t) & (t < known[:, 1])).any())
@@ -121,11 +121,11 @@ def test_the_first_piece_is_that_of_the_polyhedral_lemma() -> None:
     inverse, b = np.linalg.inv(Z.T @ Z), np.linalg.pinv(Z) @ y
     # diag(s) (b - n alpha (Z'Z)^-1 s) > 0, as A y < c along eta = Z (Z'Z)^-1 e_j.
     room = signs * (b - len(y) * 0.2 * inverse @ signs)
-    line = exact_line(model, X, y, Given.of(model, X, y, None, None), 1.0)
+    line = exact_line(model, X, y, FitData.of(model, X, y, None, None), 1.0)
     for j in range(E.size):
         rate = signs * inverse[:, j] / inverse[j, j]
         ends = -room / rate
-        known = line.kept(Z @ inverse[:, j] / inverse[j, j], 1e3)[0]
+        known = line.same_selection(Z @ inverse[:, j] / inverse[j, j], 1e3)[0]
         low, high = known[known[:, 1] == 0, 0][0], known[known[:, 0] == 0, 1][0]
         assert max(low, -1e3) == pytest.approx(max([*ends[rate > 0], -1e3]), abs=1e-6)
         assert min(high, 1e3) == pytest.approx(min([*ends[rate < 0], 1e3]), abs=1e-6)
@@ -141,12 +141,12 @@ def test_p_values_are_uniform_given_the_selection() -> None:
         model = AtomicRegressor(alpha=0.2).fit(X, y)
         if not np.any(model.coef_):
             continue
-        line = exact_line(model, X, y, Given.of(model, X, y, None, None), 1.0)
+        line = exact_line(model, X, y, FitData.of(model, X, y, None, None), 1.0)
         Z = X[:, line.columns] - X[:, line.columns].mean(axis=0)
         inverse, j = np.linalg.inv(Z.T @ Z), int(rng.integers(line.columns.size))
         off = float(inverse[j] @ Z.T @ (y - mean))
         error = float(np.sqrt(inverse[j, j]))
-        kept = line.kept(Z @ inverse[:, j] / inverse[j, j], 12 * error)
+        kept = line.same_selection(Z @ inverse[:, j] / inverse[j, j], 12 * error)
         shares.append(truncated(off, error, *kept, 0.95)[3])
     assert kstest(shares, "uniform").pvalue > 0.01
     assert len(shares) > 70
@@ -174,10 +174,10 @@ def test_the_quadratic_has_the_solution_of_the_likelihood() -> None:
     X = data(80)[0]
     counts = np.random.default_rng(0).poisson(np.exp(0.5 * X[:, 0])).astype(float)
     model = AtomicRegressor(alpha=0.2, loss="poisson", tol=1e-4).fit(X, counts)
-    line: Any = exact_line(model, X, counts, Given.of(model, X, counts, None, None), 1.0)
+    line: Any = exact_line(model, X, counts, FitData.of(model, X, counts, None, None), 1.0)
     exact = solve_sum(X, counts, loss=losses.Poisson(), level=16.0, fit_intercept=True, tol=1e-12)
-    at = np.argsort(line.first.used)
-    assert line.first.used[at].tolist() == exact.columns.tolist()
+    at = np.argsort(line.first.active)
+    assert line.first.active[at].tolist() == exact.columns.tolist()
     np.testing.assert_allclose(line.first.weights[0, at], exact.weights, atol=1e-5)
     np.testing.assert_allclose(line.prediction, exact.predict(X), atol=1e-5)
 

@@ -47,5 +47,5 @@ def test_of_normal_numbers_the_normal_law_is_as_good() -> None:
     e, r = rng.standard_normal((2, 2000))
     one = SumOfProducts(e - e.mean(), r - r.mean())
     assert one.p_value() is None
-    assert one.shortened(True) == 1.0
+    assert one.tail_correction(True) == 1.0
     assert one.noise < 0.1

@@ -42,7 +42,7 @@ def forest(seed: int, n_features: int = 60) -> list[list[int]]:
 
 def looked_at(norm: Any, z: Array) -> float:
     """Return the share of the columns of all sets that the polar looks at."""
-    work = norm.made.expansion.nested.work
+    work = norm.stored.expansion.nested.work
     before = work.columns, work.possible
     norm.polar(ArrayScores(z))
     return (work.columns - before[0]) / (work.possible - before[1])

@@ -2,8 +2,8 @@
 
 SRC = "src/atomlearn/"
 KNOWN: list[tuple[str, str, str, str]] = [
-    ("lifting/trees.py", "np.asarray(weights)[members_of]",
-     "np.asarray(weights)[: len(members_of)]",
+    ("lifting/trees.py", "np.asarray(weights)[used_nodes]",
+     "np.asarray(weights)[: len(used_nodes)]",
      "tests/lifting/test_trees_and_hierarchies.py"),
     ("lifting/latent.py", "touched.rows[np.sort(first)]", "touched.rows[first]",
      "tests/lifting/test_lifted_oracles.py"),

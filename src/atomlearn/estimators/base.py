@@ -142,27 +142,28 @@ class AtomicModel(FitParameters):
         # ``relax`` mixes the penalized fit with an unpenalized one of its columns.
         if share:
             results = [relaxed(*pair, share) for pair in zip(problems, results, strict=True)]
-        self._take(data, results)
+        self._set_fitted(data, results)
         return self
 
     def _fit_jointly(self, data: Checked, loss: Loss, settings: Settings) -> None:
         """Fit all outputs by one problem over a matrix of coefficients.
 
-        data : the checked data; loss : the joint loss of all outputs; settings : those of the
+        data : the checked data. loss : the joint loss of all outputs. settings : those of the
         solver.
         """
         task = matrices.joint_problem(self, data, loss, *self._regularized_by())
         starts = self._starts(1, task.problem.design.shape[1], data.classes)
         results = self._solve([task.problem], starts, settings)
         coef, intercepts = matrices.joint_coefficients(task, results[0], data)
-        self._take_coefficients(data, coef, intercepts)
+        self._set_coefficients(data, coef, intercepts)
         self._report(results)
 
     def _checked(self, X: Any, y: Any, sample_weight: Any, offset: Any = None) -> Checked:
         """Return the checked data of a fit, with weights of sum 1.
 
         X, y, sample_weight, offset : the arguments of ``fit``. Columns are expanded by
-        ``features``, and have units if they are standardized.
+        ``features`` (products, curves). With ``standardize``, the result has the means and scales
+        of the columns, too (``units``).
         """
         inputs = checked_design(self, X, reset=True)
         loss = as_loss(self.loss)
@@ -175,7 +176,7 @@ class AtomicModel(FitParameters):
         targets = checked_targets(self, inputs, y, weight, loss, offset)
         if was_encoded(inputs) and unwrapped(inputs).encoding.imputed:
             targets.table = inputs
-        # The curves of an input depend on neither the labels nor the class weights.
+        # Sample weights, but not class weights, decide where the curves of an input have knots.
         targets.design = self._columns(inputs, weight)
         if self.standardize:
             for norm in self._candidates():
@@ -205,7 +206,8 @@ class AtomicModel(FitParameters):
     ) -> list[Problem]:
         """Return one problem for each output; they share the design, the norm and the loss.
 
-        data : the checked data. norm, amount, l1_ratio : the penalty; see ``_regularized_by``.
+        data : the checked data. norm : the norm of the penalty. amount : alpha, or the radius if
+        constrained. l1_ratio : the share of the norm in the penalty; the rest is squares.
         """
         design = data.design
         norm_of_columns = norm_on(norm_for(self, norm, design), design)
@@ -256,10 +258,11 @@ class AtomicModel(FitParameters):
             return [result.warm_start() for result in former]
         return [None] * n_outputs
 
-    def _take(self, data: Checked, results: list[Result]) -> None:
-        """Set the fitted attributes from the result of each output, in the shapes of the task.
+    def _set_fitted(self, data: Checked, results: list[Result]) -> None:
+        """Set the fitted attributes from the result of each output.
 
-        ``data`` is the checked data and ``results`` the solver result of each output.
+        ``coef_`` is (n_features,) for numbers, (n_outputs, n_features) for classes, in the units of
+        X. ``data`` is the checked data and ``results`` the solver result of each output.
         """
         entries = []
         intercepts = []
@@ -272,12 +275,12 @@ class AtomicModel(FitParameters):
             intercepts.append(intercept)
         coef = coefficient_rows(entries, results[0].n_features, map_of(data.design).implicit)
         if data.classes is None:
-            self._take_coefficients(data, single_row(coef), float(intercepts[0]))
+            self._set_coefficients(data, single_row(coef), float(intercepts[0]))
         else:
-            self._take_coefficients(data, coef, np.array(intercepts))
+            self._set_coefficients(data, coef, np.array(intercepts))
         self._report(results)
 
-    def _take_coefficients(self, data: Checked, coef: Any, intercept: Any) -> None:
+    def _set_coefficients(self, data: Checked, coef: Any, intercept: Any) -> None:
         """Set coefficients, intercepts, classes and the columns that are selected.
 
         coef, intercept : in the units of X and the shapes of the fitted attributes. ``data`` is the
@@ -301,7 +304,8 @@ class AtomicModel(FitParameters):
         check_is_fitted(self)
         design = self._expanded(checked_design(self, X, reset=False))
         columns, weights = nonzero_coefficients(self.coef_)
-        # Either whole rows of coefficients are multiplied, or only the columns that are used.
+        # If most columns are used, X is multiplied by whole rows of coefficients, else only its
+        # used columns are multiplied.
         if design.listable and (design.traits.is_sparse or 2 * columns.size > design.shape[1]):
             dense_rows = np.zeros((weights.shape[0], design.shape[1]))
             dense_rows[:, columns] = weights
@@ -327,8 +331,9 @@ class AtomicModel(FitParameters):
     def predict(self, X: Any, offset: Any = None) -> NDArray[Any]:
         """Return the label of the largest decision, or the expected target.
 
-        The expected target is X w + b (+ offset) for the squared loss, the log hazard ratio for
-        survival (larger means earlier events), and its mean under the link of other losses.
+        With z = X w + b (+ offset), the expected target is z for the squared loss, and the mean
+        that the link assigns to z for other losses, such as exp(z). For survival it is the log
+        hazard ratio z; larger means earlier events.
         """
         values = self._linear(X, offset)
         loss = as_loss(self.loss)
@@ -408,10 +413,11 @@ class AtomicModel(FitParameters):
         Parameters
         ----------
         X, y : optional
-            The data of the fit, from which ``findings.estimates`` makes the intervals. Without
-            them there are coefficients only.
+            The data of the fit, from which ``findings.estimates`` computes the intervals. Without
+            data the table has coefficients only.
         estimates : Estimates, optional
-            Other estimates by ``findings.estimates``, such as those of columns named beforehand.
+            A result of ``findings.estimates`` to use instead, such as one for columns that were
+            named beforehand.
         confidence : float, default=0.95
             Coverage of the intervals.
         sample_weight : (n_samples,), optional

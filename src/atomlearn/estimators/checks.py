@@ -60,7 +60,10 @@ class Available:
         self.__doc__ = method.__doc__
 
     def __get__(self, owner: Any, kind: type) -> Callable[..., Any]:
-        """Return the method bound to an object, after the check; the plain function for a class."""
+        """Return the method bound to an object, after the check; the plain function for a class.
+
+        owner : the object, None if the attribute is read from its class ``kind``.
+        """
         if owner is None:
             return self.method
         self.check(owner)
@@ -68,7 +71,7 @@ class Available:
 
 
 def available_if(check: Callable[[Any], Any]) -> Callable[[Callable[..., Any]], Any]:
-    """Make a method available only if ``check(object)`` raises no AttributeError."""
+    """Return a decorator: the method exists only if ``check(object)`` raises no AttributeError."""
     return partial(Available, check)
 
 
@@ -93,7 +96,7 @@ def checked_design(estimator: Any, X: Any, *, reset: bool) -> Design:
     if reset:
         vars(estimator).pop("encoding_", None)
     encoding = table_encoding(estimator)
-    # An array that needs no conversion, so only its entries are checked.
+    # A floating-point array that needs no conversion: only its entries are checked.
     is_plain = (
         type(X) is np.ndarray
         and X.ndim == 2
@@ -103,7 +106,7 @@ def checked_design(estimator: Any, X: Any, *, reset: bool) -> Design:
         and X.flags.aligned
     )
     if is_plain and (reset or input_names(estimator) is None):
-        _take_shape(estimator, X, None, reset)
+        _set_or_compare_shape(estimator, X, None, reset)
         design: Design = DenseDesign(X)
         refuse_not_finite(design)
         return design
@@ -113,7 +116,7 @@ def checked_design(estimator: Any, X: Any, *, reset: bool) -> Design:
         return _encoded(estimator, X, reset)
     if is_opened(X):
         design = as_design(X)
-        _take_shape(estimator, design, feature_names(X), reset)
+        _set_or_compare_shape(estimator, design, feature_names(X), reset)
         return design
     checked = checked_array(estimator, X, reset=reset, accept_sparse=["csr", "csc"])
     design = as_design(checked, check_finite=False)
@@ -146,14 +149,15 @@ def _encoded(estimator: Any, X: Any, reset: bool) -> Design:
     from atomlearn.estimators import tables
 
     encoding = table_encoding(estimator)
+    # Rows of an encoded table, such as those of a fold: only the imputed values may change.
     if was_encoded(X):
         design: Any = unwrapped(X)
         design = design.learned_from() if reset else design.filled_by(encoding or design.encoding)
         names = [plan.name for plan in design.encoding.columns]
-        _take_shape(estimator, np.empty((1, len(names))), names, reset)
+        _set_or_compare_shape(estimator, np.empty((1, len(names))), names, reset)
     elif reset:
         design = tables.learned_design(X)
-        _take_shape(estimator, X, feature_names(X), reset)
+        _set_or_compare_shape(estimator, X, feature_names(X), reset)
     else:
         if is_opened(X):
             raise ValueError(
@@ -162,7 +166,7 @@ def _encoded(estimator: Any, X: Any, reset: bool) -> Design:
             )
         if not is_table(X):
             _check_feature_names(estimator, X, reset=False)  # warns that X has no names
-        _take_shape(estimator, X, feature_names(X), reset)
+        _set_or_compare_shape(estimator, X, feature_names(X), reset)
         design = tables.encoded_as_before(encoding, X)
     if reset:
         estimator.encoding_ = design.encoding
@@ -203,7 +207,7 @@ def _one_line(message: str) -> str:
     return " ".join(message.split())
 
 
-def _take_shape(estimator: Any, X: Any, names: list[str] | None, reset: bool) -> None:
+def _set_or_compare_shape(estimator: Any, X: Any, names: list[str] | None, reset: bool) -> None:
     """Set or compare the number and the names of the columns, as scikit-learn does for arrays.
 
     names : the names of the columns of X, or None. reset : whether X is the data of a fit, whose
@@ -260,11 +264,11 @@ def norm_for(estimator: Any, norm: str | Norm, design: Design) -> Norm:
 
 
 def _named_groups(estimator: Any, norm: Any, map: Any) -> Any:
-    """Return the norm over groups that the design, or the table of the fit, has by name.
+    """Return the norm with the groups of columns that its word, such as "inputs", stands for.
 
-    norm : "groups", or a norm whose groups are a word. map : the feature map of the design. The
-    columns of one category of a table are a group, called "inputs". ``estimator`` is one of this
-    library.
+    norm : "groups", or a norm whose groups are a word. map : the feature map of the design; its
+    groups are the columns of each curve, surface or kernel. Without such a map the groups are the
+    columns of each category of the table, called "inputs". ``estimator`` is one of this library.
     """
     # The groups are those of the feature map, or else those of the table of the fit.
     columns = None if map.unit is not None else table_groups(estimator)
@@ -325,10 +329,10 @@ def unpenalized_inputs(estimator: Any, n_inputs: int) -> Columns | None:
 
 
 def table_groups(estimator: Any) -> Columns | None:
-    """Return the column of the table that each column of a linear model is made of, or None.
+    """Return, for each encoded column, the index of the table column that it is made of, or None.
 
-    None if the table was not encoded, or each of its columns is one column of numbers.
-    ``estimator`` is one of this library.
+    None if the table was not encoded, if each of its columns gave one encoded column, or if the
+    model has curves or products. ``estimator`` is one of this library.
     """
     encoding = table_encoding(estimator)
     if encoding is None or estimator.features != "linear":
@@ -362,7 +366,7 @@ def amount_of(estimator: Any, default: Callable[[], float] | None = None) -> flo
 
 
 def checked_l1_ratio(value: Any) -> float:
-    """Return l1_ratio as a float, or raise if it is not a number in [0, 1]."""
+    """Return ``value``, an l1_ratio, as a float; raise if it is not a number in [0, 1]."""
     if not (is_number(value) and 0.0 <= value <= 1.0):
         raise ValueError(
             f"l1_ratio must be a number from 0 to 1, got {value!r}; use 1 for the norm without "
@@ -374,7 +378,7 @@ def checked_l1_ratio(value: Any) -> float:
 def penalty_of(norm: Norm, form: Form, amount: float, l1_ratio: float) -> tuple[Regularizer, float]:
     """Return the regularizer, and the weight tau of (tau/2) ||w||^2.
 
-    norm : R; form : how R enters; amount : alpha, or the radius if constrained. The regularizer is
+    norm : R. form : how R enters. amount : alpha, or the radius if constrained. The regularizer is
     alpha * l1_ratio * R(w), and tau is alpha * (1 - l1_ratio). For l1_ratio = 0 the regularizer is
     alpha times half the squared l2 norm.
     """
@@ -391,7 +395,7 @@ def penalty_of(norm: Norm, form: Form, amount: float, l1_ratio: float) -> tuple[
 
 
 def whole(name: str, value: Any) -> int:
-    """Return the parameter ``name`` as an int >= 1, or raise ValueError with the remedy."""
+    """Return the ``value`` of the parameter ``name`` as an int >= 1, or raise ValueError."""
     return whole_number("the estimator", name, value)
 
 
@@ -415,7 +419,7 @@ def check_probabilities(estimator: Any) -> bool:
 
 
 def as_solver(solver: str | Solver, tol: float) -> Solver | None:
-    """Return the solver of a name, or the given solver; None for "auto".
+    """Return the solver with this name, or the solver itself; None for "auto".
 
     tol : the relative gap, for solvers that are given by name.
     """

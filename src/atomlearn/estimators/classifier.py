@@ -28,11 +28,12 @@ class LinearClassifier(ClassifierMixin, AtomicModel):
 class AtomicClassifier(SelectsColumns, OneLevel, LinearClassifier):
     """min over w, b of  (1 / sum s) sum_i s_i loss(y_i, x_i'w + b) + alpha * penalty(w).
 
-    penalty = gauge ("penalized") or gauge^2 / 2 ("squared"); for "constrained" there is none and
-    gauge(w) <= radius instead. More than two classes are fitted one against the rest, or together
-    with ``multi_class="multinomial"``. Then w is a matrix W (n_features, n_classes), the loss is
-    -log of the softmax, and ``norm`` may be a norm of matrices: "rows" (each feature across all
-    classes) or "trace".
+    The gauge is the value of the norm. The penalty is the gauge (``form="penalized"``) or half its
+    square ("squared"). "constrained" has no penalty, but the constraint gauge(w) <= radius. More
+    than two classes are fitted one against the rest, or together with
+    ``multi_class="multinomial"``. Then w is a matrix W (n_features, n_classes), the loss is -log of
+    the softmax, and ``norm`` may be a norm of matrices: "rows" (each feature across all classes) or
+    "trace".
 
     Parameters
     ----------
@@ -43,11 +44,12 @@ class AtomicClassifier(SelectsColumns, OneLevel, LinearClassifier):
         Strength of the penalty; the loss is a mean over samples. With the logistic loss and columns
         of unit variance, l1 selects nothing from 0.5 on.
     l1_ratio : float, default=1.0
-        Share of the norm in the penalty, from 0 to 1; the rest is squares: alpha * (l1_ratio *
-        penalty(w) + (1 - l1_ratio) / 2 * ||w||^2). With ``norm="l1"`` it is that of scikit-learn's
-        ElasticNet. 0 leaves only the squares; the constrained form needs 1.
+        Share of the norm in the penalty, from 0 to 1. The rest is the squared l2 norm: alpha *
+        (l1_ratio * penalty(w) + (1 - l1_ratio) / 2 * ||w||^2). With ``norm="l1"`` it is the
+        l1_ratio of scikit-learn's ElasticNet. 0 leaves only the squared l2 norm. The constrained
+        form needs 1.
     form : {"penalized", "squared", "constrained"}, default="penalized"
-        The gauge itself, half its square, or a bound on it.
+        How the gauge (the value of the norm) enters: itself, half its square, or as a constraint.
     radius : float, default=1.0
         Bound on the gauge if ``form="constrained"``; alpha has no effect then.
     loss : {"logistic", "squared_hinge"} or Loss, default="logistic"
@@ -60,32 +62,34 @@ class AtomicClassifier(SelectsColumns, OneLevel, LinearClassifier):
         weight. The loss is the mean under these weights: ``C`` of scikit-learn is 1 / (alpha * sum
         of weights).
     features : str or (str, dict), default="linear"
-        "interactions" adds all products x_i x_j, i < j, after the columns of X; "quadratic" adds
-        the squares, too. Products are implicit and never stored
-        (``designs.Polynomial.interactions``). "polynomial" is the same as "quadratic", scaled as in
-        the kernel (x'y + 1)^2; "cubic" adds products of three (``designs.Cubic``). "splines",
-        "intersection", "additive_gaussian" and "additive_chi2" make the model a sum of curves, one
-        for each input (``designs.Additive(X, normalize=True)``); ``norm="groups"``, or
+        "interactions" adds all products x_i x_j, i < j, after the columns of X. "quadratic" adds
+        the squares, too. "polynomial" is "quadratic" with the scales of the kernel (x'y + 1)^2.
+        "cubic" adds products of three (``designs.Cubic``). Products are never stored
+        (``designs.Polynomial.interactions``). "splines", "intersection", "additive_gaussian" and
+        "additive_chi2" make the model a sum of curves, one for each input
+        (``designs.Additive(X, normalize=True)``). Then ``norm="groups"``, or
         ``norms.KSupport(k, "inputs")``, selects whole inputs. "anova" adds a surface for each pair
-        of inputs (``designs.Anova(X, normalize=True)``), with groups "terms". A pair has settings
-        of the map, as in ("splines", {"n_knots": 12}), or ("intersection", {"exponent": 2}) for
-        the general intersection kernel.
+        of inputs (``designs.Anova(X, normalize=True)``); its groups are called "terms". A tuple of
+        a name and a dictionary has settings of the features, such as ("splines", {"n_knots": 12}),
+        or ("intersection", {"exponent": 2}) for the general intersection kernel.
     standardize : bool, default=False
         Whether to divide columns by their standard deviations for the fit (and to center dense
         columns, if there is an intercept). Coefficients are in the units of X in any case. Curves
         have variance 1 in any case.
     unpenalized : indices, mask or names of inputs, default=None
         Covariates without a penalty, such as age and sex: they are fitted like the intercept and
-        always kept. With ``features`` other than "linear" these are their own columns or curves.
+        always kept. With ``features`` other than "linear", their columns or curves are unpenalized,
+        but not their products and surfaces.
     relax : float, default=0.0
         Share of a refit without penalty over the selected columns: ``coef_`` is (1 - relax) times
         the penalized fit plus relax times the refit, as in glmnet.
     fit_intercept : bool, default=True
         Whether to fit an intercept, which is not penalized.
     encode : bool, default=True
-        Whether a data frame with words, categories, dates or gaps is encoded: a column for each
-        label but the first, such as "stage=4"; days since the first date; for gaps the median or
-        the most frequent label of the training rows. False: such tables are refused.
+        Whether a data frame with words, categories, dates or gaps is encoded as numbers. A category
+        becomes a 0/1 column for each label but the first, such as "stage=4". A date becomes the
+        number of days since the first date. Gaps are filled with the median, or the most frequent
+        label, of the training rows. False: such tables are refused.
     tol : float, default=1e-6
         Relative duality gap to prove.
     max_iter : int, default=1000
@@ -119,7 +123,8 @@ class AtomicClassifier(SelectsColumns, OneLevel, LinearClassifier):
         The columns with a coefficient in any class, and their names: those of the table or x0, x1,
         ...; products have names such as "age:dose".
     parts_ : list of Part, or None; a list of such lists with several classes
-        For latent norms the parts z_B whose sum is ``coef_``, with their sets.
+        For latent norms (overlapping groups): the vectors, one for each group in use, whose sum is
+        ``coef_``. None for other norms.
     intercept_ : (1,) or (n_classes,) ndarray
     objective_, gap_ : float
         The objective at this point and a proved bound on its distance to the optimum. With
@@ -129,7 +134,8 @@ class AtomicClassifier(SelectsColumns, OneLevel, LinearClassifier):
     n_passes_ : float
         Passes over the data, all classes together.
     n_iter_ : int
-        Points whose gap was computed, the starting point included; the largest of all classes.
+        Number of points whose gap was computed, the starting point included; the largest one of all
+        classes.
     history_ : list of Record, or a list of such lists, one for each class
     results_ : list of Result, one for two classes, else one for each class
     n_features_in_, feature_names_in_

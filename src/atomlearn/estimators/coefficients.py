@@ -12,27 +12,32 @@ from numpy.typing import NDArray
 from atomlearn.core import LIMITS, Array, Columns, is_sparse
 
 
-def coefficient_rows(parts: Sequence[tuple[Columns, Array]], n_columns: int, implicit: bool) -> Any:
+def coefficient_rows(
+    entries: Sequence[tuple[Columns, Array]], n_columns: int, implicit: bool
+) -> Any:
     """Return the coefficient matrix (n_outputs, n_columns) in float64 from its nonzero entries.
 
-    ``parts`` has, for each output, the numbers of its columns and their coefficients. The result is
-    a dense array, or a csr_array if the columns are ``implicit`` and more than 2^26. It is float64
-    because gap and objective hold for these very numbers: rounding to float32 can increase the
-    distance to the optimum by a factor of 10,000.
+    ``entries`` has, for each output, the indices of its columns and their coefficients, (m,) each.
+    The result is a dense array, or a csr_array if the columns are ``implicit`` (products that are
+    not stored) and more than 2^26. It is float64 because gap and objective hold for these very
+    numbers: rounding to float32 can increase the distance to the optimum by a factor of 10,000.
     """
     if implicit and n_columns > LIMITS.most_dense:
-        columns = np.concatenate([part[0] for part in parts]).astype(np.int64)
-        weights = np.concatenate([part[1] for part in parts])
-        starts = np.cumsum([0, *(part[0].size for part in parts)], dtype=np.int64)
-        return sp.csr_array((weights, columns, starts), shape=(len(parts), n_columns))
-    rows = np.zeros((len(parts), n_columns))
-    for row, (columns, weights) in zip(rows, parts, strict=True):
+        columns = np.concatenate([each[0] for each in entries]).astype(np.int64)
+        weights = np.concatenate([each[1] for each in entries])
+        starts = np.cumsum([0, *(each[0].size for each in entries)], dtype=np.int64)
+        return sp.csr_array((weights, columns, starts), shape=(len(entries), n_columns))
+    rows = np.zeros((len(entries), n_columns))
+    for row, (columns, weights) in zip(rows, entries, strict=True):
         row[columns] = weights
     return rows
 
 
 def single_row(rows: Any) -> Any:
-    """Return the coefficients of a single output: a vector, or the csr_array with its one row."""
+    """Return the coefficients of a single output: a vector, or the csr_array with its one row.
+
+    ``rows`` is a result of ``coefficient_rows`` with one row.
+    """
     return rows if is_sparse(rows) else rows[0]
 
 
@@ -55,12 +60,12 @@ def nonzero_coefficients(coef: Any) -> tuple[Columns, Array]:
 
 
 def coefficient_matrix(columns: Columns, weights: Array, shape: tuple[int, int]) -> Any:
-    """Return a csr_array of this shape from its nonzero entries.
+    """Return a csr_array of this shape from its m nonzero entries.
 
-    columns : their row-major positions; weights : their values.
+    columns : (m,) their row-major positions. weights : (m,) their values.
     """
     # scikit-learn only accepts indices of 32 bits.
-    rows, cols = (part.astype(np.int32) for part in np.divmod(columns, shape[1]))
+    rows, cols = (indices.astype(np.int32) for indices in np.divmod(columns, shape[1]))
     return sp.csr_array(sp.coo_array((weights, (rows, cols)), shape=shape))
 
 
@@ -96,7 +101,8 @@ def unpacked(state: Mapping[str, Any]) -> dict[str, Any]:
 def _packed(value: Any) -> Any:
     """Return an array as ``Packed`` if that takes less memory; other values unchanged.
 
-    Zeros with a minus sign count as nonzero, so that the restored array is identical.
+    ``value`` is any attribute. Zeros with a minus sign count as nonzero, so that the restored array
+    is identical.
     """
     if type(value) is not np.ndarray or value.dtype.kind not in "fiub":
         return value

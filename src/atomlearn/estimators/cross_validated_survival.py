@@ -18,52 +18,54 @@ from atomlearn.estimators.survival import AtomicSurvival, LinearSurvival
 class AtomicSurvivalCV(SelectsColumns, CrossValidatedModel, LinearSurvival):
     """``AtomicSurvival`` with norm and alpha chosen by cross-validation, then fitted to all data.
 
-    Each (norm, fold) is one warm-started path from the most regularized alpha on.
+    For each norm and fold, all alphas are fitted as one warm-started path, the most regularized one
+    first.
 
     Parameters
     ----------
     norms : str, Norm or list of them, default="l1"
-        Candidates, for example ``[norms.KSupport(k) for k in (5, 10, 20)]``. A single norm that
-        leaves its k open, "ksupport" or ``norms.KSupport()`` (or "elasticnet"), is searched over k
-        and alpha together, near the best of both: mean scores are smoothed over neighboring alphas,
-        and candidates that are not tried are NaN in ``cv_results_``.
+        Candidates, for example ``[norms.KSupport(k) for k in (5, 10, 20)]``. If a single norm
+        without k is given, such as "ksupport" or "elasticnet", k and alpha are searched together.
+        This search scores only pairs of k and alpha near the best one, by mean scores that are
+        smoothed over neighboring alphas. Other pairs are NaN in ``cv_results_``.
     alphas : array, default=None
         Candidates for alpha (radii if ``form="constrained"``), for all norms. None: a grid for each
-        norm and l1_ratio, from the smallest alpha at which all coefficients are zero on.
+        norm and l1_ratio, which begins at the smallest alpha at which all coefficients are zero.
     n_alphas : int, default=20
         Size of the default grid.
     alpha_ratio : float, default=None
         Last alpha of the default grid over the first. None: 1e-2 for the penalized form, 1e-4 for
         the squared one, 1e-3 for the constrained one.
     l1_ratio : float or list of float, default=1.0
-        Share of the norm in the penalty, from 0 to 1; the rest is squares: alpha * (l1_ratio *
-        penalty(w) + (1 - l1_ratio) / 2 * ||w||^2). From a list the best value is chosen together
-        with alpha and the norm; it is ``l1_ratio_``. Values are above 0; the constrained form needs
+        Share of the norm in the penalty, above 0 and at most 1. The rest is the squared l2 norm:
+        alpha * (l1_ratio * penalty(w) + (1 - l1_ratio) / 2 * ||w||^2). From a list the best value
+        is chosen together with alpha and the norm; it is ``l1_ratio_``. The constrained form needs
         1.
     form : {"penalized", "squared", "constrained"}, default=None
-        How all candidates enter the objective: the gauge itself, half its square, or a bound on it.
-        None: the usual form of the first candidate, "squared" for ``KSupport`` and "penalized" for
-        most.
+        How the gauge (the value of the norm) of all candidates enters: itself, half its square, or
+        as a constraint. None: the usual form of the first candidate, "squared" for ``KSupport`` and
+        "penalized" for most.
     ties : {"efron", "breslow"}, default="efron"
         Treatment of events at the same time.
     features : str or (str, dict), default="linear"
-        "interactions" adds all products x_i x_j, i < j, after the columns of X; "quadratic" adds
-        the squares, too. Products are implicit and never stored
-        (``designs.Polynomial.interactions``). "polynomial" is the same as "quadratic", scaled as in
-        the kernel (x'y + 1)^2; "cubic" adds products of three (``designs.Cubic``). "splines",
-        "intersection", "additive_gaussian" and "additive_chi2" make the model a sum of curves, one
-        for each input (``designs.Additive(X, normalize=True)``); ``norm="groups"``, or
+        "interactions" adds all products x_i x_j, i < j, after the columns of X. "quadratic" adds
+        the squares, too. "polynomial" is "quadratic" with the scales of the kernel (x'y + 1)^2.
+        "cubic" adds products of three (``designs.Cubic``). Products are never stored
+        (``designs.Polynomial.interactions``). "splines", "intersection", "additive_gaussian" and
+        "additive_chi2" make the model a sum of curves, one for each input
+        (``designs.Additive(X, normalize=True)``). Then ``norm="groups"``, or
         ``norms.KSupport(k, "inputs")``, selects whole inputs. "anova" adds a surface for each pair
-        of inputs (``designs.Anova(X, normalize=True)``), with groups "terms". A pair has settings
-        of the map, as in ("splines", {"n_knots": 12}), or ("intersection", {"exponent": 2}) for
-        the general intersection kernel.
+        of inputs (``designs.Anova(X, normalize=True)``); its groups are called "terms". A tuple of
+        a name and a dictionary has settings of the features, such as ("splines", {"n_knots": 12}),
+        or ("intersection", {"exponent": 2}) for the general intersection kernel.
     standardize : bool, default=False
         Whether to divide columns by their standard deviations for the fit (and to center dense
         columns, if there is an intercept). Coefficients are in the units of X in any case. Curves
         have variance 1 in any case.
     unpenalized : indices, mask or names of inputs, default=None
         Covariates without a penalty, such as age and sex: they are fitted like the intercept and
-        always kept. With ``features`` other than "linear" these are their own columns or curves.
+        always kept. With ``features`` other than "linear", their columns or curves are unpenalized,
+        but not their products and surfaces.
     relax : float or sequence of float, default=0.0
         Shares of a refit without penalty over the selected columns, such as (0, 0.25, 0.5, 0.75,
         1): the coefficients are (1 - relax) times the penalized fit plus relax times the refit. The
@@ -85,9 +87,10 @@ class AtomicSurvivalCV(SelectsColumns, CrossValidatedModel, LinearSurvival):
         The end of each path of the search, such as ``paths.NumberOfFeatures(50)``;
         ``paths.NoImprovement()`` uses the mean held-out score. Scores of later alphas are NaN.
     encode : bool, default=True
-        Whether a data frame with words, categories, dates or gaps is encoded: a column for each
-        label but the first, such as "stage=4"; days since the first date; for gaps the median or
-        the most frequent label of the training rows. False: such tables are refused.
+        Whether a data frame with words, categories, dates or gaps is encoded as numbers. A category
+        becomes a 0/1 column for each label but the first, such as "stage=4". A date becomes the
+        number of days since the first date. Gaps are filled with the median, or the most frequent
+        label, of the training rows. False: such tables are refused.
     tol : float, default=1e-6
         Relative duality gap to prove.
     max_iter : int, default=1000
@@ -96,7 +99,7 @@ class AtomicSurvivalCV(SelectsColumns, CrossValidatedModel, LinearSurvival):
         "auto" is column generation over subspaces or over atoms, as the norm allows. Others:
         "column_generation", "atom_generation", "fista", "kfcfw", "frank_wolfe".
     n_jobs : int, default=None
-        Number of (norm, fold) at a time, in threads that share X.
+        Number of paths (one for each norm and fold) at a time, in threads that share X.
     verbose : int, default=0
         If above 0, print one line for each step of the final fit.
     observers : sequence of callables, default=None
@@ -138,7 +141,8 @@ class AtomicSurvivalCV(SelectsColumns, CrossValidatedModel, LinearSurvival):
     selected_names_ : list of str
         Their names.
     parts_ : list of Part, or None
-        For latent norms the parts whose sum is ``coef_``.
+        For latent norms (overlapping groups): the vectors, one for each group in use, whose sum is
+        ``coef_``. None for other norms.
     objective_ : float
         Mean loss plus penalty of the final fit.
     gap_ : float
@@ -148,9 +152,9 @@ class AtomicSurvivalCV(SelectsColumns, CrossValidatedModel, LinearSurvival):
     n_passes_ : float
         Passes over the data.
     n_iter_ : int
-        Points whose gap was computed, the starting point included.
+        Number of points whose gap was computed, the starting point included.
     history_ : list of Record
-        One for each of them.
+        One record for each of these points.
     results_ : list of Result
         One for each output.
     n_features_in_ : int

@@ -21,7 +21,10 @@ Seed = int | np.random.Generator
 
 
 def unit_numbers(n_rows: int, groups: Any = None, order: Any = None) -> Rows:
-    """Return the number of the group or position of each row, 0, 1, ... in increasing order.
+    """Return the number (n_rows,) of the group or position of each row, 0, 1, ... in their order.
+
+    groups, order : labels of groups, or positions in a series, (n_rows,) or None; without both each
+    row has its own number.
 
     Raises
     ------
@@ -66,11 +69,11 @@ def held_out(
 ) -> Fold:
     """Return the rows of the fit and about ``fraction`` of the rows to hold out, both increasing.
 
-    n_rows : number of rows. rng : seed or generator. Whole groups are held out, or the end of a
-    series (``order``). The last tenth of the rows before this end is in neither part, because these
-    rows are similar to the first held-out ones. Without ``order`` classes (``codes``) keep their
-    shares as far as the groups allow, and each keeps a row in the fit. The held-out part is empty
-    if each class is one group.
+    n_rows : number of rows. rng : seed or generator. codes : (n_rows,) class of each row, or None.
+    Whole groups are held out, or the end of a series (``order``). The last tenth of the rows before
+    this end is in neither part, because these rows are similar to the first held-out ones. Without
+    ``order``, classes keep their shares as far as the groups allow, and each class keeps a row in
+    the fit. The held-out part is empty if each class is one group.
     """
     units = unit_numbers(n_rows, groups, order)
     if order is not None:
@@ -80,7 +83,8 @@ def held_out(
         last_unit = np.sort(units)[int(0.9 * ends[first - 1])]
         return np.flatnonzero(units <= last_unit), np.flatnonzero(units >= first)
     generator = np.random.default_rng(rng)
-    labels = _rarest(units, codes)
+    # Each unit (a group, or a single row) counts for the rarest class that it has.
+    labels = _rarest_class(units, codes)
     sizes = np.bincount(units)
     is_held_out = np.zeros(sizes.size, dtype=bool)
     # In each class, random groups are held out until they have the fraction of its rows.
@@ -88,8 +92,8 @@ def held_out(
         members = generator.permutation(np.flatnonzero(labels == label))
         rows_before = np.cumsum(sizes[members]) - sizes[members]
         n_wanted = round(fraction * int(sizes[members].sum()))
-        taken = members[rows_before + sizes[members] / 2 <= n_wanted]
-        is_held_out[taken[: members.size - 1]] = True
+        chosen = members[rows_before + sizes[members] / 2 <= n_wanted]
+        is_held_out[chosen[: members.size - 1]] = True
     # A class all of whose groups are held out with rarer classes keeps one group in the fit.
     for code in np.unique(codes if codes is not None else np.zeros(0)):
         rows = np.flatnonzero(np.asarray(codes) == code)
@@ -152,10 +156,10 @@ def _folds_of_units(units: Rows, labels: Any, n_folds: int, rng: int) -> Rows:
     """Return the fold of each unit, which keeps the shares of classes in the folds about equal.
 
     units : (n_rows,) the unit (group) of each row. labels : (n_rows,) classes. rng : seed. The
-    units are assigned one by one, the largest first, in random order among equal sizes. Each goes
-    to the fold i where it increases sum_ic (n_ic / n_c)^2 least, with n_ic the number of rows of
-    class c in fold i and n_c in all; among equal ones, to the fold with fewest rows. ``n_folds`` is
-    the number of folds.
+    units are assigned one by one, the largest first, in random order among equal sizes. Each is
+    assigned to the fold for which sum_ic (n_ic / n_c)^2 increases least. Here n_ic is the number of
+    rows of class c in fold i, and n_c their number in all folds. Among equal folds, the one with
+    the fewest rows is chosen. ``n_folds`` is the number of folds.
     """
     _, codes, totals = np.unique(labels, return_inverse=True, return_counts=True)
     counts = np.zeros((int(units.max()) + 1, totals.size))
@@ -164,6 +168,8 @@ def _folds_of_units(units: Rows, labels: Any, n_folds: int, rng: int) -> Rows:
     shuffled = np.random.default_rng(rng).permutation(sizes.size)
     fold_of_unit = np.zeros(sizes.size, dtype=np.int64)
     counts_of_folds = np.zeros((n_folds, totals.size))
+    # A unit with c_c rows of class c increases the sum by 2 sum_c n_ic c_c / n_c^2 in fold i, plus
+    # a term that is the same in all folds.
     shares = counts / totals**2.0
     for unit in shuffled[np.argsort(-sizes[shuffled], kind="stable")].tolist():
         increases = counts_of_folds @ shares[unit]
@@ -213,7 +219,7 @@ def halves(
     units = unit_numbers(n_rows, groups, order)
     if order is not None:
         units = units // max(1, round(np.sqrt(units.max() + 1)))
-    labels = _rarest(units, codes)
+    labels = _rarest_class(units, codes)
     generator = np.random.default_rng(rng)
     shuffled = generator.permutation(labels.size)
     if codes is None and groups is None and order is None:
@@ -255,7 +261,10 @@ def permuted_rows(n_rows: int, rng: Seed, groups: Any = None, order: Any = None)
 def fit_parameters(
     estimator: Any, rows: Rows | None = None, groups: Any = None, order: Any = None
 ) -> dict[str, Any]:
-    """Return the arguments groups and order of ``estimator.fit`` for these rows (None: all)."""
+    """Return the arguments groups and order of ``estimator.fit`` for these rows (None: all).
+
+    An argument that is None, or that ``fit`` does not have, is left out.
+    """
     arguments = {"groups": groups, "order": order}
     parameters = {
         name: np.asarray(values) for name, values in arguments.items() if values is not None
@@ -267,7 +276,7 @@ def fit_parameters(
     }
 
 
-def _rarest(units: Rows, codes: Any) -> Rows:
+def _rarest_class(units: Rows, codes: Any) -> Rows:
     """Return the rank of the rarest class in each unit (n_units,); zeros without classes.
 
     units : (n_rows,) the unit of each row. codes : (n_rows,) classes. Rarer classes have larger

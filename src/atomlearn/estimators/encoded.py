@@ -1,4 +1,4 @@
-"""Designs of encoded tables, which know how words, dates and gaps became their columns."""
+"""Designs of encoded tables, with a record of how words, dates and gaps became numbers."""
 
 from __future__ import annotations
 

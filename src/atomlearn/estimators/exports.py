@@ -86,7 +86,7 @@ def to_sklearn(estimator: Any) -> Any:
 def _one_against_rest(coef: Array, intercepts: Array, classes: NDArray[Any]) -> Any:
     """Return scikit-learn's one-against-rest of logistic regressions, without fitting it.
 
-    coef, intercepts : (n_classes, n_features) and (n_classes,); classes : the sorted labels.
+    coef, intercepts : (n_classes, n_features) and (n_classes,). classes : the sorted labels.
     """
     model = OneVsRestClassifier(LogisticRegression())
     model.estimators_ = []

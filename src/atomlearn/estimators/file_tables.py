@@ -46,7 +46,7 @@ class FileEncoding(TableEncoding):
 
 
 class FileDesign(EncodedDesign, DenseDesign):
-    """The encoded columns of a file, which know their gaps.
+    """The encoded columns of a file, with a record of its gaps.
 
     Parameters
     ----------
@@ -66,16 +66,16 @@ class FileDesign(EncodedDesign, DenseDesign):
     def of(cls, X: NDArray[Any], names: Sequence[str], gaps: Sequence[Gap]) -> FileDesign:
         """Return the design of a file whose columns have these names.
 
-        X : (n_rows, n_columns) with filled gaps; gaps : the columns with gaps and their imputed
+        X : (n_rows, n_columns) with filled gaps. gaps : the columns with gaps and their imputed
         values.
         """
         plans = tuple(ColumnPlan(name) for name in names)
         return cls(X, FileEncoding(plans, X.dtype, len(X), tuple(gaps)))
 
     def learned_from(self, rows: Rows | None = None) -> FileDesign:
-        """Return all rows of this one, with gaps filled by the imputed values of some rows.
+        """Return this design with its gaps filled by values that are imputed from some rows.
 
-        rows : numbers of rows of this design; None: all of them.
+        rows : numbers of these rows of this design; None: all of them.
         """
         file_rows = np.arange(len(self._X)) if self._rows is None else self._rows
         return self.filled_by(self.encoding.of_rows(file_rows if rows is None else file_rows[rows]))
@@ -89,13 +89,15 @@ class FileDesign(EncodedDesign, DenseDesign):
 
 
 class ScaledFile(EncodedDesign, Affine):
-    """A ``FileDesign`` in the units of a fit, which keep their means and scales.
+    """A ``FileDesign`` whose columns are centered and scaled by the means and scales of a fit.
+
+    The means and scales stay the same if gaps are filled with other values.
 
     Parameters
     ----------
     design : FileDesign
     units : Affine
-        The design with the means and scales of the fit.
+        A design with these means and scales.
     """
 
     def __init__(self, design: FileDesign, units: Affine) -> None:
@@ -109,7 +111,7 @@ class ScaledFile(EncodedDesign, Affine):
         return ScaledFile(self.design.with_rows(rows), self)
 
     def learned_from(self, rows: Rows | None = None) -> ScaledFile:
-        """Return all rows, with gaps filled by the imputed values of some rows; None: all."""
+        """Return this design with gaps filled by values imputed from ``rows``; None: from all."""
         return ScaledFile(self.design.learned_from(rows), self)
 
     def filled_by(self, encoding: FileEncoding) -> ScaledFile:
@@ -118,9 +120,10 @@ class ScaledFile(EncodedDesign, Affine):
 
 
 def scaled_file(design: FileDesign, units: Units) -> Units:
-    """Return the units of the columns of a file, whose design can fill its gaps again.
+    """Return ``units`` with a scaled design that can fill its gaps again.
 
-    ``units`` are those of ``standardized_design``, whose design cannot.
+    design : the columns of the file. units : the result of ``standardized_design`` for them, whose
+    scaled design cannot fill gaps.
     """
     scaled: Any = units.design
     return replace(units, design=ScaledFile(design, scaled))

@@ -37,7 +37,10 @@ def default_kernels(X: Array, weight: Array) -> list[KernelOn]:
 
 @dataclass(eq=False, repr=False)
 class _KernelModel(AtomicModel):
-    """Base class of the two estimators; the columns of the design are made from kernels."""
+    """Base class of the two estimators; the columns of the design are made from kernels.
+
+    The parameters are documented in ``MultipleKernelClassifier``.
+    """
 
     kernels: Sequence[Any] | None = None
     norm: str | Norm = "groups"
@@ -67,12 +70,12 @@ class _KernelModel(AtomicModel):
         """Return the design of the kernels at new rows."""
         return Kernels.from_map(_array(design), self.maps_)
 
-    def _take_coefficients(self, data: Checked, coef: Any, intercept: Any) -> None:
+    def _set_coefficients(self, data: Checked, coef: Any, intercept: Any) -> None:
         """Set the coefficients, and the RKHS norm and relative weight of each kernel.
 
         coef, intercept : in the shapes of the fitted attributes. ``data`` is the checked data.
         """
-        super()._take_coefficients(data, coef, intercept)
+        super()._set_coefficients(data, coef, intercept)
         design: Any = data.design
         all_columns = np.arange(design.shape[1])
         norms = np.stack([design.sizes_of(all_columns, row) for row in np.atleast_2d(coef)])
@@ -81,7 +84,7 @@ class _KernelModel(AtomicModel):
 
 
 def _array(design: Design) -> Array:
-    """Return X as a dense float64 array, because kernels are functions of whole rows."""
+    """Return the columns of ``design`` as a dense array: kernels are functions of whole rows."""
     all_columns = np.arange(design.shape[1], dtype=np.int64)
     return dense_part(design, all_columns)
 
@@ -106,11 +109,12 @@ class MultipleKernelClassifier(_KernelModel, LinearClassifier):
     alpha : float, default=0.01
         Strength of the penalty; the loss is a mean over samples.
     l1_ratio : float, default=1.0
-        Share of the norm in the penalty, from 0 to 1; the rest is squares: alpha * (l1_ratio *
-        penalty(w) + (1 - l1_ratio) / 2 * ||w||^2). With ``norm="l1"`` it is that of scikit-learn's
-        ElasticNet. 0 leaves only the squares; the constrained form needs 1.
+        Share of the norm in the penalty, from 0 to 1. The rest is the squared l2 norm: alpha *
+        (l1_ratio * penalty(w) + (1 - l1_ratio) / 2 * ||w||^2). With ``norm="l1"`` it is the
+        l1_ratio of scikit-learn's ElasticNet. 0 leaves only the squared l2 norm. The constrained
+        form needs 1.
     form : {"squared", "penalized", "constrained"}, default="squared"
-        Half the square of the gauge, the gauge itself, or a bound on it.
+        How the gauge (the value of the norm) enters: half its square, itself, or as a constraint.
     radius : float, default=1.0
         Bound on the gauge if ``form="constrained"``; alpha has no effect then.
     loss : {"logistic", "squared_hinge"} or Loss, default="logistic"
@@ -127,9 +131,10 @@ class MultipleKernelClassifier(_KernelModel, LinearClassifier):
     fit_intercept : bool, default=True
         Whether to fit an intercept, which is not penalized.
     encode : bool, default=True
-        Whether a data frame with words, categories, dates or gaps is encoded: a column for each
-        label but the first, such as "stage=4"; days since the first date; for gaps the median or
-        the most frequent label of the training rows. False: such tables are refused.
+        Whether a data frame with words, categories, dates or gaps is encoded as numbers. A category
+        becomes a 0/1 column for each label but the first, such as "stage=4". A date becomes the
+        number of days since the first date. Gaps are filled with the median, or the most frequent
+        label, of the training rows. False: such tables are refused.
     tol : float, default=1e-6
         Relative duality gap to prove.
     max_iter : int, default=1000
@@ -170,9 +175,9 @@ class MultipleKernelClassifier(_KernelModel, LinearClassifier):
     n_passes_ : float
         Passes over the data.
     n_iter_ : int
-        Points whose gap was computed, the starting point included.
+        Number of points whose gap was computed, the starting point included.
     history_ : list of Record
-        One for each of them.
+        One record for each of these points.
     results_ : list of Result
         One for each output.
     n_features_in_ : int
@@ -215,11 +220,12 @@ class MultipleKernelRegressor(_KernelModel, LinearRegressor):
     alpha : float, default=0.01
         Strength of the penalty; the loss is a mean over samples.
     l1_ratio : float, default=1.0
-        Share of the norm in the penalty, from 0 to 1; the rest is squares: alpha * (l1_ratio *
-        penalty(w) + (1 - l1_ratio) / 2 * ||w||^2). With ``norm="l1"`` it is that of scikit-learn's
-        ElasticNet. 0 leaves only the squares; the constrained form needs 1.
+        Share of the norm in the penalty, from 0 to 1. The rest is the squared l2 norm: alpha *
+        (l1_ratio * penalty(w) + (1 - l1_ratio) / 2 * ||w||^2). With ``norm="l1"`` it is the
+        l1_ratio of scikit-learn's ElasticNet. 0 leaves only the squared l2 norm. The constrained
+        form needs 1.
     form : {"squared", "penalized", "constrained"}, default="squared"
-        Half the square of the gauge, the gauge itself, or a bound on it.
+        How the gauge (the value of the norm) enters: half its square, itself, or as a constraint.
     radius : float, default=1.0
         Bound on the gauge if ``form="constrained"``; alpha has no effect then.
     loss : str or Loss, default="squared"
@@ -234,9 +240,10 @@ class MultipleKernelRegressor(_KernelModel, LinearRegressor):
     fit_intercept : bool, default=True
         Whether to fit an intercept, which is not penalized.
     encode : bool, default=True
-        Whether a data frame with words, categories, dates or gaps is encoded: a column for each
-        label but the first, such as "stage=4"; days since the first date; for gaps the median or
-        the most frequent label of the training rows. False: such tables are refused.
+        Whether a data frame with words, categories, dates or gaps is encoded as numbers. A category
+        becomes a 0/1 column for each label but the first, such as "stage=4". A date becomes the
+        number of days since the first date. Gaps are filled with the median, or the most frequent
+        label, of the training rows. False: such tables are refused.
     tol : float, default=1e-6
         Relative duality gap to prove.
     max_iter : int, default=1000
@@ -275,9 +282,9 @@ class MultipleKernelRegressor(_KernelModel, LinearRegressor):
     n_passes_ : float
         Passes over the data.
     n_iter_ : int
-        Points whose gap was computed, the starting point included.
+        Number of points whose gap was computed, the starting point included.
     history_ : list of Record
-        One for each of them.
+        One record for each of these points.
     results_ : list of Result
         One for each output.
     n_features_in_ : int

@@ -66,8 +66,8 @@ class Moments:
         """
         total = self
         all_columns = np.arange(design.shape[1])
-        for piece in LIMITS.pieces(y.size, self.means.size):
-            rows = np.arange(piece.start, piece.stop)
+        for batch in LIMITS.pieces(y.size, self.means.size):
+            rows = np.arange(batch.start, batch.stop)
             block = part_of(design, rows=rows).gather(all_columns).dense()
             total = total._with_rows(
                 np.column_stack([block, y[rows]]).astype(np.float64), weight[rows]
@@ -101,9 +101,12 @@ class Moments:
         rows. The constant is a difference of sums, and loses some digits of the largest one.
         ``fit_intercept`` is whether there is an intercept.
         """
+        # Sums of products of the centered columns; without an intercept, of the raw columns.
         sums = self.scatter
         if not fit_intercept:
             sums = sums + self.weight * np.outer(self.means, self.means)
+        # Half the weighted sum of squares of (target - design w) is the loss minus a constant: the
+        # part of y'y that no w explains.
         design, target = from_moments(sums[:-1, :-1], sums[:-1, -1])
         weight = np.full(target.size, 1.0 / (target.size * self.weight))
         problem = of_checked_data(design, target, weight, as_loss("squared"), penalty, False)

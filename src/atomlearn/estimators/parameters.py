@@ -54,7 +54,10 @@ class PackedState(BaseEstimator):
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class ProvedModel(OwnParameters, PackedState):
-    """An estimator whose ``fit`` solves problems to a proved gap; not for direct use."""
+    """An estimator whose ``fit`` solves problems to a proved gap; not for direct use.
+
+    The parameters, those of the solver, are documented in the subclasses.
+    """
 
     tol: float = TOLERANCE
     max_iter: int = MAX_ITER
@@ -80,11 +83,11 @@ class ProvedModel(OwnParameters, PackedState):
     def _solve(
         self, problems: Sequence[Problem], starts: Sequence[WarmStart | None], settings: Settings
     ) -> list[Result]:
-        """Return a result for each problem; the problems take their steps in turns.
+        """Return a result for each problem; the solvers of the problems step in turns.
 
-        starts : a warm start for each problem, or None. After Ctrl-C a problem without a result
-        gets its starting point, with the status INTERRUPTED. ``settings`` are the options of the
-        solver.
+        So all problems share each pass over the data. starts : a warm start for each problem, or
+        None. After Ctrl-C a problem without a result gets its starting point, with the status
+        INTERRUPTED. ``settings`` are the options of the solver.
         """
         if self.verbose:
             settings = replace(settings, observers=(*settings.observers, PrintProgress(every=1)))
@@ -113,8 +116,8 @@ class ProvedModel(OwnParameters, PackedState):
     def _report(self, results: Sequence[Result], complete: bool | None = None) -> None:
         """Set the attributes of the fit, and warn unless it is complete.
 
-        results : one per output. The objective and the gap are sums over outputs. ``complete=None``
-        is True if every gap is proved.
+        results : one per output. The objective and the gap are sums over outputs. complete :
+        whether the fit needs no warning; None: only if the gap of every output is within ``tol``.
         """
         self.results_ = results
         self.parts_: Any = [result.parts for result in results]
@@ -154,7 +157,10 @@ def entries_of(result: Result) -> tuple[Columns, Array]:
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class FitParameters(ProvedModel):
-    """The parameters of the columns and the penalty; not for direct use."""
+    """The parameters of the columns and the penalty; not for direct use.
+
+    They are documented in the subclasses.
+    """
 
     l1_ratio: Any = 1.0
     form: Form | None = "penalized"
@@ -167,7 +173,10 @@ class FitParameters(ProvedModel):
 
 @dataclass(eq=False, repr=False)
 class OneLevel(BaseEstimator):
-    """The parameters of estimators with one norm and one alpha; not for direct use."""
+    """The parameters of estimators with one norm and one alpha, documented in these estimators.
+
+    Not for direct use.
+    """
 
     norm: str | Norm = "l1"
     alpha: float = 1.0
@@ -182,12 +191,13 @@ Fit = TypeVar("Fit", bound=Callable[..., Any])
 def keeps_blas_single(fit: Fit) -> Fit:
     """Return a ``fit`` during which BLAS uses one thread.
 
-    This includes the checks, because threads of BLAS that were started occupy the cores.
+    The checks of the data are included: threads that BLAS has started keep the cores busy after
+    their work.
     """
 
     @functools.wraps(fit)
     def fitted(*args: Any, **kwargs: Any) -> Any:
-        """Call ``fit`` while BLAS is limited to one thread."""
+        """Call ``fit`` with its arguments while BLAS is limited to one thread."""
         with single_threaded_blas():
             return fit(*args, **kwargs)
 

@@ -42,21 +42,25 @@ MOST_KEPT = 1000
 
 @dataclass(frozen=True, slots=True)
 class OutOfFold:
-    """The fits without each fold at the chosen level, and their errors at held-out rows.
+    """The fits without each fold at the chosen alpha, and their errors at held-out rows.
 
     Attributes
     ----------
+    loss : Loss
+        The loss of the fits.
     columns : (m,) ndarray of int
-        Columns of the fits.
+        Columns with a coefficient in any of the fits.
     weights : (n_folds, n_outputs, m) float64
+        Coefficients of these columns.
     intercepts : (n_folds, n_outputs) float64
     rows, folds : (r,) ndarray of int
-        Number and fold of each held-out row.
+        Index of each held-out row, and the fold that holds it out.
     scores : (r,) or (r, n_outputs) float64
-        Error of the fit without its fold at each held-out row.
+        Error at each held-out row of the fit without its fold.
     mass : (r,) float64
-        Share of each row in the quantiles; before ``counted``, the number of rows that it
-        represents.
+        Share of each row in the quantiles of the errors. The shares add up to n / (n + 1) for n
+        independent rows; a new row has the rest. Before ``counted``, the number of rows that the
+        row represents.
     clock : (2, m) float64 or None
         Times and cumulative hazards, for survival: see ``_survival_errors``.
     drift : float
@@ -80,14 +84,14 @@ class OutOfFold:
         paths: Sequence[Sequence[PathResult]], level: float, share: float,
         problems_of_folds: Sequence[Sequence[Problem]] = (),
     ) -> OutOfFold | None:  # fmt: skip
-        """Return the fits at a level, or None if there are no prediction sets for them.
+        """Return the fits without each fold, or None if there are no prediction sets for them.
 
         There are none if the search was cut short, if the fit is a matrix, for classes without
         probabilities, and for survival times with strata or late entries. ``problems`` has one
-        problem per output. ``paths`` has the paths of the outputs for each fold; ``level`` is the
-        weight of the norm on them. ``share`` is the share of a refit without penalty.
+        problem per output, over all rows. ``folds`` are (training rows, held-out rows) of each
+        fold. ``paths`` has, for each fold, the path of each output; ``level`` is the weight of the
+        norm at which the solutions are read. ``share`` is the share of a refit without penalty.
         ``problems_of_folds`` has the problems of each fold, if folds have different designs.
-        ``folds`` are (training rows, held-out rows) of each fold.
         """
         loss = bare_loss(problems[0].loss)
         results = []
@@ -107,14 +111,16 @@ class OutOfFold:
                     return None
                 training = training_part(problem, train) if share else problem
                 results.append(relaxed(training, result, share))
+        # The coefficients of all fits over their common columns.
         shape = len(folds), len(problems)
         columns, weights = together(results)
         intercepts = np.array([result.intercept for result in results]).reshape(shape)
         tests = [test[problems[0].weight[test] > 0] for _, test in folds]
         rows = np.concatenate(tests)
         fold_of = np.repeat(np.arange(len(folds)), [test.size for test in tests])
-        parts = loss, columns, weights.reshape(*shape, -1), intercepts
-        fits = cls(*parts, rows, fold_of, *np.ones((2, rows.size)))
+        coefficients = loss, columns, weights.reshape(*shape, -1), intercepts
+        fits = cls(*coefficients, rows, fold_of, *np.ones((2, rows.size)))
+        # The decisions of all rows by all fits; folds with different imputed values replace theirs.
         linear = fits.decisions(problems[0].design)
         for number, problems_of_fold in enumerate(problems_of_folds):
             if problems_of_fold[0].design is not problems[0].design:
@@ -139,10 +145,11 @@ class OutOfFold:
         return replace(fits, scores=fits.score(decisions, y, drawn(linear)[rows]))
 
     def counted(self, n_rows: int, groups: Any, order: Any = None) -> Self:
-        """Return the same with equal mass for each group of rows, and for one new group.
+        """Return the same fits with equal mass for each group of rows, and for one new group.
 
-        n_rows : number of rows of the data; groups : their group labels, or None. With ``order``,
-        the positions of a series, it also tests whether errors grow along the series (``drift``).
+        n_rows : number of rows of the data. groups : their group labels (n_rows,), or None. order :
+        their positions in a series, or None; then ``drift`` tests whether errors grow along the
+        series.
         """
         units = unit_numbers(n_rows, groups)[self.rows]
         _, units, sizes = np.unique(units, return_inverse=True, return_counts=True)
@@ -160,13 +167,14 @@ class OutOfFold:
         return replace(self, weights=weights, intercepts=intercepts)
 
     def among(self, chosen: Mask) -> Self:
-        """Return the same with mass only for the rows of a part of the data.
+        """Return the same fits with mass only for the chosen rows.
 
-        chosen : a mask (r,) of the held-out rows of the part. A new row is assumed to be of this
-        part.
+        chosen : a mask (r,) of held-out rows, such as those of one class. A new row is assumed to
+        be exchangeable with these.
         """
         mass_of_chosen = self.mass[chosen].sum()
-        # All rows together have the mass units / (units + 1).
+        # With n independent groups of rows, the mass of all rows is n / (n + 1). The same must hold
+        # for the chosen rows.
         n_units = self.mass.sum() / max(1.0 - self.mass.sum(), TINY)
         n_chosen = n_units * mass_of_chosen / max(self.mass.sum(), TINY)
         mass = (
@@ -180,7 +188,7 @@ class OutOfFold:
     def decisions(self, design: Design, offset: Array | None = None) -> Array:
         """Return X w + b (+ offset) of each fit, (n, n_folds, n_outputs).
 
-        offset : (n, n_outputs) or None. ``design`` are the columns of the rows.
+        design : the columns of the n rows. offset : (n, n_outputs) or None.
         """
         linear = design.product(self.weights.reshape(self.intercepts.size, -1).T, self.columns)
         values = linear.reshape(-1, *self.intercepts.shape) + self.intercepts
@@ -218,8 +226,9 @@ class OutOfFold:
     ) -> tuple[Array, ...]:
         """Return the ends of intervals that cover a share of new targets, each (n, n_outputs).
 
-        design : the columns of the new rows; offset : (n, n_outputs) or None. ``share`` is a
-        number, or one for each row. For survival times there is only a lower end.
+        design : the columns of the new rows. offset : (n, n_outputs) or None. share : the share, a
+        number or one for each row. For survival times there is only a lower end. There the errors
+        are those of log H(T), so that the end is converted to a time by ``clock``.
         """
         means = self.loss.mean(self.decisions(design, offset))
         means = means if self.clock is None else -means
@@ -241,7 +250,8 @@ class OutOfFold:
     def sets(self, design: Design, share: float | Array, offset: Array | None) -> Mask:
         """Return the mask (n, n_classes) of the labels in sets that cover a share of new labels.
 
-        ``design`` are the columns of the rows and ``offset`` is (n, n_outputs) or None.
+        design : the columns of the n new rows. share : the share, a number or one for each row.
+        offset : (n, n_outputs) or None.
         """
         decisions = self.decisions(design, offset)
         uniforms = drawn(self.decisions(design))
@@ -259,8 +269,8 @@ class OutOfFold:
 def drift_along(errors: Array) -> float:
     """Return the probability that errors grow as much along a series by chance.
 
-    errors : (n_rows,) in the order of the series. The rank correlation of errors and positions is
-    compared with that of all cyclic shifts of the series, in which neighbors remain neighbors.
+    errors : (n_rows,) in the order of the series. The test compares the rank correlation of errors
+    and positions with those of all cyclic shifts of the errors, which keep their autocorrelation.
     """
     n_rows = errors.size
     if n_rows < 20 or not np.ptp(errors):
@@ -273,20 +283,24 @@ def drift_along(errors: Array) -> float:
 
 
 def is_plain(y: Any) -> bool:
-    """Return True if survival times have one stratum, no late entries and no competing events."""
+    """Return True if survival times have one stratum, no late entries and no competing events.
+
+    ``y`` is their structured array.
+    """
     late = np.isfinite(y["entry"]) | y["competing"]
     return not (np.ptp(y["stratum"]) or late.any())
 
 
 def _survival_errors(loss: Loss, y: Any, risk: Array, weight: Array) -> tuple[Array, Array, Array]:
-    """Return errors of early events, the number of rows for each, and (times, hazards), (2, m).
+    """Return the errors (n,), the number of rows (n,) that each represents, and the clock (2, m).
 
-    y : records of survival times; risk : (n,) linear predictors; weight : (n,). Times are measured
+    y : records of survival times. risk : (n,) linear predictors. weight : (n,). Times are measured
     by the cumulative baseline hazard H, so that log H(T) is about -risk with errors of equal size.
-    The negative error is returned. An event represents 1 / G(T) rows, where G(T) is the probability
-    not to be censored before T, by a Cox model of censoring whose only column is the risk. Censored
-    rows share the remaining number of rows, with the latest error. ``loss`` is the loss of the
-    model.
+    The error of an event is -log H(T) - risk: large for early events. An event represents 1 / G(T)
+    rows, where G(T) is the probability not to be censored before T, by a Cox model of censoring
+    whose only column is the risk. Censored rows share the remaining number of rows, with the
+    smallest error. The clock has the times of events and H at these times. ``loss`` is the loss of
+    the model.
     """
     event = y["event"]
     hazard = Baseline.of(y, risk, weight)
@@ -304,9 +318,9 @@ def _survival_errors(loss: Loss, y: Any, risk: Array, weight: Array) -> tuple[Ar
 
 
 def scale_of(loss: Loss, mean: Array) -> Array:
-    """Return the unit of errors: the root of the mean for amounts and counts, else 1.
+    """Return the unit of errors: the square root of the mean for amounts and counts, else 1.
 
-    ``loss`` is the loss of the model.
+    ``loss`` is the loss of the model and ``mean`` the predicted means; the result has their shape.
     """
     root = np.sqrt(np.maximum(mean, TINY))
     return np.asarray(root if has_link(loss) else np.ones_like(mean))
@@ -315,7 +329,7 @@ def scale_of(loss: Loss, mean: Array) -> Array:
 def score_of(loss: Loss, mean: Array, y: Array) -> Array:
     """Return the distance of targets y to their predicted means, in units of ``scale_of``.
 
-    loss : the loss of the model; mean : the predicted means, of the shape of y.
+    loss : the loss of the model. mean : the predicted means, of the shape of y.
     """
     return np.asarray(np.abs(y - mean) / scale_of(loss, mean))
 
@@ -323,8 +337,9 @@ def score_of(loss: Loss, mean: Array, y: Array) -> Array:
 def thinned(errors: Array, counts: Array | None = None) -> list[float]:
     """Return errors in increasing order, at most MOST_KEPT of them, rounded up.
 
-    ``counts`` has the number of rows that each error represents, 1 for None. The k-th of m results
-    is the smallest error that a share k / (m + 1) of the rows and of one new row does not exceed.
+    errors : (n,). counts : (n,) the number of rows that each error represents, None for 1. The
+    k-th of the m results is the smallest error that at least a share k / (m + 1) of all rows, one
+    new row included, does not exceed.
     """
     order = np.argsort(errors)
     n_kept = min(errors.size, MOST_KEPT)
@@ -339,8 +354,9 @@ def held_out_errors(loss: Loss, y: Any, decisions: Array, weight: Array) -> dict
     """Return the errors at held-out rows for a model file; {} if there are no intervals.
 
     y, decisions, weight : target, linear predictor and weight of these rows. For survival times
-    without strata and late entries they are the errors of ``_survival_errors`` and its clock; the
-    constant of ``decisions`` does not matter then. ``loss`` is the loss of the model.
+    without strata and late entries the result also has the times and cumulative hazards of
+    ``_survival_errors``; a constant added to ``decisions`` does not matter then. ``loss`` is the
+    loss of the model.
     """
     if loss.task == "regression":
         return {"held_out_errors": thinned(score_of(loss, loss.mean(decisions), y))}
@@ -350,14 +366,14 @@ def held_out_errors(loss: Loss, y: Any, decisions: Array, weight: Array) -> dict
     if not is_plain(y) or not y["event"].any():
         return {}
     early, counts, clock = _survival_errors(loss, y, decisions, weight)
-    parts = thinned(early, counts), *clock.tolist()
-    return dict(zip(("held_out_errors", "held_out_times", "held_out_hazard"), parts, strict=True))
+    values = thinned(early, counts), *clock.tolist()
+    return dict(zip(("held_out_errors", "held_out_times", "held_out_hazard"), values, strict=True))
 
 
 def drawn(decisions: Array) -> Array:
-    """Return a number in [0, 1) for each row: late digits of its decisions.
+    """Return a number in [0, 1) for each row: the digits of its decisions after the fourth decimal.
 
-    ``decisions`` has shape (n, n_folds, n_outputs). The numbers act as random ones, and are the
+    ``decisions`` has shape (n, n_folds, n_outputs). The numbers serve as random ones, and are the
     same for the same row.
     """
     return np.asarray(np.mod(np.abs(decisions[:, :, 0].sum(axis=1)) * 1e4, 1.0))

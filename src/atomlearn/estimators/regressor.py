@@ -47,9 +47,10 @@ def _has_moments(estimator: Any) -> None:
 class AtomicRegressor(OneLevel, LinearRegressor):
     r"""min over w, b of  (1 / sum s) sum_i s_i loss(y_i, x_i'w + b) + alpha * penalty(w).
 
-    penalty = gauge ("penalized") or gauge^2 / 2 ("squared"); for "constrained" there is none and
-    gauge(w) <= radius instead. With several targets, y (n_samples, n_tasks), w is a matrix W
-    (n_features, n_tasks), the loss is summed over the tasks, and ``norm`` may be one of matrices.
+    The gauge is the value of the norm. The penalty is the gauge (``form="penalized"``) or half its
+    square ("squared"). "constrained" has no penalty, but the constraint gauge(w) <= radius. With
+    several targets, y (n_samples, n_tasks), w is a matrix W (n_features, n_tasks), the loss is
+    summed over the tasks, and ``norm`` may be one of matrices.
 
     Parameters
     ----------
@@ -61,11 +62,12 @@ class AtomicRegressor(OneLevel, LinearRegressor):
     alpha : float, default=1.0
         Strength of the penalty; the loss is a mean over samples.
     l1_ratio : float, default=1.0
-        Share of the norm in the penalty, from 0 to 1; the rest is squares: alpha * (l1_ratio *
-        penalty(w) + (1 - l1_ratio) / 2 * ||w||^2). With ``norm="l1"`` it is that of scikit-learn's
-        ElasticNet. 0 leaves only the squares; the constrained form needs 1.
+        Share of the norm in the penalty, from 0 to 1. The rest is the squared l2 norm: alpha *
+        (l1_ratio * penalty(w) + (1 - l1_ratio) / 2 * ||w||^2). With ``norm="l1"`` it is the
+        l1_ratio of scikit-learn's ElasticNet. 0 leaves only the squared l2 norm. The constrained
+        form needs 1.
     form : {"penalized", "squared", "constrained"}, default="penalized"
-        The gauge itself, half its square, or a bound on it.
+        How the gauge (the value of the norm) enters: itself, half its square, or as a constraint.
     radius : float, default=1.0
         Bound on the gauge if ``form="constrained"``; alpha has no effect then.
     loss : str or Loss, default="squared"
@@ -73,34 +75,36 @@ class AtomicRegressor(OneLevel, LinearRegressor):
         "gamma" and "tweedie" (amounts) have ``predict`` = exp(X w + b). Others: "huber",
         "quantile", or an object such as ``losses.Quantile(0.9)``.
     features : str or (str, dict), default="linear"
-        "interactions" adds all products x_i x_j, i < j, after the columns of X; "quadratic" adds
-        the squares, too. Products are implicit and never stored
-        (``designs.Polynomial.interactions``). "polynomial" is the same as "quadratic", scaled as in
-        the kernel (x'y + 1)^2; "cubic" adds products of three (``designs.Cubic``). "splines",
-        "intersection", "additive_gaussian" and "additive_chi2" make the model a sum of curves, one
-        for each input (``designs.Additive(X, normalize=True)``); ``norm="groups"``, or
+        "interactions" adds all products x_i x_j, i < j, after the columns of X. "quadratic" adds
+        the squares, too. "polynomial" is "quadratic" with the scales of the kernel (x'y + 1)^2.
+        "cubic" adds products of three (``designs.Cubic``). Products are never stored
+        (``designs.Polynomial.interactions``). "splines", "intersection", "additive_gaussian" and
+        "additive_chi2" make the model a sum of curves, one for each input
+        (``designs.Additive(X, normalize=True)``). Then ``norm="groups"``, or
         ``norms.KSupport(k, "inputs")``, selects whole inputs. "anova" adds a surface for each pair
-        of inputs (``designs.Anova(X, normalize=True)``), with groups "terms". A pair has
-        settings of the map, as in ("splines", {"n_knots": 12}), or ("intersection", {"exponent":
-        2}) for the general intersection kernel. With ``norm=norms.Hierarchy("weak")`` products
-        enter only with their main effects. ``curve(j)`` and ``surface(i, j)`` return the curves and
-        surfaces.
+        of inputs (``designs.Anova(X, normalize=True)``); its groups are called "terms". A tuple of
+        a name and a dictionary has settings of the features, such as ("splines", {"n_knots": 12}),
+        or ("intersection", {"exponent": 2}) for the general intersection kernel. With
+        ``norm=norms.Hierarchy("weak")`` products enter only with their main effects. ``curve(j)``
+        and ``surface(i, j)`` return the curves and surfaces.
     standardize : bool, default=False
         Whether to divide columns by their standard deviations for the fit (and to center dense
         columns, if there is an intercept). Coefficients are in the units of X in any case. Curves
         have variance 1 in any case.
     unpenalized : indices, mask or names of inputs, default=None
         Covariates without a penalty, such as age and sex: they are fitted like the intercept and
-        always kept. With ``features`` other than "linear" these are their own columns or curves.
+        always kept. With ``features`` other than "linear", their columns or curves are unpenalized,
+        but not their products and surfaces.
     relax : float, default=0.0
         Share of a refit without penalty over the selected columns: ``coef_`` is (1 - relax) times
         the penalized fit plus relax times the refit, as in glmnet.
     fit_intercept : bool, default=True
         Whether to fit an intercept, which is not penalized.
     encode : bool, default=True
-        Whether a data frame with words, categories, dates or gaps is encoded: a column for each
-        label but the first, such as "stage=4"; days since the first date; for gaps the median or
-        the most frequent label of the training rows. False: such tables are refused.
+        Whether a data frame with words, categories, dates or gaps is encoded as numbers. A category
+        becomes a 0/1 column for each label but the first, such as "stage=4". A date becomes the
+        number of days since the first date. Gaps are filled with the median, or the most frequent
+        label, of the training rows. False: such tables are refused.
     tol : float, default=1e-6
         Relative duality gap to prove.
     max_iter : int, default=1000
@@ -131,7 +135,8 @@ class AtomicRegressor(OneLevel, LinearRegressor):
         The columns with a coefficient, and their names: those of the table or x0, x1, ...; products
         have names such as "age:dose".
     parts_ : list of Part, or None
-        For latent norms the parts z_B whose sum is ``coef_``, with their sets.
+        For latent norms (overlapping groups): the vectors, one for each group in use, whose sum is
+        ``coef_``. None for other norms.
     intercept_ : float, or (n_tasks,) ndarray
     objective_, gap_ : float
         The mean loss plus penalty, and a proved bound on its distance to the optimum. With
@@ -141,9 +146,9 @@ class AtomicRegressor(OneLevel, LinearRegressor):
     n_passes_ : float
         Passes over the data.
     n_iter_ : int
-        Points whose gap was computed, the starting point included.
+        Number of points whose gap was computed, the starting point included.
     history_ : list of Record
-        One for each of them.
+        One record for each of these points.
     results_ : list of one Result
     n_features_in_, feature_names_in_
     encoding_ : TableEncoding
@@ -222,6 +227,6 @@ class AtomicRegressor(OneLevel, LinearRegressor):
         start = None if earlier is None else self.results_[0].warm_start()
         [result] = self._solve([problem], [start], settings)
         result = moments.completed(result, constant, rounding, intercept)
-        self._take(Checked(design, target, [target], weight, problem.loss), [result])
+        self._set_fitted(Checked(design, target, [target], weight, problem.loss), [result])
         self._moments = moments, self.results_
         return self

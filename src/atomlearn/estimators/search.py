@@ -71,7 +71,11 @@ from atomlearn.maps.features import features_named
 
 @dataclass(eq=False, repr=False)
 class CrossValidatedModel(AtomicModel):
-    """Base class of estimators that choose norm and alpha; not for direct use."""
+    """Base class of estimators that choose norm and alpha; not for direct use.
+
+    The parameters are documented in ``AtomicRegressorCV``. ``_out_of_fold`` holds the fits without
+    each fold, at the chosen norm and alpha, for prediction intervals.
+    """
 
     norms: str | Norm | Sequence[str | Norm] = "l1"
     alphas: Any = None
@@ -147,7 +151,7 @@ class CrossValidatedModel(AtomicModel):
     ) -> tuple[dict[str, Any], Any]:
         """Return the keyword arguments of the splitter and those of the scorer.
 
-        sample_weight, groups : arguments of ``fit``; params : further arguments, which
+        sample_weight, groups : arguments of ``fit``. params : further arguments, which
         scikit-learn's metadata routing distributes.
         """
         _raise_for_params(params, self, "fit")
@@ -165,7 +169,7 @@ class CrossValidatedModel(AtomicModel):
     def _score_by(self, data: Checked, params: dict[str, Any]) -> Score:
         """Return the function (decisions, rows) -> score of these rows, by ``scoring``.
 
-        data : the checked data of the fit; params : arguments of the scorer for all rows. A name
+        data : the checked data of the fit. params : arguments of the scorer for all rows. A name
         such as "concordance" is the score of the loss; others are scorers of scikit-learn.
         """
         loss = data.loss
@@ -175,7 +179,8 @@ class CrossValidatedModel(AtomicModel):
             return lambda decisions, test: loss.score(
                 y[test], np.ravel(decisions), data.weight[test]
             )
-        # Scorers receive a model whose inputs are the decisions, so that X is not copied.
+        # Scorers of scikit-learn call a model on X. They receive a model that maps decisions to
+        # themselves, with the decisions as X.
         identity_model: Any = copy(self)
         identity_model.features = "linear"
         identity_model.n_features_in_ = len(data.targets)
@@ -197,7 +202,10 @@ class CrossValidatedModel(AtomicModel):
         return self.form or self._candidates()[0].usual_form
 
     def _candidates(self) -> list[Norm]:
-        """Return the candidate norms as objects; "groups" takes the terms of a map as groups."""
+        """Return the candidate norms as objects.
+
+        For "groups", the groups are the columns of each curve, surface, kernel or category.
+        """
         norms: Any = self.norms
         norms = list(norms) if isinstance(norms, (list, tuple)) else [norms]
         if not norms:
@@ -239,7 +247,7 @@ class CrossValidatedModel(AtomicModel):
         if self.relax_:
             results = [relaxed(*pair, self.relax_) for pair in zip(final, results, strict=True)]
         searched = self.n_passes_
-        self._take(data, results)
+        self._set_fitted(data, results)
         self.status_ = self._searched if self.status_.is_converged else self.status_
         self.n_passes_ += searched
         if self._out_of_fold is not None:
@@ -255,31 +263,30 @@ class CrossValidatedModel(AtomicModel):
         offset : (n_samples,), optional
         interval : float in (0, 1), optional
             The share, such as 0.9. The result is (prediction, lower, upper) for numbers and counts.
-            It is (label, set) for classes: set (n_samples, n_classes) is True for the labels in
-            ``classes_`` that are possible, more of them in rows that are hard to classify. It is
-            (log hazard ratio, lower) for survival: a share of the events is not before the times
-            lower.
+            It is (label, set) for classes: set (n_samples, n_classes) is True for the possible
+            labels among ``classes_``. Rows that are hard to classify have more of them. For
+            survival it is (log hazard ratio, lower): the share of events at or after the times
+            ``lower``.
 
         Notes
         -----
         Intervals use the fits of the search without each fold. Let m_i be the fit without the fold
         of row i, and q(x) the values |y_i - m_i(x_i)| + m_i(x) for all rows i. The upper end is the
         quantile of q(x) at the share: this is CV+, or the jackknife+ with ``cv=LeaveOneOut()``, or
-        the split conformal interval with ``refit=False``. Errors of counts and amounts are in units
-        of the root of the mean.
+        the split conformal interval with ``refit=False``. Errors of counts and amounts are divided
+        by the square root of the predicted mean.
 
         The share holds on average over data and new rows of the same distribution, not for each x,
         class or part of the rows (for these see ``findings.prediction_sets``). With ``groups=`` it
-        holds for new groups. The theorem guarantees 2 share - 1, for folds that are not used to
-        choose alpha and norm; here they are. In practice the coverage is close to the share. With
-        ``order=`` a warning is given if errors grow along the series.
+        holds for new groups. The theorem guarantees only 2 share - 1, and assumes that the folds
+        were not used to choose alpha and norm, as they are here. In practice the coverage is close
+        to the share. With ``order=`` a warning is given if errors grow along the series.
 
         For survival the error of an event at time T is log H(T) + risk, with H the cumulative
-        baseline hazard: its distribution is about the same at every risk. An event also represents
-        the similar rows that were censored before it; a Cox model of censoring, whose only column
-        is the risk, says how many. For many rows the share is right if censoring does not depend
-        on the times, or only through columns whose effect on the times is the risk. For few rows
-        nothing is proved.
+        baseline hazard. Its distribution is about the same at every risk. Each event is weighted by
+        the inverse of the probability not to be censored before it, from a Cox model of censoring
+        whose only column is the risk. For many rows the share is right if censoring depends on the
+        times at most through the risk. For few rows nothing is proved.
 
         References
         ----------
@@ -336,7 +343,7 @@ class CrossValidatedModel(AtomicModel):
     ) -> tuple[list[Problem], list[Result]]:
         """Choose norm and alpha by held-out scores; return the final problems and their results.
 
-        data : the checked data; folds : (training rows, held-out rows) of each. score : the
+        data : the checked data. folds : (training rows, held-out rows) of each. score : the
         function that scores decisions, None for the loss. settings : those of all fits.
         """
         # A norm without k becomes a family of norms, one for each k; other norms stay as they are.
@@ -354,13 +361,13 @@ class CrossValidatedModel(AtomicModel):
         norms = [
             norm_on(norm, data.design) if norm.matrix_shape is not None else norm for norm in norms
         ]
-        # Passes over the columns are counted, and the data of each fold has imputed values of its
-        # own.
+        # Passes over the columns are counted. In each fold, gaps of a table are filled with values
+        # from its training rows.
         counted_data, counted = data.counted()
         problems = self._problems(counted_data, norms[0], 1.0, 1.0)
         for norm in norms[1:]:
             norm.on(data.design.shape[1])
-        score = score or held_out_loss(problems)
+        score = score or held_out_loss(problems)  # minus the mean loss of held-out rows
         problems_of_folds = [
             self._problems(data_of_fold, norms[0], 1.0, 1.0)
             for data_of_fold in filled_for(data, folds)
@@ -392,16 +399,16 @@ class CrossValidatedModel(AtomicModel):
     ) -> tuple[int, list[WarmStart | None]]:
         """Choose norm, l1_ratio, alpha and the share of an unpenalized refit.
 
-        problems : one per output, over all rows; problems_of_folds : the same for each fold. norms
-        : the candidates; has_free_k : whether they are one norm with different k. score : the
+        problems : one per output, over all rows. problems_of_folds : the same for each fold. norms
+        : the candidates. has_free_k : whether they are one norm with different k. score : the
         function that scores decisions. Returns the index of the norm, and warm starts of the final
         fits. ``folds`` are (training rows, held-out rows) of each fold and ``settings`` the options
         of the fits.
         """
-        # One row of the grid for each l1_ratio and norm. A level is alpha * l1_ratio: the weight of
-        # the norm.
+        # One row of the grid for each pair of an l1_ratio and a norm. A level is alpha * l1_ratio:
+        # the weight of the norm.
         shares = checked_shares(self.relax)
-        trial_settings = settings.within(0.5)
+        trial_settings = settings.within(0.5)  # half of the time limit
         ratios = self._l1_ratios()
         row_ratios = np.repeat(ratios, len(norms))[:, None]
         if self.alphas is None:
@@ -415,12 +422,13 @@ class CrossValidatedModel(AtomicModel):
         pools: dict[int, Pool] = {}
 
         def scored(norms: Sequence[Norm], levels: Array, l1_ratios: Array) -> CrossValidation:
-            """Cross-validate these norms, levels and l1 ratios on the folds."""
+            """Cross-validate norms (m,) with their levels (m, n_levels) and l1_ratios (m,)."""
             positional = folds, score, trial_settings, self.n_jobs, shares, self.until, pools
             keywords = {"l1_ratios": l1_ratios.tolist(), "of_folds": problems_of_folds}
             return cross_validate(problems, norms, levels, *positional, **keywords)
 
-        # Shares of a refit are compared over the whole grid.
+        # Norms that differ in k only: a search over k and alpha that skips most pairs. It cannot
+        # compare several shares of a refit, which need the whole grid.
         if has_free_k and len(shares) == 1:
             scores = search_lattice(scored, norms, levels, ratios)
         else:
@@ -433,16 +441,16 @@ class CrossValidatedModel(AtomicModel):
         self._out_of_fold = None
         if scores.status.is_converged:
             level = float(scores.levels[chosen, position])
-            chosen_fit = scores.paths[chosen], level, self.relax_
             self._out_of_fold = OutOfFold.from_paths(
-                problems, folds, *chosen_fit, problems_of_folds
+                problems, folds, scores.paths[chosen], level, self.relax_, problems_of_folds
             )
         return chosen % len(norms), scores.warm_starts(chosen, position)
 
     def _record_search(self, scores: CrossValidation, alphas: Array) -> None:
-        """Set the candidates and their scores; warn if the search was cut short.
+        """Set ``alphas_``, ``relax_`` and ``cv_results_``; warn if the search was cut short.
 
-        scores : of all candidates. ``alphas`` has shape (n_l1_ratios, n_norms, n_alphas).
+        scores : the held-out scores of all candidates. ``alphas`` has shape (n_l1_ratios, n_norms,
+        n_alphas).
         """
         # Leave out an axis of length 1.
         self.alphas_ = alphas[tuple(0 if size == 1 else slice(None) for size in alphas.shape[:2])]
@@ -470,17 +478,17 @@ class CrossValidatedModel(AtomicModel):
         return ratios
 
     def _strata(self, y: NDArray[Any]) -> tuple[NDArray[Any], bool]:
-        """Return the target of the splitter, and whether folds are stratified by it.
+        """Return the target that the splitter receives, and whether folds are stratified by it.
 
-        Subclasses replace it: survival times are stratified by their events.
+        y : the target. Subclasses override this: survival times are stratified by their events.
         """
         return y, is_classifier(self)
 
     def _folds(self, X: Any, y: Any, groups: Any, order: Any, params: dict[str, Any]) -> list[Fold]:
         """Return (training rows, held-out rows) of each fold, checked.
 
-        groups, order : dependence of the rows, see ``fit``. params : further arguments of the
-        splitter. Raises ValueError for several folds with ``refit=False``.
+        X, y : the data. groups, order : dependence of the rows, see ``fit``. params : further
+        arguments of the splitter. Raises ValueError for several folds with ``refit=False``.
         """
         rows = np.zeros((len(y), 1)) if is_opened(X) else X
         all_folds = splits(self.cv, rows, *self._strata(y), groups, order, params)
@@ -496,7 +504,7 @@ class CrossValidatedModel(AtomicModel):
 def filled(norm: Any, chosen: Any) -> Norm:
     """Return a norm whose missing k, also of a norm inside it, is that of the chosen norm.
 
-    norm : the candidate with k=None; chosen : the norm of the family that cross-validation chose.
+    norm : the candidate with k=None. chosen : the norm of the family that cross-validation chose.
     """
     values: Any = chosen.get_params()
     parameters = norm.get_params().items()

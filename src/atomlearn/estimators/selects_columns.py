@@ -26,7 +26,8 @@ def _selects_columns(estimator: Any) -> bool:
 class SelectsColumns(SelectorMixin):
     """``transform`` and ``get_support`` of the columns with a coefficient; not for direct use.
 
-    ``selected_`` has these columns (terms) of the map ``feature_map_``.
+    ``selected_`` has the indices of these columns among those of ``feature_map_``: the columns of
+    X, or the columns that are made of them, such as products and curves.
     """
 
     features: str
@@ -48,7 +49,7 @@ class SelectsColumns(SelectorMixin):
 
     @property
     def _selectable(self) -> FeatureMap:
-        """The columns from which ``transform`` selects: the columns of X, or their products."""
+        """The map of the columns from which ``transform`` selects: columns of X, or products."""
         names = input_names(self)
         n_inputs = self.n_features_in_ if table_encoding(self) is None else len(names or ())
         return self.feature_map_ if self.feature_map_.implicit else Inputs(n_inputs)
@@ -75,8 +76,8 @@ class SelectsColumns(SelectorMixin):
         Only the selected products are formed.
         """
         check_is_fitted(self)
-        is_whole = table_encoding(self) is None and not self.feature_map_.implicit
-        if is_whole and not is_opened(X):
+        selects_from_X = table_encoding(self) is None and not self.feature_map_.implicit
+        if selects_from_X and not is_opened(X):
             with warnings.catch_warnings():
                 # A large penalty selects no columns; this is a valid model.
                 warnings.filterwarnings("ignore", "No features were selected")

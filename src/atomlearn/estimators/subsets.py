@@ -54,13 +54,19 @@ class Absent:
     """A parameter of the base classes that these models do not have, so that it is not set."""
 
     def __get__(self, instance: object, owner: type) -> Never:
-        """Raise AttributeError with the parameter that replaces this one."""
+        """Raise AttributeError with the parameter that replaces this one.
+
+        The arguments are those of any descriptor: the object that is read, and its class.
+        """
         raise AttributeError("best subsets have max_nodes instead of max_iter")
 
 
 @dataclass(eq=False, repr=False)
 class SubsetModel(ScaledModel):
-    """Base class of the estimators of best subsets; not for direct use."""
+    """Base class of the estimators of best subsets; not for direct use.
+
+    The parameters are documented in ``SubsetRegressor``.
+    """
 
     n_features: Any = 10
     l2: Any = None
@@ -106,16 +112,16 @@ class SubsetModel(ScaledModel):
     ) -> Self:
         """Find the best columns of X (n_samples, n_features) for y, weighted by ``sample_weight``.
 
-        ``offset`` (n_samples,) is added to X w + b. ``groups`` and ``order`` keep rows together if
-        cross-validation chooses ``n_features`` or ``l2``: see ``AtomicRegressorCV.fit``. With
-        groups, the search is over groups (``units``), each chosen as a whole.
+        ``offset`` (n_samples,) is added to X w + b. ``groups`` and ``order`` (n_samples,) keep rows
+        together if cross-validation chooses ``n_features`` or ``l2``: see
+        ``AtomicRegressorCV.fit``.
         """
         request = search_settings(self.tol, self.within, MOST_NEAR, self.time_limit, self.max_nodes)
         data = self._checked(X, y, sample_weight, offset)
         problem, n_units, units = self._problem(data)
         l2 = usual_ridge(problem) if self.l2 in (None, "cv") else checked_ridge(self.l2)
         ridges = [l2 * factor for factor in FACTORS] if self.l2 == "cv" else [l2]
-        # All pairs of a size and a ridge; cross-validation chooses among several.
+        # All pairs of a size k and a ridge l2; cross-validation chooses among several.
         choices = list(itertools.product(self._sizes(n_units), ridges))
         self.cv_scores_: dict[tuple[int, float], Any] | None = None
         k, l2 = choices[0]
@@ -124,7 +130,7 @@ class SubsetModel(ScaledModel):
             rows = (y, sample_weight, offset, groups, order)
             self.cv_scores_ = self._scored(choices, design, rows, request.deadline)
             means = {choice: np.mean(scores) for choice, scores in self.cv_scores_.items()}
-            # Without scores, as the time ended in the first fold: the middle ridge.
+            # There are no scores if the time ended during the first pair: the middle ridge.
             k, l2 = max(means, key=means.__getitem__, default=(k, ridges[len(ridges) // 2]))
         problem = with_amount(problem, l2)
         # Observers of the search, and with ``verbose`` a line for each record.
@@ -183,7 +189,8 @@ class SubsetModel(ScaledModel):
     def unit_names(self, names: Sequence[str]) -> dict[int, str]:
         """Return the name of each unit of ``result_``: a column, or the columns of a group.
 
-        names : the names of all columns.
+        names : the names of all columns. The keys are the numbers of the units. ``_units`` holds
+        the number of each column's unit minus the index of the column.
         """
         unit_columns: dict[int, list[str]] = {}
         for column, (difference, name) in enumerate(zip(self._units.tolist(), names, strict=True)):
@@ -207,9 +214,10 @@ class SubsetModel(ScaledModel):
         return possible
 
     def _problem(self, data: Checked) -> tuple[Problem, int, Any]:
-        """Return the problem, its number of features (or groups), and the units of the columns.
+        """Return the problem, its number of features (or groups), and the scaling of the columns.
 
-        data : the checked data. It sets ``feature_map_`` and the units that ``unit_names`` reads.
+        data : the checked data. The scaling is a ``Units`` object. The method also sets
+        ``feature_map_``, and ``_units``: the group of each column, for ``unit_names``.
         """
         self.feature_map_ = map_of(data.design)
         units = units_of(self, data.design, data.weight)
@@ -222,6 +230,7 @@ class SubsetModel(ScaledModel):
                 "all other groups, or use FeatureGenerator(groups=...), whose groups may overlap"
             )
         labels = np.arange(size) if norm.groups is None else norm.partition(size).labels
+        # With several classes each column has one coefficient per class, and all have its group.
         units_of_columns = labels[:: len(data.targets)]
         # Differences between group labels and column numbers: without groups they are zeros, which
         # take no space in a file.
@@ -231,7 +240,8 @@ class SubsetModel(ScaledModel):
     def _record(self, data: Checked, problem: Problem, result: SubsetResult, units: Any) -> None:
         """Set the attributes of the fit, in the units of the data.
 
-        problem, result : the best-subset problem and its solution; units : those of the columns.
+        problem, result : the best-subset problem and its solution. units : the scaling of the
+        columns. ``data`` is the checked data.
         """
         self._take_scaled(problem, result.fitted, units, data.classes)
         self.selected_ = np.unique(result.columns // len(data.targets))
@@ -299,9 +309,10 @@ class SubsetRegressor(RegressorMixin, SubsetModel):
     cv : int, default=5
         Number of folds that choose ``n_features`` and ``l2``, if there are several.
     encode : bool, default=True
-        Whether a data frame with words, categories, dates or gaps is encoded: a column for each
-        label but the first, such as "stage=4"; days since the first date; for gaps the median or
-        the most frequent label of the training rows. False: such tables are refused.
+        Whether a data frame with words, categories, dates or gaps is encoded as numbers. A category
+        becomes a 0/1 column for each label but the first, such as "stage=4". A date becomes the
+        number of days since the first date. Gaps are filled with the median, or the most frequent
+        label, of the training rows. False: such tables are refused.
     tol : float, default=1e-4
         The search ends if no subset can be better by more than this share of the objective.
     max_nodes : int, default=None
@@ -389,9 +400,10 @@ class SubsetClassifier(ClassifierMixin, SubsetModel):
         Factors on the sample weights of each class; "balanced" gives all classes the same total
         weight. The loss is the mean under these weights.
     encode : bool, default=True
-        Whether a data frame with words, categories, dates or gaps is encoded: a column for each
-        label but the first, such as "stage=4"; days since the first date; for gaps the median or
-        the most frequent label of the training rows. False: such tables are refused.
+        Whether a data frame with words, categories, dates or gaps is encoded as numbers. A category
+        becomes a 0/1 column for each label but the first, such as "stage=4". A date becomes the
+        number of days since the first date. Gaps are filled with the median, or the most frequent
+        label, of the training rows. False: such tables are refused.
     tol : float, default=1e-4
         The search ends if no subset can be better by more than this share of the objective.
     max_nodes : int, default=None

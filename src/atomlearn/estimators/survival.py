@@ -37,18 +37,21 @@ class StepFunction:
 
 @dataclass(frozen=True, slots=True)
 class Baseline:
-    """Breslow's baseline hazard of one stratum: times of events, and the cumulative hazard."""
+    """Breslow's baseline hazard of one stratum.
+
+    times : (m,) increasing times of events. cumulative : (m,) the cumulative hazard at each.
+    """
 
     times: Array
     cumulative: Array
 
     @classmethod
     def of(cls, y: Any, risk: Array, weight: Array) -> Baseline:
-        """Return sum over the times of events of (weight of events) / (sum of s exp(risk)).
+        """Return the baseline hazard of Breslow's estimator.
 
-        y : records of one stratum; risk : (n,) linear predictors; weight : (n,) the weights s. The
-        second sum is over the rows at risk. Infinite risks, of fits without a bound, make the
-        result NaN.
+        At each time of events it increases by (weight of these events) / (sum of s exp(risk) over
+        the rows at risk). y : records of one stratum. risk : (n,) linear predictors. weight : (n,)
+        the weights s. Infinite risks, of fits without a bound, make the result NaN.
         """
         sets = RiskSets.of_stratum(y, weight, np.arange(y.size), efron=False)
         if sets is None:
@@ -63,7 +66,11 @@ class Baseline:
 
 
 class LinearSurvival(AtomicModel):
-    """Base class of ``AtomicSurvival`` and ``AtomicSurvivalCV``; not for direct use."""
+    """Base class of ``AtomicSurvival`` and ``AtomicSurvivalCV``; not for direct use.
+
+    The parameter ``ties`` and the fitted attributes ``baselines_``, ``unique_times_`` and
+    ``last_time_`` are documented in these.
+    """
 
     task = "survival"
     fit_intercept = False
@@ -77,12 +84,12 @@ class LinearSurvival(AtomicModel):
         """The partial likelihood."""
         return Cox(self.ties)
 
-    def _take(self, data: Checked, results: list[Result]) -> None:
+    def _set_fitted(self, data: Checked, results: list[Result]) -> None:
         """Set the attributes of the fit, and the baseline hazard of each stratum.
 
         results : the result of the one problem. ``data`` is the checked data.
         """
-        super()._take(data, results)
+        super()._set_fitted(data, results)
         self.intercept_ = 0.0
         target: Any = data.y
         risk = results[0].predict(data.fitted_design).astype(np.float64)
@@ -118,7 +125,8 @@ class LinearSurvival(AtomicModel):
     ) -> NDArray[Any]:
         """Return the probability of no event until each time, exp(-cumulative hazard).
 
-        The parameters are those of ``predict_cumulative_hazard_function``.
+        The parameters X, return_array, offset and stratum are those of
+        ``predict_cumulative_hazard_function``.
         """
         return self._functions(X, return_array, offset, stratum, survival=True)
 
@@ -150,9 +158,10 @@ class LinearSurvival(AtomicModel):
     ) -> NDArray[Any]:
         """Return the survival or cumulative hazard function of each sample.
 
-        survival : which of the two. return_array : whether to return values (n_samples, n_times) at
-        ``unique_times_``, instead of ``StepFunction`` objects (n_samples,). Other arguments are
-        those of ``predict_cumulative_hazard_function``.
+        X : (n_samples, n_features). survival : whether to return survival functions. return_array :
+        whether to return values (n_samples, n_times) at ``unique_times_``, instead of
+        ``StepFunction`` objects (n_samples,). offset, stratum : (n_samples,) or None, as for
+        ``predict_cumulative_hazard_function``.
         """
         ratio = np.exp(self.predict(X, offset).astype(np.float64))
         if stratum is None and len(self.baselines_) > 1:
@@ -176,9 +185,10 @@ class LinearSurvival(AtomicModel):
 class AtomicSurvival(SelectsColumns, OneLevel, LinearSurvival):
     """min over w of  (1 / sum s) f(X w) + alpha * penalty(w),  f Cox's partial likelihood.
 
-    penalty = gauge ("penalized") or gauge^2 / 2 ("squared"); for "constrained" there is none and
-    gauge(w) <= radius instead. See ``losses.Cox`` for f, from which its minimum at each single time
-    is subtracted. There is no intercept: the baseline hazard replaces it.
+    The gauge is the value of the norm. The penalty is the gauge (``form="penalized"``) or half its
+    square ("squared"). "constrained" has no penalty, but the constraint gauge(w) <= radius. See
+    ``losses.Cox`` for f, from which its minimum at each single time is subtracted. There is no
+    intercept: the baseline hazard replaces it.
 
     Parameters
     ----------
@@ -189,40 +199,43 @@ class AtomicSurvival(SelectsColumns, OneLevel, LinearSurvival):
         Strength of the penalty; the loss is a mean over samples. It is the alpha of
         ``sksurv.linear_model.CoxnetSurvivalAnalysis``.
     l1_ratio : float, default=1.0
-        Share of the norm in the penalty, from 0 to 1; the rest is squares: alpha * (l1_ratio *
-        penalty(w) + (1 - l1_ratio) / 2 * ||w||^2). With ``norm="l1"`` it is that of scikit-learn's
-        ElasticNet. 0 leaves only the squares; the constrained form needs 1.
+        Share of the norm in the penalty, from 0 to 1. The rest is the squared l2 norm: alpha *
+        (l1_ratio * penalty(w) + (1 - l1_ratio) / 2 * ||w||^2). With ``norm="l1"`` it is the
+        l1_ratio of scikit-learn's ElasticNet. 0 leaves only the squared l2 norm. The constrained
+        form needs 1.
     form : {"penalized", "squared", "constrained"}, default="penalized"
-        The gauge itself, half its square, or a bound on it.
+        How the gauge (the value of the norm) enters: itself, half its square, or as a constraint.
     radius : float, default=1.0
         Bound on the gauge if ``form="constrained"``; alpha has no effect then.
     ties : {"efron", "breslow"}, default="efron"
         Treatment of events at the same time.
     features : str or (str, dict), default="linear"
-        "interactions" adds all products x_i x_j, i < j, after the columns of X; "quadratic" adds
-        the squares, too. Products are implicit and never stored
-        (``designs.Polynomial.interactions``). "polynomial" is the same as "quadratic", scaled as in
-        the kernel (x'y + 1)^2; "cubic" adds products of three (``designs.Cubic``). "splines",
-        "intersection", "additive_gaussian" and "additive_chi2" make the model a sum of curves, one
-        for each input (``designs.Additive(X, normalize=True)``); ``norm="groups"``, or
+        "interactions" adds all products x_i x_j, i < j, after the columns of X. "quadratic" adds
+        the squares, too. "polynomial" is "quadratic" with the scales of the kernel (x'y + 1)^2.
+        "cubic" adds products of three (``designs.Cubic``). Products are never stored
+        (``designs.Polynomial.interactions``). "splines", "intersection", "additive_gaussian" and
+        "additive_chi2" make the model a sum of curves, one for each input
+        (``designs.Additive(X, normalize=True)``). Then ``norm="groups"``, or
         ``norms.KSupport(k, "inputs")``, selects whole inputs. "anova" adds a surface for each pair
-        of inputs (``designs.Anova(X, normalize=True)``), with groups "terms". A pair has settings
-        of the map, as in ("splines", {"n_knots": 12}), or ("intersection", {"exponent": 2}) for
-        the general intersection kernel.
+        of inputs (``designs.Anova(X, normalize=True)``); its groups are called "terms". A tuple of
+        a name and a dictionary has settings of the features, such as ("splines", {"n_knots": 12}),
+        or ("intersection", {"exponent": 2}) for the general intersection kernel.
     standardize : bool, default=False
         Whether to divide columns by their standard deviations for the fit (and to center dense
         columns, if there is an intercept). Coefficients are in the units of X in any case. Curves
         have variance 1 in any case.
     unpenalized : indices, mask or names of inputs, default=None
         Covariates without a penalty, such as age and sex: they are fitted like the intercept and
-        always kept. With ``features`` other than "linear" these are their own columns or curves.
+        always kept. With ``features`` other than "linear", their columns or curves are unpenalized,
+        but not their products and surfaces.
     relax : float, default=0.0
         Share of a refit without penalty over the selected columns: ``coef_`` is (1 - relax) times
         the penalized fit plus relax times the refit, as in glmnet.
     encode : bool, default=True
-        Whether a data frame with words, categories, dates or gaps is encoded: a column for each
-        label but the first, such as "stage=4"; days since the first date; for gaps the median or
-        the most frequent label of the training rows. False: such tables are refused.
+        Whether a data frame with words, categories, dates or gaps is encoded as numbers. A category
+        becomes a 0/1 column for each label but the first, such as "stage=4". A date becomes the
+        number of days since the first date. Gaps are filled with the median, or the most frequent
+        label, of the training rows. False: such tables are refused.
     tol : float, default=1e-6
         Relative duality gap to prove.
     max_iter : int, default=1000
@@ -258,7 +271,8 @@ class AtomicSurvival(SelectsColumns, OneLevel, LinearSurvival):
     selected_names_ : list of str
         Their names.
     parts_ : list of Part, or None
-        For latent norms the parts whose sum is ``coef_``.
+        For latent norms (overlapping groups): the vectors, one for each group in use, whose sum is
+        ``coef_``. None for other norms.
     objective_ : float
         Mean loss plus penalty.
     gap_ : float
@@ -268,9 +282,9 @@ class AtomicSurvival(SelectsColumns, OneLevel, LinearSurvival):
     n_passes_ : float
         Passes over the data.
     n_iter_ : int
-        Points whose gap was computed, the starting point included.
+        Number of points whose gap was computed, the starting point included.
     history_ : list of Record
-        One for each of them.
+        One record for each of these points.
     results_ : list of Result
         One for each output.
     n_features_in_ : int

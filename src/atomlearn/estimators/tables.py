@@ -150,7 +150,7 @@ def _encoded_fill(plan: ColumnPlan, name: str) -> float:
 
 
 class TableDesign(EncodedDesign, DenseDesign):
-    """The encoded columns of a table, which know their gaps.
+    """The encoded columns of a table, with a record of its gaps.
 
     Parameters
     ----------
@@ -176,9 +176,9 @@ class TableDesign(EncodedDesign, DenseDesign):
         return filled if self._rows is None else filled.with_rows(self._rows)
 
     def learned_from(self, rows: Rows | None = None) -> TableDesign:
-        """Return all rows of this one, with gaps filled by the imputed values of some rows.
+        """Return this design with its gaps filled by values that are imputed from some rows.
 
-        rows : numbers of rows of this design; None: all of them.
+        rows : numbers of these rows of this design; None: all of them.
         """
         if self.raw is self._X:
             return self
@@ -189,7 +189,10 @@ class TableDesign(EncodedDesign, DenseDesign):
 
 
 def learned_design(X: Any) -> TableDesign:
-    """Return a table as numbers; columns that cannot become numbers are refused together."""
+    """Return a table as columns of numbers, by a new encoding that is learned from it.
+
+    X : a data frame. One error names all columns that cannot become numbers.
+    """
     table = as_frame(X)
     frame = frame_of(X, as_days=True)
     check_shape((frame.n_rows, len(frame.header)), X)
@@ -213,17 +216,18 @@ def learned_design(X: Any) -> TableDesign:
 
 
 def table_as_numbers(X: Any) -> TableDesign | None:
-    """Return a table with words, dates or gaps as numbers; None for other data."""
+    """Return X as numbers if it is a table with words, dates or gaps; None for other data."""
     if not is_table(X) or (holds_numbers(X) and is_finite(as_design(X, check_finite=False))):
         return None
     return learned_design(X)
 
 
 def encoded_as_before(encoding: TableEncoding, X: Any) -> TableDesign:
-    """Return new rows of a table, or of an array with its columns, in a known encoding.
+    """Return new rows as numbers, in a known encoding.
 
-    A label that did not occur in the fit counts as a missing value, with a warning that names it. A
-    warning also names columns with gaps that had none in the fit.
+    X : a data frame, or an array with the same columns. A label that did not occur in the fit
+    counts as a missing value, with a warning that names it. A warning also names columns with gaps
+    that had none in the fit.
     """
     if not is_table(X):
         rows = np.asarray(X)
@@ -244,7 +248,7 @@ def encoded_as_before(encoding: TableEncoding, X: Any) -> TableDesign:
 def _plan(frame: Frame, name: str, column: Any) -> ColumnPlan:
     """Return the plan of a column of the table: its use, labels and number of gaps.
 
-    frame : the table as cells; name : the name of the column; column : the same column in narwhals,
+    frame : the table as cells. name : the name of the column. column : the same column in narwhals,
     which has its type. Categories have a column for each label but the first; dates become days
     since the first one.
     """

@@ -55,7 +55,8 @@ class Checked:
     offset : (n_samples, n_outputs) float64 or None
         Numbers added to the predictions.
     units : Units or None
-        The design in the units of the fit; None for the units of ``design``.
+        The standardized design of the fit, with its means and scales; None if the fit uses
+        ``design`` itself.
     table : TableDesign or None
         The inputs, if they are a table with gaps.
     """
@@ -85,7 +86,7 @@ class Checked:
 
 
 def filled_for(data: Checked, folds: Sequence[Fold]) -> Iterator[Checked]:
-    """Yield the data for each fold, if its training rows decide the imputed values of a table.
+    """Yield the data for each fold, with gaps filled by values imputed from its training rows.
 
     Nothing is yielded for data without gaps. ``folds`` are (training rows, held-out rows) of each
     fold.
@@ -104,7 +105,7 @@ def checked_targets(
 ) -> Checked:
     """Return the data with its checked targets and offset, in the form that the loss needs.
 
-    inputs : the columns of X; y, offset : arguments of ``fit``; weight : (n_samples,) weights.
+    inputs : the columns of X. y, offset : arguments of ``fit``. weight : (n_samples,) weights.
     ``estimator`` is one of this library.
     """
     targets = _targets(estimator, inputs, y, weight, loss)
@@ -184,8 +185,8 @@ def checked_labels(
 ) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
     """Return the label of each sample, the sorted classes, and the position of each label.
 
-    Raises ValueError for continuous numbers, with the remedy for this estimator. ``n_samples`` is
-    the number of rows of X.
+    y : (n_samples,) labels, with ``n_samples`` the number of rows of X. Raises ValueError for
+    continuous numbers, with the remedy for this estimator.
     """
     target = checked_target(estimator, y, n_samples)
     if target.dtype == object and {type(label) for label in target} <= {bool, np.bool_}:
@@ -205,7 +206,7 @@ def checked_labels(
 
 
 def class_codes(labels: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Return the sorted classes, and the position of each label (n,) among them."""
+    """Return the sorted classes, and the position of each of the ``labels`` (n,) among them."""
     try:
         return np.unique(labels, return_inverse=True)
     except TypeError as error:
@@ -228,7 +229,7 @@ def are_whole(numbers: Array) -> bool:
 def class_weights(class_weight: Any, classes: NDArray[Any], codes: Any, weight: Array) -> Array:
     """Return a factor for each class; "balanced" gives all classes the same total weight.
 
-    class_weight : the parameter; codes : (n,) position of each label; weight : (n,) sample weights.
+    class_weight : the parameter. codes : (n,) position of each label. weight : (n,) sample weights.
     """
     if isinstance(class_weight, str) and class_weight == "balanced":
         totals = np.bincount(codes, weights=weight)
@@ -240,7 +241,7 @@ def class_weights(class_weight: Any, classes: NDArray[Any], codes: Any, weight: 
 
 
 def target_of(estimator: Any, y: Any, n_samples: int, loss: Loss) -> NDArray[Any]:
-    """Return the checked target (n_samples,), or (n_samples, n_tasks) for several targets.
+    """Return the target ``y`` after its checks, (n_samples,), or (n_samples, n_tasks) for several.
 
     Survival times become a structured array of scikit-survival's form. ``estimator`` is one of this
     library and ``loss`` that of the fit.

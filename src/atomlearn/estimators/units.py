@@ -1,4 +1,4 @@
-"""Units: standardized features, and coefficients converted back to units of the data."""
+"""Units: standardized columns, and coefficients converted back to units of the data."""
 
 from __future__ import annotations
 
@@ -18,18 +18,19 @@ MOST_LISTED = 2**22
 
 @dataclass(frozen=True, slots=True)
 class Units:
-    """The features in the units of the fit, and their conversion to units of the data.
+    """The scaled columns of a fit, and the conversion of coefficients to units of the data.
 
     Attributes
     ----------
     design : Design
-        The scaled features; a column is (x - mean) / scale.
+        The scaled columns; each is (x - mean) / scale.
     of : callable
-        Returns the means and scales of columns, in units of the data.
+        Function of column indices (m,) that returns their means and scales, (m,) each, in units of
+        the data.
     words : str
         The scaling in words.
     around : callable
-        Returns other features in the same units.
+        Function that scales another design with the same columns by these means and scales.
     """
 
     design: Design
@@ -40,8 +41,8 @@ class Units:
     def to_data(self, columns: Columns, weights: Array, intercepts: Any) -> tuple[Array, Any]:
         """Return weights (..., m) of these columns, and intercepts, in units of the data.
 
-        columns : (m,). A column is (x - mean) / scale, so a weight is divided by the scale, and the
-        intercept decreases by the weights times the means.
+        columns : (m,). A scaled column is (x - mean) / scale. So a weight is divided by the scale,
+        and the intercept decreases by the sum of these weights times the means.
         """
         means, scales = self.of(columns)
         weights = weights / scales
@@ -112,9 +113,13 @@ def _product_units(design: Any) -> Units:
     scales, name = scales_of_inputs(design.base)
 
     def multiplied(columns: Columns) -> tuple[Array, Array]:
-        """Return means 0, and as scales the products of the scales of the inputs of each column."""
-        factors = design.map.inputs_of(columns)
-        return np.zeros(columns.size), np.append(scales, 1.0)[factors].prod(axis=1)
+        """Return means 0, and the products of the scales of the inputs of each of the columns.
+
+        columns : (m,). Both results are (m,).
+        """
+        # Row i has the inputs of column i, filled up with -1, which selects the appended scale 1.
+        inputs = design.map.inputs_of(columns)
+        return np.zeros(columns.size), np.append(scales, 1.0)[inputs].prod(axis=1)
 
     words = f"products of columns divided by their {name}"
     return Units(
@@ -125,8 +130,8 @@ def _product_units(design: Any) -> Units:
 def batch_of(count: int) -> int:
     """Return the number of features per block for a selection of ``count`` features.
 
-    It is at most a tenth, because small blocks find better features. It is at most 10, or a 25th of
-    ``count`` if that is more: 500 of 130,107 words are then selected in two thirds of the time of
-    blocks of 10, and their score is a hundredth better.
+    The number is at most a tenth of ``count``, because small blocks find better features. It is
+    also at most 10, or a 25th of ``count`` if that is more. (For 500 of 130,107 words, this takes
+    two thirds of the time of blocks of 10, and the score is better by a hundredth.)
     """
     return max(1, min(10, count // 10), count // 25)

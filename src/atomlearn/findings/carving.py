@@ -1,7 +1,7 @@
 """Post-selection intervals: data carving, and truncated normal estimates with undecided regions.
 
-b ~ N(theta, V) are the estimates from all rows, a = b + d those of the rows that selected, with
-d ~ N(0, V_d) independent of b; the selection is  s_k (a_k - c_k) > 0  for all k. For one
+b ~ N(theta, V) are the estimates from all rows. Those of the rows that selected are a = b + d, with
+d ~ N(0, V_d) independent of b. The selection is  s_k (a_k - c_k) > 0  for all k. For one
 coefficient j, we condition on the part of b that is independent of b_j and on the a_k of all
 others. Then only the selection of j restricts b_j, and b_j = t has the density
 
@@ -26,8 +26,9 @@ from scipy.special import erf, erfcx, expit, log_ndtr
 
 from atomlearn.core import TINY, Array
 
-#: Median-unbiased estimate, lower and upper end of its interval, and two-sided p-value of zero.
-Found = tuple[float, float, float, float]
+#: Inference for one coefficient: median-unbiased estimate, lower and upper end of its confidence
+#: interval, and two-sided p-value of the hypothesis that the coefficient is zero.
+Inference = tuple[float, float, float, float]
 #: The grid on which a density is summed: half-width in standard errors, and number of steps.
 REACH = 12.0
 STEPS = 1201
@@ -35,13 +36,13 @@ STEPS = 1201
 
 def carved(
     b: Array, V: Array, d: Array, V_d: Array, signs: Array, c: Array, j: int, confidence: float
-) -> Found:
+) -> Inference:
     """Return data-carving inference for theta_j given  s_k (b_k + d_k - c_k) > 0  for s_k not 0.
 
-    b : (m,) estimates from all rows, with covariance V (m, m); b + d : those of the selecting rows,
-    with d of covariance V_d; signs : (m,) s_k, 0 for coefficients without a constraint; c : (m,)
-    the bounds; j : the index of the coefficient; confidence : the coverage of the interval. The
-    result is (estimate, lower end, upper end, p-value), see ``Found``.
+    b : (m,) estimates from all rows, with covariance V (m, m). b + d : those of the selecting rows,
+    with d of covariance V_d. signs : (m,) s_k, 0 for coefficients without a constraint. c : (m,)
+    the bounds. j : the index of the coefficient. confidence : the coverage of the interval. The
+    result is (estimate, lower end, upper end, p-value), see ``Inference``.
 
     References
     ----------
@@ -57,7 +58,8 @@ def carved(
     drop = V[others, j] / V[j, j]
     # log phi(d_others), up to a constant.
     log_weight = shifts * (d[others] @ inverse @ drop) - 0.5 * shifts**2 * (drop @ inverse @ drop)
-    # log P(s_j (t + d_j - c_j) > 0 given d_others), from the conditional normal law of d_j.
+    # log P(s_j (t + d_j - c_j) > 0 given d_others): ``margin`` is the conditional mean of
+    # t + d_j - c_j, and ``variance`` the conditional variance of d_j.
     if signs[j]:
         slopes = inverse @ V_d[others, j]
         margin = b[j] - c[j] + slopes @ d[others] + shifts * (1.0 - slopes @ drop)
@@ -68,12 +70,12 @@ def carved(
 
 def _inference_from_density(
     b: float, error: float, steps: Array, log_weight: Array, confidence: float
-) -> Found:
+) -> Inference:
     """Return estimate, interval and p-value of a normal mean from a reweighted normal density.
 
-    b : observed value with standard error ``error``; steps : grid of values, in standard errors
-    from b; log_weight : log of the factor by which the selection changes the density, at each grid
-    value; confidence : the coverage of the interval.
+    b : observed value with standard error ``error``. steps : grid of values, in standard errors
+    from b. log_weight : log of the factor by which the selection changes the density, at each grid
+    value. confidence : the coverage of the interval.
     """
     # The share of each grid cell that is below the estimate.
     weights = np.where(steps < 0, 1.0, np.where(steps > 0, 0.0, 0.5))
@@ -83,34 +85,37 @@ def _inference_from_density(
 
         shifts : means of the density, in standard errors from b. It is reweighted by the selection.
         """
-        logs = log_weight - 0.5 * (steps - shifts[..., None]) ** 2
-        parts = np.exp(logs - logs.max(axis=-1, keepdims=True))
-        return np.asarray(parts @ weights / parts.sum(axis=-1))
+        log_density = log_weight - 0.5 * (steps - shifts[..., None]) ** 2
+        density = np.exp(log_density - log_density.max(axis=-1, keepdims=True))
+        return np.asarray(density @ weights / density.sum(axis=-1))
 
     shares = np.array([0.5, (1 + confidence) / 2, (1 - confidence) / 2])
     value, low, high = (b + error * inverted(below, shares, 2 * REACH)).tolist()
+    # A mean of 0 is -b / error standard errors from b.
     tail = float(below(np.array([-b / error]))[0])
     return value, low, high, 2 * min(tail, 1 - tail)
 
 
 def inverted(below: Callable[[Array], Array], shares: Array, reach: float) -> Array:
-    """Return the means at which a decreasing distribution function equals each share.
+    """Return the means (n_shares,) at which a distribution function equals each share.
 
-    below : function from means (m, n_shares) to probabilities of that shape, one column per share;
-    shares : (n_shares,) probabilities. A result is infinite if its absolute value exceeds
-    ``reach``.
+    below : function from means (m, n_shares) to probabilities of that shape, one column per share.
+    It decreases in the mean. shares : (n_shares,) probabilities. reach : a mean whose absolute
+    value exceeds this is returned as infinite.
     """
-    # Bisection into eight parts, 13 times, on a scale that is logarithmic far from 0.
+    # Bisection into eight subintervals, 13 times. The variable is arcsinh(mean), a scale that is
+    # logarithmic far from 0.
     low, high = np.full((2, shares.size), np.arcsinh(reach)) * [[-1.0], [1.0]]
     outside = np.zeros(shares.size)
     for _ in range(13):
-        parts = np.linspace(low, high, 9)
-        n_above = np.sum(below(np.sinh(parts)) > shares, axis=0)
-        # The equation has no solution between -reach and reach.
-        outside += np.where(n_above == 0, -np.inf, np.where(n_above == len(parts), np.inf, 0.0))
-        first = np.clip(n_above, 1, len(parts) - 1), np.arange(shares.size)
-        low = parts[first[0] - 1, first[1]]
-        high = parts[first]
+        grid = np.linspace(low, high, 9)
+        n_above = np.sum(below(np.sinh(grid)) > shares, axis=0)
+        # If all grid values are on one side, there is no solution between -reach and reach.
+        outside += np.where(n_above == 0, -np.inf, np.where(n_above == len(grid), np.inf, 0.0))
+        # The solution is between the last grid value above the share and the next one.
+        upper = np.clip(n_above, 1, len(grid) - 1), np.arange(shares.size)
+        low = grid[upper[0] - 1, upper[1]]
+        high = grid[upper]
     return np.asarray(np.sinh(low) + outside)
 
 
@@ -118,12 +123,13 @@ def inverted(below: Callable[[Array], Array], shares: Array, reach: float) -> Ar
 FARTHEST = 1e6
 
 
-def truncated(b: float, error: float, known: Array, unknown: Array, confidence: float) -> Found:
-    """Return truncated normal inference for the mean of b ~ N(mean, error^2).
+def truncated(b: float, error: float, known: Array, unknown: Array, confidence: float) -> Inference:
+    """Return truncated normal inference for the mean of a variable with observed value ``b``.
 
-    known : (m, 2) intervals of deviations from b known to be in the truncation set; unknown : those
-    for which this is undecided, treated conservatively; confidence : the coverage of the interval.
-    The result is (estimate, lower end, upper end, p-value), see ``Found``.
+    The variable is N(mean, error^2), truncated to a set. known : (m, 2) intervals that are in the
+    set, as deviations from b. unknown : (k, 2) intervals for which this is undecided, treated
+    conservatively. confidence : the coverage of the interval. The result is (estimate, lower end,
+    upper end, p-value), see ``Inference``.
 
     References
     ----------
@@ -131,7 +137,7 @@ def truncated(b: float, error: float, known: Array, unknown: Array, confidence: 
     lasso. Annals of Statistics 44 (2016) 907-927.
     """
     # Known intervals below and above the estimate, then unknown ones; in standard errors.
-    pieces = [np.clip(ends / error, *side) for ends in (known, unknown)
+    intervals = [np.clip(ends / error, *side) for ends in (known, unknown)
               for side in ((-np.inf, 0.0), (0.0, np.inf))]  # fmt: skip
 
     def odds(shifts: Array) -> Array:
@@ -140,7 +146,7 @@ def truncated(b: float, error: float, known: Array, unknown: Array, confidence: 
         The first ignores the unknown intervals. The second counts those above the estimate, so that
         it gives the largest mean; the third counts those below.
         """
-        below, above, more_below, more_above = (_log_masses(ends, shifts) for ends in pieces)
+        below, above, more_below, more_above = (_log_masses(ends, shifts) for ends in intervals)
         below[..., 2] = np.logaddexp(below[..., 2], more_below[..., 2])
         above[..., 1] = np.logaddexp(above[..., 1], more_above[..., 1])
         return np.asarray(below - above)
@@ -148,6 +154,7 @@ def truncated(b: float, error: float, known: Array, unknown: Array, confidence: 
     shares = np.array([0.5, (1 + confidence) / 2, (1 - confidence) / 2])
     quantiles = inverted(lambda shifts: expit(odds(shifts)), shares, FARTHEST)
     value, low, high = (b + error * quantiles).tolist()
+    # The p-value is that of a mean of 0. It is the largest one that the unknown intervals allow.
     _, least, most = odds(np.full(3, -b / error))
     return value, low, high, float(min(2 * min(expit(most), expit(-least)), 1.0))
 
@@ -155,7 +162,7 @@ def truncated(b: float, error: float, known: Array, unknown: Array, confidence: 
 def _log_masses(ends: Array, shifts: Array) -> Array:
     """Return log P(x in any of the intervals) of x ~ N(shift, 1), for each shift.
 
-    ends : (m, 2) disjoint intervals; shifts : an array of any shape, which is that of the result.
+    ends : (m, 2) disjoint intervals. shifts : an array of any shape, which is that of the result.
     """
     ends = ends[ends[:, 0] < ends[:, 1]].T
     low, high = ends.reshape(*ends.shape, *np.ones(shifts.ndim, dtype=int)) - shifts

@@ -67,7 +67,7 @@ class FeatureTests:
     Attributes
     ----------
     units : tuple[Columns, ...]
-        The m arrays of column indices that are tested together.
+        The m tested units: each is an array of indices of columns that are tested together.
     p_values : (m,) float64
     sizes : (m,) float64
         Effect sizes: the square root of the chi-squared statistic from ``p_values``, the mean
@@ -175,8 +175,8 @@ class TestedUnits:
         all_columns = np.arange(n_columns)
         # The columns are standardized; with groups="auto" each cluster becomes one column, its
         # mean.
-        standard, _, scales, groups_found = grouped(dense_part(design, all_columns), groups, names)
-        labels = all_columns if groups_found is None else groups_found
+        standard, _, scales, group_labels = grouped(dense_part(design, all_columns), groups, names)
+        labels = all_columns if group_labels is None else group_labels
         members = members_of(labels)
         # If no clusters were merged, a unit has the same indices in the standardized table and in
         # X. Otherwise cluster number u is column u of the standardized table.
@@ -185,9 +185,10 @@ class TestedUnits:
         # A unit is tested if any of its columns is requested.
         requested = all_columns if columns is None else columns_named(columns, names, n_columns)
         chosen = np.unique(labels[requested])
+        # A covariance matrix of the user is in the units of the data, before standardization.
         knockoffs = knockoffs_of(standard, rescaled(covariance, scales))
         unit_positions = [
-            tuple(part[index] for index in chosen.tolist()) for part in (positions, members)
+            tuple(indices[unit] for unit in chosen.tolist()) for indices in (positions, members)
         ]
         return cls(
             standard, knockoffs.residuals, unit_positions[0], unit_positions[1], knockoffs.words
@@ -297,14 +298,16 @@ def p_values(
 def _moment_statistic(unit_residuals: Array, residuals: Array) -> tuple[float, int]:
     """Return the chi-squared statistic of the moments unit_residuals' residuals, and its rank.
 
-    The statistic is sum_l m_l^2 / max(v_l, 1). Here m are the k * q moments, whitened by their
+    The statistic is sum_l m_l^2 / max(v_l, 1). The m_l are the k * q moments, whitened by their
     covariance under permutations of the rows and rotated to the eigenvectors of the robust
-    covariance; v_l are the eigenvalues of that covariance. So along each eigenvector the variance
-    is the larger one of the permutation variance and the robust variance. If few rows dominate (the
-    noise of some pair exceeds ``MOST_NOISE``), the robust variance is far too small and is not
-    used. At the end the statistic is multiplied by the smallest of the factors from the saddlepoint
-    p-values of the pairs of one column and one target. The rank is the number of degrees of
-    freedom.
+    covariance. The v_l are its eigenvalues. So the variance along each eigenvector is the larger
+    one of the permutation variance (1) and the robust variance.
+
+    If few rows dominate, the robust variance is far too small and is not used. That is the case if
+    the relative error of some pair of a column and a target exceeds ``MOST_NOISE``. Each pair also
+    has a factor of at most 1 that corrects its own statistic for heavy tails (saddlepoint
+    approximation). The statistic is multiplied by the smallest factor. The rank is the number of
+    degrees of freedom.
 
     Parameters
     ----------
@@ -334,7 +337,7 @@ def _moment_statistic(unit_residuals: Array, residuals: Array) -> tuple[float, i
     is_reliable = all(pair.noise <= MOST_NOISE for pair in pairs)
     moments = vectors_of_sums.T @ whiten.T @ sums.sum(axis=0)
     square = float(np.sum(moments**2 / np.maximum(robust if is_reliable else 1.0, 1.0)))
-    factors = [pair.shortened(is_reliable) for pair in pairs]
+    factors = [pair.tail_correction(is_reliable) for pair in pairs]
     return square * min(factors, default=1.0), moments.size
 
 
@@ -499,7 +502,7 @@ def _permuted(
         permuted[:, columns] = X[:, columns] - contributions + rng.permutation(contributions)
         losses.append(loss(permuted))
         n_small += losses[-1] <= loss_before
-    # After early stopping the share h / l is a valid p-value (Besag and Clifford); otherwise the
-    # data count as one more draw.
+    # After early stopping, the share of small losses is a valid p-value (Besag and Clifford).
+    # Otherwise the data count as one more draw.
     share = n_small / len(losses) if n_small == ENOUGH else (1 + n_small) / (1 + len(losses))
     return share, float(np.mean(losses)) - loss_before

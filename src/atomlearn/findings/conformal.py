@@ -21,8 +21,8 @@ from atomlearn.core import (
 from atomlearn.estimators.checks import checked_design, encoded_rows
 from atomlearn.estimators.encoded import was_encoded
 from atomlearn.findings.effects import line_of_lasso
-from atomlearn.findings.given import Given
 from atomlearn.findings.lasso_line import LassoLine
+from atomlearn.findings.one_step import FitData
 from atomlearn.storage.formats.format import stacked
 
 
@@ -37,9 +37,10 @@ def full_conformal(
         #{i : \|r_i(t)\| >= \|r_new(t)\|} + 1  >  (1 - confidence) (n + 1).
 
     The fit is piecewise linear in t. It is followed from the prediction in both directions, until t
-    is beyond all y by their range. Each piece is proved. Between two pieces, residuals change by no
-    more than t does; a t is left out of the set only if that proves it. An interval is the smallest
-    one that contains the set and the prediction. An end is infinite if the set reaches the last t.
+    is beyond all y by their range. Each linear piece is proved optimal up to rounding. In a gap
+    between two proved pieces, each residual changes by at most the change of t. A target is
+    excluded only if this proves that it is not in the set. An interval is the smallest one that
+    contains the set and the prediction. An end is infinite if the set reaches the last t.
 
     Parameters
     ----------
@@ -51,8 +52,8 @@ def full_conformal(
         A handful of rows: each is about as much work as a path of the lasso over all rows.
     confidence : float, default=0.9
         Share of new targets that the intervals cover, on average over data and new rows, for any
-        distribution of exchangeable rows. Targets beyond all y by more than their range do not
-        count; they are at most a share 2 / (n + 1). The share may be lower at some x.
+        distribution of exchangeable rows. It may be lower for some x. The guarantee leaves out
+        targets that are beyond all y by more than the range of y, at most a share 2 / (n + 1).
 
     Returns
     -------
@@ -80,24 +81,27 @@ def full_conformal(
     """
     check_share("confidence", confidence, 0.9)
     X = encoded_rows(estimator, X)
-    data = Given.of(estimator, X, y, None, None)
+    data = FitData.of(estimator, X, y, None, None)
     if not is_quadratic(data.loss):
         raise ValueError(f"full_conformal is of the squared loss and l1, got {data.loss.name!r}")
     # The path of the old rows gives the active columns from which each new path starts.
     new_rows = checked_design(estimator, X_new, reset=False)
-    old = line_of_lasso(estimator, X, y, data)
+    old_line = line_of_lasso(estimator, X, y, data)
     y = data.y
     width = np.ptp(data.y)
     old_rows = np.arange(y.size)
-    # Rows with a residual at least as large as the new one, for the new target to be in the set.
+    # The number of old rows whose residual is at least as large as the new row's must be at least
+    # this, so that the number + 1 > (1 - confidence) (n + 1).
     needed = int((1 - confidence) * (y.size + 1) + 1e-9)
-    parts = X, X_new
+    # All old and new rows in one design. A data frame is replaced by its numeric columns.
+    tables = X, X_new
     if was_encoded(X):
-        parts = data.design.stored(), new_rows.stored()
-    rows = as_design(stacked([as_compressed(readable(augmented)) for augmented in parts], "csr"))
+        tables = data.design.stored(), new_rows.stored()
+    rows = as_design(stacked([as_compressed(readable(table)) for table in tables], "csr"))
     # Only the target of the last row, the new one, moves.
     move = np.append(0.0 * y, 1.0)
-    price = old.price * (1 + 1 / y.size)
+    # The penalty of the sum of losses is alpha times the number of rows, now n + 1.
+    price = old_line.price * (1 + 1 / y.size)
     intervals = []
     for new, guess in enumerate(estimator.predict(X_new), y.size):
         # The lasso of all old rows and this new row, at its predicted target and beyond it.
@@ -105,7 +109,7 @@ def full_conformal(
         augmented_data = replace(
             data, design=augmented, y=np.append(y, guess), weight=np.ones(y.size + 1)
         )
-        line = LassoLine(augmented_data, price, old.first.used, old.first.signs)
+        line = LassoLine(augmented_data, price, old_line.first.active, old_line.first.signs)
         lower_reach = _largest_step(line, -move, needed, guess - y.min() + width)
         upper_reach = _largest_step(line, move, needed, y.max() + width - guess)
         intervals.append((guess - lower_reach, guess + upper_reach))
@@ -116,10 +120,10 @@ def full_conformal(
 def _largest_step(line: LassoLine, move: Array, needed: int, reach: float) -> float:
     """Return the largest t >= 0 at which the target is in the conformal set, or infinity.
 
-    line : the lasso of all old rows and the new row, which is the last one; move : (n + 1,)
-    direction of the targets; needed : minimum number of rows with a residual at least as large as
-    the new row's; reach : the t at which the search ends. Infinity means that the set reaches this
-    end.
+    line : the lasso of all old rows and the new row, which is the last one. move : (n + 1,)
+    direction of the targets. needed : the target is in the set if at least this number of old rows
+    have a residual at least as large as the new row's. reach : the t at which the search ends.
+    Infinity means that the set reaches this end.
     """
     reached = largest_in_set = 0.0
     for piece in line.pieces(move, reach):
@@ -127,7 +131,8 @@ def _largest_step(line: LassoLine, move: Array, needed: int, reach: float) -> fl
         end = min(piece.ends[1], reach)
         if start < end:
             values, slopes = line.residual_line(piece, move).T
-            # The set is closed, and its ends are where the new residual equals another one in size.
+            # The set is closed. Its ends are where the new residual equals another one up to the
+            # sign s: value_i + slope_i t = s (value_new + slope_new t).
             with np.errstate(divide="ignore", invalid="ignore"):
                 crossings = np.ravel(
                     [(s * values[-1] - values) / (slopes - s * slopes[-1]) for s in (-1, 1)]
@@ -135,10 +140,9 @@ def _largest_step(line: LassoLine, move: Array, needed: int, reach: float) -> fl
             crossings = np.concatenate(
                 [[start], crossings[(crossings > start) & (crossings < end)], [end]]
             )
-            # Count the rows whose residual is at least as large as that of the new row, at each
-            # crossing.
+            # Which old residuals are at least as large as the new one, at each crossing.
             residual_sizes = np.abs(values[:, None] + slopes[:, None] * crossings)
-            # Over a gap before this piece, each residual may have changed by as much as t.
+            # Over a gap before this piece, both residuals may have changed by as much as t.
             as_large = residual_sizes[:-1] >= residual_sizes[-1] * (1 - 1e-9) - 2 * max(
                 start - reached, 0.0
             )

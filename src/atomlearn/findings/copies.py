@@ -89,7 +89,8 @@ def repeated_rows(X: Any) -> Rows | None:
         if _is_chance(design, sample, columns, _share(_exact_labels(keys[sample])), _exact_labels):
             return None
         labels = exact
-    # Then near-duplicates among one row of each set of exact duplicates.
+    # Then near-duplicates among one row of each set of exact duplicates. Labels are 0, 1, ..., so
+    # that ``firsts[label]`` is the first row with this label.
     firsts = np.unique(labels, return_index=True)[1]
     sampled_representatives = sample[np.isin(sample, firsts)]
     near_labels = (
@@ -246,6 +247,8 @@ def _is_chance(design: Design, rows: Rows, columns: Rows, share: float, labels_o
     """
     rng = np.random.default_rng(4)
     sampled_table = dense_part(design, columns)[rows]
+    # Keys as in ``repeated_rows``: random combinations of the columns, each divided by its standard
+    # deviation.
     weights = rng.standard_normal((columns.size, SUMS)) / standardized(sampled_table)[2][:, None]
     simulated_shares = [
         _share(labels_of(_centered(simulated(sampled_table, rng) @ weights)))
@@ -278,6 +281,6 @@ def crossed(block: Array, rng: np.random.Generator) -> Array:
     scaled = standardized(block)[0]
     correlations = np.abs(np.mean(scaled[:, 1:] * scaled[:, :-1], axis=0))
     cuts = np.sort(np.argsort(correlations, kind="stable")[:3]) + 1
-    for piece in np.split(np.arange(n_columns), cuts):
-        mixed[:, piece] = block[rng.permutation(n_rows)][:, piece]
+    for columns in np.split(np.arange(n_columns), cuts):
+        mixed[:, columns] = block[rng.permutation(n_rows)][:, columns]
     return mixed

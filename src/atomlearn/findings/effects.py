@@ -9,8 +9,6 @@ import numpy as np
 import scipy.linalg as la
 from numpy.typing import ArrayLike
 from scipy.stats import chi2, f
-from scipy.stats import norm as normal
-from scipy.stats import t as student
 from sklearn.base import clone
 
 from atomlearn.core import (
@@ -31,14 +29,14 @@ from atomlearn.estimators.cross_validated import AtomicClassifierCV, AtomicRegre
 from atomlearn.estimators.cross_validated_survival import AtomicSurvivalCV
 from atomlearn.estimators.dependent_rows import fit_parameters, held_out
 from atomlearn.estimators.subsets import SubsetRegressor
-from atomlearn.findings.carving import REACH, Found, carved, truncated
-from atomlearn.findings.given import Given, Step, unpenalized_fit
+from atomlearn.findings.carving import REACH, Inference, carved, truncated
 from atomlearn.findings.halves import own_problem
 from atomlearn.findings.hazards import hazard_directions
 from atomlearn.findings.held_out import rows_of
-from atomlearn.findings.intervals import Estimates, scale_of_loss
+from atomlearn.findings.intervals import Estimates, scale_of_loss, t_intervals, widened
 from atomlearn.findings.lasso_line import LassoLine, lasso_line
 from atomlearn.findings.nodewise import directions
+from atomlearn.findings.one_step import FitData, Step, unpenalized_fit
 from atomlearn.findings.precision import columns_named
 from atomlearn.findings.subset_line import SubsetLine, subset_line
 
@@ -74,42 +72,45 @@ def estimates(
         The data of the fit: arrays, tables, sparse matrices, designs.
     columns : numbers or names of columns, or lists of them, optional
         Named *before the data was seen*; a list in the list is a group that is tested as a whole.
-        Each is estimated given all other columns, by a de-biased lasso; if all columns of the
-        estimator are ``unpenalized``, or there are ten events for each column, by the fit without a
-        penalty. None: the columns that the estimator selects on a part of the rows.
+        Each is estimated given all other columns, by a de-biased lasso. A fit without a penalty
+        replaces it if all columns of the estimator are ``unpenalized``, or if there are ten events
+        for each column. None: the columns that the estimator selects on a part of the rows.
     how : {"auto", "carved", "split", "exact"}
-        For selected columns. "split": from the other rows only. "carved": from all rows, given the
-        selection; for l1 at one alpha ("auto" takes it there if its intervals are shorter).
-        "exact": all rows select and estimate; for l1 at one alpha, and best subsets of one size.
+        The method for selected columns. "split": the rows that did not select give the estimates.
+        "carved": all rows do, conditional on the selection; for the squared loss and l1 at one
+        where that is possible, else splits. "exact": all rows select and estimate, conditional on
+        the selection; for l1 at one alpha, and best subsets of one size.
     confidence : float
         Coverage of the intervals.
     fraction : float
         Share of the rows that selects.
     sigma : float, optional
-        For "exact": the standard deviation of y given X, if it is known. None: that of the
-        residuals of an l1 fit with alpha by cross-validation, and somewhat wider intervals.
+        For "exact": the standard deviation of y given X, if it is known. None: it is estimated from
+        the residuals of an l1 fit with cross-validated alpha, and intervals are somewhat wider.
     sample_weight : (n_samples,), optional
         The weights of the fit: inverse to variances.
     groups : (n_samples,), optional
-        Rows that belong together: errors allow for that, and no group is cut.
+        Labels of rows that belong together. Standard errors allow for correlation within a group,
+        and all rows of a group are on the same side of a split.
     rng : int
         Seed of the split.
 
     Notes
     -----
-    Named columns: with z_j the residual of a lasso of x_j (one l1 path for each column, all of
-    which share every reading of the data), b_j + z_j'r / z_j'W x_j has an error sigma sqrt(z_j'W
-    z_j) / \|z_j'W x_j\|, where b is an l1 fit with alpha by cross-validation, r its residuals
-    (minus the gradient of the loss) and W the curvature. For a group the same, with the residuals
-    of columns outside it.
+    Named columns: the estimate is b_j + z_j'r / z_j'W x_j, and its standard error is
+    sigma sqrt(z_j'W z_j) / \|z_j'W x_j\|. Here b is an l1 fit with cross-validated alpha, r its
+    residuals (minus the gradient of the loss), and W the diagonal matrix of curvatures of the loss.
+    z_j is the residual of a lasso of x_j on all other columns. For a group of columns, these are
+    the columns outside the group.
 
     Survival times: effects are log hazard ratios, and W is the Hessian of the partial likelihood.
     Intervals are normal, with the errors of the likelihood, or with those of Lin and Wei if
     ``groups`` are given.
 
-    Selected columns: the estimator, made anew, selects on a share of the rows. Effects are those of
-    a model of only the selected columns: the whole model only if nothing was overlooked. They
-    are fitted by Firth's likelihood, which keeps them finite and not too large where rows are few.
+    Selected columns: an unfitted clone of the estimator selects on a share of the rows. The
+    estimates are coefficients in a model of only the selected columns. They equal the effects in
+    the full model only if the selection missed no column with an effect. They are fitted by Firth's
+    penalized likelihood, so that they stay finite and not too large if there are few rows.
 
     References
     ----------
@@ -143,7 +144,7 @@ def estimates(
     X = encoded_rows(estimator, X)
     if sigma is not None and (how != "exact" or not sigma > 0):
         raise ValueError(f'sigma={sigma!r} must be above 0, and needs how="exact"')
-    data = Given.of(estimator, X, y, sample_weight, groups)
+    data = FitData.of(estimator, X, y, sample_weight, groups)
     if columns is not None:
         if how != "auto":
             raise ValueError(f"how={how!r} is for selected columns; leave columns= or how= out")
@@ -154,14 +155,14 @@ def estimates(
 
 
 def _debiased_estimates(
-    estimator: Any, X: Any, y: Any, data: Given, columns: Any, confidence: float
+    estimator: Any, X: Any, y: Any, data: FitData, columns: Any, confidence: float
 ) -> Estimates:
     """Return debiased lasso estimates of columns that were chosen without looking at y.
 
-    X, y : the data as the user gave it; data : the same, checked. columns : the columns that the
-    user named, with lists for groups. confidence : coverage of the intervals. If few columns are
-    penalized or there are many events, an unpenalized fit is used. ``estimator`` is the fitted
-    estimator.
+    X, y : the data as the user gave it. data : the same, checked. columns : the columns that the
+    user named, with lists for groups. confidence : coverage of the intervals. If no column is
+    penalized, or if there are ten events per column, an unpenalized fit is used. ``estimator`` is
+    the fitted estimator.
     """
     n_columns = data.design.shape[1]
     units = _units(estimator, columns, n_columns)
@@ -169,11 +170,11 @@ def _debiased_estimates(
     n_events = np.sum(data.y["event"]) if is_timed else 0  # type: ignore[call-overload]
     if data.free.size == n_columns or n_events >= EVENTS_PER_COLUMN * n_columns:
         return _unpenalized(estimator, data, units, confidence)
-    fit, prediction, n_coefficients = _searched(X, y, data)
-    # Rows of a group have correlated errors, so no degrees-of-freedom correction undoes overfitting
-    # to them: residuals come from the cross-validation fits without the fold of the group.
-    left_out = None if data.units is None or is_timed else _left_out(fit, data)
-    # For each unit, instruments Z: its columns with the part removed that other columns explain.
+    fit, prediction, n_coefficients = _cross_validated_fit(X, y, data)
+    # A fit can follow the correlated errors of a group, which makes residuals too small. So the
+    # residuals of each group come from the cross-validation fit without its fold.
+    left_out = None if data.row_groups is None or is_timed else _out_of_fold_predictions(fit, data)
+    # For each unit, instruments Z: the residuals of its columns regressed on the other columns.
     if is_timed:
         instruments = hazard_directions(data, prediction, units)
     else:
@@ -190,7 +191,7 @@ def _debiased_estimates(
 
 
 def _unpenalized(
-    estimator: Any, data: Given, units: Sequence[Columns], confidence: float
+    estimator: Any, data: FitData, units: Sequence[Columns], confidence: float
 ) -> Estimates:
     """Return the estimates of a model in which no column is penalized.
 
@@ -206,7 +207,7 @@ def _unpenalized(
 
 def _unit_estimates(
     estimator: Any,
-    data: Given,
+    data: FitData,
     units: Sequence[Columns],
     steps: Sequence[tuple[Array, Array]],
     degrees: float,
@@ -229,17 +230,17 @@ def _unit_estimates(
         tests.append(float(p if np.isinf(degrees) else f.sf(square / max(rank, 1), rank, degrees)))
     values = np.concatenate([values for values, _ in steps])
     errors = np.concatenate([np.sqrt(np.diag(covariance)) for _, covariance in steps])
-    rows = _student(values, errors, degrees, confidence)
+    rows = t_intervals(values, errors, degrees, confidence)
     columns = np.concatenate(units)
     p_values = np.array(tests)
     return _estimates(estimator, data, columns, rows, confidence, how, tuple(units), p_values)
 
 
-def _searched(X: Any, y: Any, data: Given) -> tuple[Any, Array, int]:
+def _cross_validated_fit(X: Any, y: Any, data: FitData) -> tuple[Any, Array, int]:
     """Return an l1 fit with alpha chosen by cross-validation, as (fit, prediction, n_used).
 
-    X, y : the data as the user gave it; data : the same, checked. prediction : (n,) linear
-    predictor; n_used : number of nonzero coefficients and the intercept.
+    X, y : the data as the user gave it. data : the same, checked. prediction : (n,) linear
+    predictor. n_used : number of nonzero coefficients and the intercept.
     """
     # l1 weights are standard deviations, so that the units of columns do not matter.
     norm = L1(weights=data.lengths(data.weight) / np.sqrt(data.y.size))
@@ -251,12 +252,12 @@ def _searched(X: Any, y: Any, data: Given) -> tuple[Any, Array, int]:
     else:
         search = AtomicClassifierCV if data.loss.task == "classification" else AtomicRegressorCV
         fit = search(norm, loss=data.loss, relax=RELAX, **options)
-    fit.fit(X, y, sample_weight=data.weight, groups=data.units)
+    fit.fit(X, y, sample_weight=data.weight, groups=data.row_groups)
     n_used = nonzero_coefficients(fit.coef_)[0].size + 1
     return fit, fit._linear(X)[:, 0].astype(np.float64), n_used
 
 
-def _left_out(fit: Any, data: Given) -> Array | None:
+def _out_of_fold_predictions(fit: Any, data: FitData) -> Array | None:
     """Return the predictions (n,) of each row by the fit without its fold, or None if not stored.
 
     fit : a cross-validated estimator, which keeps the fits without each fold in ``_out_of_fold``.
@@ -266,6 +267,8 @@ def _left_out(fit: Any, data: Given) -> Array | None:
     if fits is None:
         return None
     prediction = np.zeros(data.y.size)
+    # ``decisions`` has the predictions of all rows by all folds' fits, (n, n_folds, n_outputs). The
+    # fold of row ``fits.rows[i]`` is ``fits.folds[i]``.
     prediction[fits.rows] = fits.decisions(data.design)[fits.rows, fits.folds, 0]
     return prediction
 
@@ -283,33 +286,22 @@ def _units(estimator: Any, columns: Any, n_columns: int) -> list[Columns]:
     return [columns_named(entry, names, n_columns) for entry in entries]
 
 
-def _robust_covariance(data: Given, step: Step) -> Array:
-    """Return the robust covariance of a Newton step, inflated unless the loss is quadratic.
+def _robust_covariance(data: FitData, step: Step) -> Array:
+    """Return the covariance matrix (k, k) of a Newton step that the intervals use.
 
-    data : the data of the step. For survival times it is that of the partial likelihood, or the
-    robust one for groups of rows. For counts and classes it is scaled so that each standard error
-    is at least the model-based one: with few rows the scores have heavy tails, and either standard
-    error may be too small.
+    data : the data of the step. For a quadratic loss it is the robust (sandwich) covariance. For
+    counts and classes the robust covariance is scaled so that each standard error is at least the
+    model-based one. (With few rows, either standard error may be too small.) For survival times it
+    is the model-based covariance, or the robust one if there are groups of rows.
     """
     if data.loss.task == "survival":
-        return step.covariance if data.units is None else step.robust
+        return step.covariance if data.row_groups is None else step.robust
     if is_quadratic(data.loss):
         return step.robust
     model = np.diag(step.covariance)
     robust = np.diag(step.robust)
     factors = np.sqrt(np.maximum(model / np.maximum(robust, TINY), 1.0))
     return np.asarray(factors[:, None] * step.robust * factors)
-
-
-def _student(values: Array, errors: Array, degrees: float, confidence: float) -> Array:
-    """Return (m, 4): values, lower and upper ends of Student t intervals, two-sided p-values.
-
-    errors : (m,) standard errors; degrees : degrees of freedom. ``confidence`` is the coverage of
-    the intervals.
-    """
-    width = float(student.isf((1 - confidence) / 2, degrees)) * errors
-    p_values = 2 * student.sf(np.abs(values) / errors, degrees)
-    return np.column_stack([values, values - width, values + width, p_values])
 
 
 def _coefficients(fitted: Any, columns: Columns) -> Array:
@@ -320,8 +312,8 @@ def _coefficients(fitted: Any, columns: Columns) -> Array:
     """
     nonzero, weights = nonzero_coefficients(fitted.coef_)
     coefficients = np.zeros(columns.size)
-    _, positions, positions_there = np.intersect1d(columns, nonzero, return_indices=True)
-    coefficients[positions] = weights[0][positions_there]
+    _, positions, nonzero_positions = np.intersect1d(columns, nonzero, return_indices=True)
+    coefficients[positions] = weights[0][nonzero_positions]
     return coefficients
 
 
@@ -329,7 +321,7 @@ def _selected(
     estimator: Any,
     X: Any,
     y: Any,
-    data: Given,
+    data: FitData,
     how: str,
     confidence: float,
     fraction: float,
@@ -348,9 +340,9 @@ def _selected(
     codes: Any = target["event"] if is_timed else None  # type: ignore[call-overload]
     if data.loss.task == "classification":
         codes = data.y > 0
-    train, inference_rows = held_out(n_rows, 1 - fraction, rng, codes, groups=data.units)
+    train, inference_rows = held_out(n_rows, 1 - fraction, rng, codes, groups=data.row_groups)
     train_rows = rows_of(as_design(X) if is_opened(X) else X, train)
-    parameters = fit_parameters(estimator, train, data.units)
+    parameters = fit_parameters(estimator, train, data.row_groups)
     if np.ptp(data.weight):
         parameters["sample_weight"] = data.weight[train]
     fitted = clone(estimator).fit(train_rows, target[train], **parameters)
@@ -364,61 +356,57 @@ def _selected(
         )
     # Carving needs a selection that linear constraints describe: a lasso at one alpha.
     carves = (
-        is_quadratic(data.loss) and _prices(fitted, train_rows, target[train], data) is not None
+        is_quadratic(data.loss)
+        and _l1_penalties(fitted, train_rows, target[train], data) is not None
     )
     if how == "carved" and not carves:
         raise ValueError(
             'how="carved" is of AtomicRegressor with the squared loss and the l1 norm at one '
             'alpha, for rows that do not belong together; use how="split"'
         )
+    # Coefficient 0 of the unpenalized fit is the intercept.
     held_out_fit = unpenalized_fit(data.rows(inference_rows), columns)
     if how == "split" or not carves:
         errors = np.sqrt(np.diag(_robust_covariance(data, held_out_fit))[1:])
-        rows = _student(held_out_fit.values[1:], errors, held_out_fit.degrees, confidence)
-        return _estimates(estimator, data, columns, rows, confidence, "split")
-    found = _carved_estimates(data, train, columns, weights[0], fitted, held_out_fit, confidence)
-    return _estimates(estimator, data, columns, found, confidence, "carved")
+        table = t_intervals(held_out_fit.values[1:], errors, held_out_fit.degrees, confidence)
+        return _estimates(estimator, data, columns, table, confidence, "split")
+    carved_table = _carved_estimates(
+        data, train, columns, weights[0], fitted, held_out_fit, confidence
+    )
+    return _estimates(estimator, data, columns, carved_table, confidence, "carved")
 
 
-def _widened(variance: Any, degrees: float, confidence: float) -> Any:
-    """Return a variance scaled so that normal intervals have the width of Student t intervals.
-
-    variance : estimated variances, a number or an array; degrees : their degrees of freedom;
-    confidence : coverage of the intervals.
-    """
-    side = (1 - confidence) / 2
-    return variance * float(student.isf(side, degrees) / normal.isf(side)) ** 2
-
-
-def _prices(fitted: Any, X: Any, y: Any, data: Given) -> Array | None:
+def _l1_penalties(fitted: Any, X: Any, y: Any, data: FitData) -> Array | None:
     """Return the l1 penalty of each column times n, (n_columns,), infinite for free columns.
 
-    fitted : the fitted estimator; X, y : its data; data : all checked data, for the free
+    fitted : the fitted estimator. X, y : its data. data : all checked data, for the free
     (unpenalized) columns and the groups. None unless the estimator is a lasso at one alpha, with an
     intercept and independent rows.
     """
+    # The optimization problem of the estimator, None if it is not a single fit of ours.
     problem = own_problem(clone(fitted), X, y)
     if (
         problem is None
         or problem.regularizer.form != "penalized"
         or problem.tau
-        or data.units is not None
+        or data.row_groups is not None
         or not fitted.fit_intercept  # the refit has an intercept
     ):
         return None
     n_columns = problem.design.shape[1]
-    others = np.setdiff1d(np.arange(n_columns), data.free)
-    norm = problem.regularizer.norm.restrict(others, n_columns)
-    weights = None if norm is None else l1_weights(norm, others.size)
+    penalized = np.setdiff1d(np.arange(n_columns), data.free)
+    # The weights of the columns in the norm, None if the norm is not a weighted l1 norm.
+    norm = problem.regularizer.norm.restrict(penalized, n_columns)
+    weights = None if norm is None else l1_weights(norm, penalized.size)
     if weights is None:
         return None
-    prices = np.full(n_columns, np.inf)
-    prices[others] = weights * amount_of(fitted) * data.y.size
-    return prices
+    penalties = np.full(n_columns, np.inf)
+    penalties[penalized] = weights * amount_of(fitted) * data.y.size
+    return penalties
 
 
 def _exact(
-    estimator: Any, X: Any, y: Any, data: Given, confidence: float, sigma: float | None
+    estimator: Any, X: Any, y: Any, data: FitData, confidence: float, sigma: float | None
 ) -> Estimates:
     """Return exact post-selection estimates, conditional on the columns that all rows select.
 
@@ -430,48 +418,54 @@ def _exact(
     variance_factor = 1.0 if sigma is None else sigma**2
     degrees = np.inf
     if sigma is None and data.loss.dispersed:
-        _, prediction, n_used = _searched(X, y, data)
+        _, prediction, n_used = _cross_validated_fit(X, y, data)
+        # A Newton step estimates the dispersion, too; a column of ones keeps it small.
         ones = np.ones((data.y.size, 1))
         step = Step.of(data, prediction, ones, ones, np.zeros(1), n_used)
-        variance_factor = step.spread
+        variance_factor = step.dispersion
         degrees = step.degrees
     line = exact_line(estimator, X, y, data, variance_factor)
     full_fit = unpenalized_fit(data, line.columns)
     intervals = []
     inverse = la.pinvh(full_fit.information)
-    # Directions in target space along which one coefficient of the refit changes by 1 and all
-    # others stay constant, in the weighted least-squares problem of the line.
-    moves = full_fit.weighed @ (inverse / np.diag(inverse))
+    # Changes of the targets that change one coefficient of the refit by 1, and no other.
+    moves = full_fit.weighted_X @ (inverse / np.diag(inverse))
     moves /= np.maximum(line.data.weight, TINY)[:, None]
-    # One interval for each column; the first coefficient is the intercept and is left out.
-    for value, variance, move in list(zip(full_fit.values, np.diag(inverse), moves.T, strict=True))[
-        1:
-    ]:
-        error = float(np.sqrt(float(_widened(variance_factor, degrees, confidence)) * variance))
-        intervals.append(truncated(value, error, *line.kept(move, REACH * error), confidence))
+    # One interval for each column; the first coefficient, the intercept, is left out.
+    fits = zip(full_fit.values[1:], np.diag(inverse)[1:], moves.T[1:], strict=True)
+    for value, variance, move in fits:
+        error = float(np.sqrt(float(widened(variance_factor, degrees, confidence)) * variance))
+        # The truncation set: the t for which the targets y + t move lead to the same selection.
+        intervals.append(
+            truncated(value, error, *line.same_selection(move, REACH * error), confidence)
+        )
     method = "exact" if is_quadratic(data.loss) else "quadratic"
     return _estimates(estimator, data, line.columns, intervals, confidence, method)
 
 
 def exact_line(
-    estimator: Any, X: Any, y: Any, data: Given, dispersion: float
+    estimator: Any, X: Any, y: Any, data: FitData, dispersion: float
 ) -> LassoLine | SubsetLine:
     """Return the solution path along lines of targets: of a best subset, or else of a lasso.
 
-    estimator : the fitted estimator; X, y : its data; data : the same, checked. dispersion : the
+    estimator : the fitted estimator. X, y : its data. data : the same, checked. dispersion : the
     noise variance, which sets how many near-best subsets are compared.
     """
-    if isinstance(estimator, SubsetRegressor) and is_quadratic(data.loss) and data.units is None:
+    if (
+        isinstance(estimator, SubsetRegressor)
+        and is_quadratic(data.loss)
+        and data.row_groups is None
+    ):
         line = subset_line(estimator, X, y, data, dispersion)
         if line is not None:
             return line
     return line_of_lasso(estimator, X, y, data)
 
 
-def line_of_lasso(estimator: Any, X: Any, y: Any, data: Given) -> LassoLine:
+def line_of_lasso(estimator: Any, X: Any, y: Any, data: FitData) -> LassoLine:
     """Return the solution path of a lasso at one alpha along lines of targets y + t move.
 
-    estimator : the fitted estimator; X, y : its data; data : the same, checked. Raises ValueError
+    estimator : the fitted estimator. X, y : its data. data : the same, checked. Raises ValueError
     for estimators whose path cannot be followed.
     """
     if data.loss.task == "survival":
@@ -480,8 +474,8 @@ def line_of_lasso(estimator: Any, X: Any, y: Any, data: Given) -> LassoLine:
             'which rows are at risk, so no line of targets leads through them; use how="split", '
             "which selects on one half of the rows and estimates hazard ratios on the other"
         )
-    prices = _prices(estimator, X, y, data)
-    if prices is None:
+    penalties = _l1_penalties(estimator, X, y, data)
+    if penalties is None:
         raise ValueError(
             "targets are followed for AtomicRegressor and AtomicClassifier with l1 at one alpha "
             "(exact intervals: for SubsetRegressor with one size and one l2, too), with an "
@@ -492,13 +486,13 @@ def line_of_lasso(estimator: Any, X: Any, y: Any, data: Given) -> LassoLine:
     is_penalized = ~np.isin(columns, data.free)
     prediction = estimator._linear(X)[:, 0].astype(np.float64)
     return lasso_line(
-        data, prices, columns[is_penalized], np.sign(weights[0, is_penalized]), prediction
+        data, penalties, columns[is_penalized], np.sign(weights[0, is_penalized]), prediction
     )
 
 
 def _estimates(
     estimator: Any,
-    data: Given,
+    data: FitData,
     columns: Columns,
     table: Any,
     confidence: float,
@@ -508,7 +502,7 @@ def _estimates(
 ) -> Estimates:
     """Return ``Estimates`` from a table (m, 4) of value, lower end, upper end and p-value.
 
-    estimator : the fitted estimator; data : its data, checked. columns : (m,) the column indices of
+    estimator : the fitted estimator. data : its data, checked. columns : (m,) the column indices of
     the rows of ``table``. confidence : coverage of the intervals. how : the method, as the result
     names it. groups, p_values : units of several columns and their joint p-values, if there are
     any.
@@ -516,34 +510,35 @@ def _estimates(
     scale = scale_of_loss(data.loss)
     values, *ends, p_of_columns = np.reshape(table, (-1, 4)).T
     fields = columns, _coefficients(estimator, columns), values, np.column_stack(ends), p_of_columns
-    return Estimates(*fields, confidence, how, groups, p_values, data.units is not None, scale)
+    return Estimates(*fields, confidence, how, groups, p_values, data.row_groups is not None, scale)
 
 
 def _carved_estimates(
-    data: Given,
+    data: FitData,
     train: Columns,
     columns: Columns,
     weights: Array,
     fitted: Any,
     held_out_fit: Step,
     confidence: float,
-) -> list[Found]:
+) -> list[Inference]:
     """Return an estimate from all rows for each column that a lasso on the rows ``train`` selected.
 
     It is conditional on that selection (data carving). columns, weights : the selected columns and
-    their lasso coefficients; fitted : that lasso; held_out_fit : the unpenalized fit to the
-    held-out rows, from which the noise variance is estimated; confidence : coverage of the
+    their lasso coefficients. fitted : that lasso. held_out_fit : the unpenalized fit to the
+    held-out rows, from which the noise variance is estimated. confidence : coverage of the
     intervals.
     """
     full_fit = unpenalized_fit(data, columns)
     train_data = data.rows(train)
     train_columns = np.column_stack([np.ones(train.size), train_data.columns_of(columns)])
     start = np.concatenate([np.ravel(fitted.intercept_)[:1], weights])
-    # A Newton step from the lasso to the unpenalized fit gives the debiased coefficients on which
-    # the signs of the selected columns impose linear constraints.
+    # A Newton step from the lasso to the unpenalized fit gives the debiased coefficients; the
+    # selection imposes linear constraints on them.
     step = Step.of(
         train_data, train_columns @ start, train_columns, train_columns, start, start.size
     )
+    # A sign of 0 means no constraint: the intercept and unpenalized columns are not selected.
     signs = np.concatenate([[0.0], np.sign(weights)])
     signs[1 + np.flatnonzero(np.isin(columns, data.free))] = 0.0
     # The dispersion for each coefficient at which the model-based standard error equals the robust
@@ -551,22 +546,25 @@ def _carved_estimates(
     model = np.diag(held_out_fit.covariance)
     robust = np.diag(_robust_covariance(data, held_out_fit))
     ratio = np.divide(robust, model, out=np.zeros(model.size), where=model > 0)
-    spreads = _widened(held_out_fit.spread * ratio, held_out_fit.degrees, confidence)
-    # The covariances of all rows and of the rows ``train``, up to the dispersion.
-    inverse = la.pinvh(full_fit.information)
-    selecting = la.pinvh(step.information)
+    dispersions = widened(held_out_fit.dispersion * ratio, held_out_fit.degrees, confidence)
+    # The covariances of the estimates from all rows and from the rows ``train``, divided by the
+    # dispersion. The estimates from all rows are independent of the difference of both, so that the
+    # covariance of the difference is the difference of the covariances.
+    full_covariance = la.pinvh(full_fit.information)
+    train_covariance = la.pinvh(step.information)
     difference = step.values - full_fit.values
+    # The lasso's coefficients are ``step.values - bounds``; their signs are the selection.
     bounds = step.values - start
     return [
         carved(
             full_fit.values,
-            spread * inverse,
+            dispersion * full_covariance,
             difference,
-            spread * (selecting - inverse),
+            dispersion * (train_covariance - full_covariance),
             signs,
             bounds,
             j,
             confidence,
         )
-        for j, spread in enumerate(spreads[1:], 1)
+        for j, dispersion in enumerate(dispersions[1:], 1)
     ]

@@ -56,9 +56,9 @@ def enrichment(
 
     Notes
     -----
-    The p-values are of a random draw of features from the universe. Correlated features, such as
-    genes of one pathway, are selected in each other's place and not independently, so that they are
-    a guide and no proof. All sets with a member in the universe count in ``p_adjusted``.
+    The p-values assume that the selected features are a random draw from the universe. Correlated
+    features, such as genes of one pathway, are not selected independently. Therefore the p-values
+    are only a guide. All sets with a member in the universe count in ``p_adjusted``.
 
     Examples
     --------
@@ -69,40 +69,36 @@ def enrichment(
     [('cycle', 3, ('a', 'b'), 0.0667)]
     """
     background = {*universe}
-    selected_units = list(dict.fromkeys(selected))
-    if strange := [feature for feature in selected_units if feature not in background]:
+    distinct = list(dict.fromkeys(selected))
+    if outside := [feature for feature in distinct if feature not in background]:
         raise ValueError(
-            f"{strange[0]!r} is selected and not in the universe; give all features that could "
+            f"{outside[0]!r} is selected and not in the universe; give all features that could "
             "have been selected"
         )
     # Members that could have been selected, without empty sets.
     inside = {name: background.intersection(members) for name, members in sets.items()}
     inside = {name: members for name, members in inside.items() if members}
     overlaps = {
-        name: tuple(unit for unit in selected_units if unit in inside_set)
-        for name, inside_set in inside.items()
+        name: tuple(feature for feature in distinct if feature in members)
+        for name, members in inside.items()
     }
     # The hypergeometric probability of an overlap at least as large.
     tails = [
-        float(
-            hypergeom.sf(
-                len(overlaps[name]) - 1, len(background), len(inside_set), len(selected_units)
-            )
-        )
-        for name, inside_set in inside.items()
+        float(hypergeom.sf(len(overlaps[name]) - 1, len(background), len(members), len(distinct)))
+        for name, members in inside.items()
     ]
     rates = false_discovery_control(tails).tolist() if tails else []
     enriched = [
         EnrichedSet(
             name,
-            len(inside_set),
+            len(members),
             overlaps[name],
-            len(inside_set) * len(selected_units) / len(background),
+            len(members) * len(distinct) / len(background),
             tail,
             float(rate),
         )
-        for (name, inside_set), tail, rate in zip(inside.items(), tails, rates, strict=True)
+        for (name, members), tail, rate in zip(inside.items(), tails, rates, strict=True)
     ]
     return sorted(
-        (unit for unit in enriched if unit.members), key=lambda entry: (entry.p_value, entry.name)
+        (each for each in enriched if each.members), key=lambda entry: (entry.p_value, entry.name)
     )

@@ -88,7 +88,8 @@ def explain(estimator: Any, X: Any, reference: Any = None) -> Explanation:
     columns, weights = nonzero_coefficients(estimator.coef_)
     values = dense_part(rows, columns)
     background_values = dense_part(background, columns)
-    # Each term of the model is a function of one input or a product of two.
+    # Each term of the model is a function of one input or a product of two. Row i has the inputs of
+    # the term of column i, filled up with -1.
     pairs = map.inputs_of(map.term_of(columns))
     if (pairs[:, 2:] >= 0).any():
         raise ValueError(
@@ -102,10 +103,10 @@ def explain(estimator: Any, X: Any, reference: Any = None) -> Explanation:
             "surfaces of two inputs have no exact share for each of them; explain models of "
             "columns, curves and products"
         )
-    # Shares of each input, summed over its terms: f_j(x_j) - mean f_j, and its part of the
-    # products.
+    # Contributions of each input, summed over its terms: f_j(x_j) - mean f_j, and its Shapley
+    # values in products.
     inputs = np.unique(np.concatenate([first_inputs, second_inputs]))
-    total = np.zeros((values.shape[0], inputs.size, weights.shape[0]))
+    contributions = np.zeros((values.shape[0], inputs.size, weights.shape[0]))
     means = background_values.mean(axis=0)
     base = np.asarray(means @ weights.T + np.ravel(estimator.intercept_))
     for number, (first_input, second_input) in enumerate(
@@ -117,13 +118,14 @@ def explain(estimator: Any, X: Any, reference: Any = None) -> Explanation:
             columns_of_pair = dense_part(design, pair)
             means_of_pair = dense_part(references, pair).mean(axis=0)
             shares = _shares(shares[0], values[:, number], columns_of_pair, means_of_pair)
-        for owner, share in zip(
+        # A function of one input has a single share, so ``zip`` ends after the first input.
+        for position, share in zip(
             np.searchsorted(inputs, [first_input, second_input]), shares, strict=False
         ):
-            total[:, owner] += np.outer(share, weights[:, number])
+            contributions[:, position] += np.outer(share, weights[:, number])
     names = input_names(estimator) or feature_names(X)
     labels = [f"x{j}" for j in inputs] if names is None else [str(names[j]) for j in inputs]
-    return Explanation(base, total, labels, inputs)
+    return Explanation(base, contributions, labels, inputs)
 
 
 def _shares(centered: Array, product: Array, x: Array, m: Array) -> list[Array]:
@@ -132,16 +134,16 @@ def _shares(centered: Array, product: Array, x: Array, m: Array) -> list[Array]:
     Input i receives its main effect factor (x_i - m_i) m_j and half of the interaction, which is
     ``centered`` minus both main effects.
 
-    centered : (n,) ``product`` minus its mean over the reference rows; product : (n,) the column of
-    the expanded table, factor x_i x_j; x : (n, 2) both inputs; m : (2,) their means over the
+    centered : (n,) ``product`` minus its mean over the reference rows. product : (n,) the column of
+    the expanded table, factor x_i x_j. x : (n, 2) both inputs. m : (2,) their means over the
     reference rows. The number ``factor``, by which a feature map scales products, is found by
     least squares.
     """
     raw_product = x[:, 0] * x[:, 1]
     # A feature map may scale its product columns by a factor that is the same in every row.
-    size = float(raw_product @ raw_product)
-    factor = float(product @ raw_product) / size if size > 0 else 0.0
+    square = float(raw_product @ raw_product)
+    factor = float(product @ raw_product) / square if square > 0 else 0.0
     first_main = factor * (x[:, 0] - m[0]) * m[1]
     second_main = factor * (x[:, 1] - m[1]) * m[0]
-    half_rest = 0.5 * (centered - first_main - second_main)
-    return [first_main + half_rest, second_main + half_rest]
+    half_interaction = 0.5 * (centered - first_main - second_main)
+    return [first_main + half_interaction, second_main + half_interaction]

@@ -1,9 +1,9 @@
 """Gaussian knockoffs: X~ = X - (X - mu) Theta S + noise of covariance 2 S - S Theta S.
 
 mu is the mean and Theta the precision matrix of the columns. Any pair (x_j, x~_j) may then be
-swapped without changing the joint covariance. S = s D with a diagonal D, and s is a share of the
-largest number at which the joint covariance is positive semidefinite: at the largest number itself
-it is singular, so that columns could be reconstructed from the others and the knockoffs.
+swapped without changing the joint covariance. S = s D with a diagonal D and a number s. The joint
+covariance is positive semidefinite for s up to some largest number. At that number it is singular,
+so that columns could be reconstructed from the others and the knockoffs. So s is a share of it.
 """
 
 from __future__ import annotations
@@ -41,8 +41,9 @@ FACTOR_GAP = 1.5
 STRONG = 0.7
 FEW = 0.05
 #: s as a share of its largest value. The s that minimizes the trace of the inverse joint covariance
-#: (MVR) is 0.61 to 0.68 of it for n x p = 500 x 1000 and 300 x 200, AR coefficients of 0 to 0.8 and
-#: five factors; the power is the same within simulation error.
+#: (MVR) is 0.61 to 0.68 of the largest value. That was measured for n x p = 500 x 1000 and
+#: 300 x 200, with AR coefficients of 0 to 0.8 or five factors. The power is the same within
+#: simulation error.
 SHARE = 2 / 3
 
 
@@ -63,8 +64,8 @@ class Knockoffs:
     residuals : (n, p) float64
         Residual of each column given all others, X Theta up to a factor per column.
     shared : (n, q) float64
-        Common factors, which knockoffs keep unchanged.
-    unsure : bool
+        Common factors (principal components), which a column and its knockoff share; q may be 0.
+    imprecise : bool
         Whether the covariance may be so inaccurate that the false discovery rate exceeds its
         bound.
     """
@@ -221,8 +222,8 @@ def _from_neighbors(X: Array, covariance: str) -> Knockoffs:
     """
     if covariance == "ledoit_wolf":
         return _ledoit_wolf(X)
-    precision, fits = sparse_precision(X)
-    if fits or covariance != "auto":
+    precision, is_adequate = sparse_precision(X)
+    if is_adequate or covariance != "auto":
         words = "precision of each column given the few nearest to it"
         return _from_precision(X, precision, "sparse_precision", words)
     if X.shape[1] < X.shape[0] / 2 and not _strongly_correlated(X):
@@ -239,18 +240,22 @@ def _from_neighbors(X: Array, covariance: str) -> Knockoffs:
 
 
 def _strongly_correlated(X: Array) -> bool:
-    """Return whether over 5 % of the columns have a correlation above 0.7 with another column."""
-    sizes = np.abs(X.T @ X) / len(X)
-    np.fill_diagonal(sizes, 0.0)
-    return bool(np.mean(sizes.max(axis=0) > STRONG) > FEW)
+    """Return whether over 5 % of the columns of X (n, p) correlate above 0.7 with another column.
+
+    The columns are standardized; correlations count by their absolute values.
+    """
+    correlations = np.abs(X.T @ X) / len(X)
+    np.fill_diagonal(correlations, 0.0)
+    return bool(np.mean(correlations.max(axis=0) > STRONG) > FEW)
 
 
 def _from_precision(X: Array, precision: Any, name: str, words: str) -> Knockoffs:
     """Return the knockoff sampler of X (n, p) for a precision matrix Theta (p, p), dense or sparse.
 
-    name, words : name and description of the covariance estimator. With D = 1 / diag(Theta), the
-    variance of a column given all others, and M = D^1/2 Theta D^1/2, the noise has covariance s
-    D^1/2 (2 - s M) D^1/2.
+    name, words : name and description of the covariance estimator. D is the diagonal matrix of
+    1 / Theta_jj, the variances of each column given all others. With M = D^1/2 Theta D^1/2, the
+    conditional mean of the knockoffs is X (I - s Theta D), and the noise has covariance
+    s D^1/2 (2 I - s M) D^1/2.
     """
     root = 1.0 / np.sqrt(precision.diagonal())
     n_columns = root.size
@@ -265,8 +270,9 @@ def _from_precision(X: Array, precision: Any, name: str, words: str) -> Knockoff
     # Columns of X are rows here: products with M then read and write contiguous memory.
     root = root[:, None]
     columns = np.ascontiguousarray(X.T)
+    # D Theta X' = D^1/2 M D^-1/2 X'.
     precision_times = scaled.dot(columns / root) * root
-    drift = columns - s * precision_times
+    conditional_mean = columns - s * precision_times
 
     def draw(rng: np.random.Generator) -> Array:
         """Return knockoffs of the columns: the conditional mean plus Gaussian noise.
@@ -280,7 +286,7 @@ def _from_precision(X: Array, precision: Any, name: str, words: str) -> Knockoff
             noise = la.blas.dtrmm(1.0, factor, noise, lower=1)
         else:
             noise = _root_times(lambda V: 2.0 * V - s * scaled.dot(V), noise)
-        return np.asarray(drift + np.sqrt(s) * root * noise).T
+        return np.asarray(conditional_mean + np.sqrt(s) * root * noise).T
 
     return Knockoffs(draw, name, words, float(s), precision_times.T, X[:, :0])
 
@@ -291,7 +297,8 @@ def _ends(matrix: Any) -> tuple[float, float]:
     if size < 20:
         values = la.eigvalsh(matrix @ np.eye(size))
     else:
-        # Accuracy is relative to the eigenvalue, and the smallest one may be near 0.
+        # The accuracy of ``eigsh`` is relative, and the smallest eigenvalue may be near 0. So it
+        # computes those of (M + I) / 2.
         start = np.random.default_rng(0).standard_normal(size)
         shifted = shrunk(matrix, 1.0)
         values = eigsh(shifted, 2, which="BE", v0=start, tol=1e-2, return_eigenvectors=False)
@@ -310,6 +317,8 @@ def _root_times(times: Callable[[Array], Array], V: Array) -> Array:
     coefficients = Chebyshev.interpolate(
         np.sqrt, 8, [middle - half_width, middle + half_width]
     ).coef
+    # Chebyshev polynomials of B = (A - middle I) / half_width, applied to V:
+    # T_0 = V, T_1 = B V, T_{k+1} = 2 B T_k - T_{k-1}.
     previous = V
     current = (times(V) - middle * V) / half_width
     total = coefficients[0] * previous + coefficients[1] * current
@@ -340,21 +349,23 @@ def _ledoit_wolf(X: Array) -> Knockoffs:
     def function_times(on_spectrum: Array, elsewhere: float, V: Array) -> Array:
         """Return f(Sigma) applied to the rows of V (n, p), for a function f of the eigenvalues.
 
-        values_on_spectrum : f at the eigenvalues of ``eigenvectors``. value_elsewhere : f at the
-        eigenvalue g of all other directions.
+        on_spectrum : (m,) f at the eigenvalues that belong to ``eigenvectors``. elsewhere : f at
+        the eigenvalue g of all other directions.
         """
         return elsewhere * V + ((V @ eigenvectors) * (on_spectrum - elsewhere)) @ eigenvectors.T
 
     inverse_times = function_times(1.0 / spectrum, 1.0 / flat, X)
-    drift = X - s * inverse_times
+    conditional_mean = X - s * inverse_times
 
     def draw(rng: np.random.Generator) -> Array:
         """Return the conditional mean plus noise of covariance 2 S - S Theta S.
 
         ``rng`` is the generator of the noise.
         """
+        # A root of the noise covariance: its eigenvalues are 2 s - s^2 / (eigenvalue of Sigma).
         roots = [np.sqrt(np.maximum(2 * s - s**2 / value, 0.0)) for value in (spectrum, flat)]
-        return drift + function_times(roots[0], float(roots[1]), rng.standard_normal(X.shape))
+        noise = function_times(roots[0], float(roots[1]), rng.standard_normal(X.shape))
+        return conditional_mean + noise
 
     words = f"Ledoit-Wolf: {100 * share:.0f}% of the identity, since few neighbors a column do not "
     words += "explain the correlations"

@@ -8,32 +8,36 @@ import numpy as np
 import scipy.linalg as la
 
 from atomlearn.core import EPS, Array, Columns, as_design
-from atomlearn.findings.given import Given
 from atomlearn.findings.nodewise import directions
+from atomlearn.findings.one_step import FitData
 
 
-def hazard_directions(data: Given, prediction: Array, units: Sequence[Columns]) -> list[Array]:
+def hazard_directions(data: FitData, prediction: Array, units: Sequence[Columns]) -> list[Array]:
     """Return the directions z_j of the columns of each unit, (n, size) per unit.
 
-    data : the data of the fit; prediction : (n,) its log hazards; units : columns that are left out
-    together. The directions are those of ``directions`` with the metric H, the Hessian of the loss,
-    in place of the diagonal of weights. A matrix D with min(n, p) rows has D'D = X'HX. Each column
-    of D is regressed on the others by a lasso, and the residuals are mapped back to rows. Constants
-    are in the null space of H, so there is no intercept.
+    data : the data of the fit. prediction : (n,) its log hazards. units : arrays of column indices
+    that are tested together. The directions are those of ``directions`` (residuals of a lasso of
+    one column on the others) with the metric H, the Hessian of the loss, in place of the diagonal
+    of weights. A matrix D with min(n, p) rows has D'D = X'HX. Each column of D is regressed on the
+    others by a lasso, and the residuals are mapped back to rows. Constants are in the null space of
+    H, so there is no intercept.
 
-    Each path ends at the bound of noise, without the growth that ``directions`` allows. H depends
-    on the events, and so do residuals that follow it closely; that biases estimates away from zero.
-    With growth, a log hazard ratio of 0.9 (500 columns, 290 events, 400 rows, means of 8 samples)
-    was estimated as 1.19, and without growth as 0.90.
+    Each path ends where the bias bound reaches that of noise. ``directions`` would continue until
+    the standard error has grown by a quarter. But H depends on the events, and so do residuals of a
+    smaller penalty; that biases estimates away from zero. With growth, a log hazard ratio of 0.9
+    (500 columns, 290 events, 400 rows, means of 8 samples) was estimated as 1.19, and without
+    growth as 0.90.
     """
     n_rows, n_columns = data.design.shape
     X = data.columns_of(np.arange(n_columns))
     X = X - X.mean(axis=0)
+    # With the smaller one of both roots: D = (X'HX)^1/2, and X D^-1 maps to rows; or D = H^1/2 X,
+    # and H^-1/2 maps to rows.
     if n_columns <= n_rows:
-        metric_columns, map_to_rows = _root(X.T @ data.weighed(prediction, X))
+        metric_columns, map_to_rows = _root(X.T @ data.hessian_times(prediction, X))
         map_to_rows = X @ map_to_rows
     else:
-        root, map_to_rows = _root(data.weighed(prediction, np.eye(n_rows)))
+        root, map_to_rows = _root(data.hessian_times(prediction, np.eye(n_rows)))
         metric_columns = root @ X
     lengths = np.linalg.norm(metric_columns, axis=0)
     price = np.where(lengths > 0, lengths, 1.0)

@@ -51,10 +51,11 @@ def held_out_verdict(
 
     A clone is fitted to a part of the rows and scored on the others.
 
-    Rows that repeat others, exactly or nearly, are held out and folded together, and count once.
-    They are found in X as it is given, words and gaps included. If the held-out rows are few,
-    cross-validation of all rows is judged instead. It is repeated up to 199 times with permuted
-    rows, all choices of the estimator included; less often for large data.
+    Duplicate and near-duplicate rows stay together in every split, and count once. They are found
+    in X as it is given, words and gaps included. If there are few held-out rows, all rows are
+    cross-validated instead. For the p-value the whole cross-validation, with all choices that the
+    estimator makes, is repeated with permuted rows of X: up to 199 times, less often for large
+    data.
 
     Parameters
     ----------
@@ -122,13 +123,15 @@ def held_out_test(
 ) -> tuple[Any, Trial, Verdict]:
     """Return a clone fitted to the training rows, its ``Trial``, and its ``Verdict``.
 
-    X, y : the data; parts : (training rows, test rows); rng : seed of the permutations; groups,
-    order : the dependence of the rows; repeated : (n,) labels shared by duplicate rows, or None.
-    ``estimator`` has the interface of scikit-learn.
+    The ``Trial`` holds the data and the functions that refit the estimator, for tests on other
+    splits. X, y : the data. parts : (training rows, test rows). rng : seed of the permutations.
+    groups, order : the dependence of the rows. repeated : (n,) labels shared by duplicate rows, or
+    None. ``estimator`` has the interface of scikit-learn.
     """
     train, test = parts
     fitted = fitted_to(unproved(estimator), X, y, train, groups, order)
     trial = trial_of(fitted, X, y, rng, groups, order, repeated)
+    # Given covariates, decisions are linear predictors, before the link.
     decisions = decisions_of(fitted, rows_of(X, test), trial.known is not None)
     return fitted, trial, trial.verdict(train, test, decisions)
 
@@ -138,9 +141,9 @@ def split_of(
 ) -> tuple[Rows, Rows]:
     """Return a train-test split as (training rows, test rows), stratified by class or event.
 
-    fraction : share of the test rows. rng : seed of the split. groups : labels of rows that stay
-    together. order : positions of a series, whose end is the test part. ``estimator`` has the
-    interface of scikit-learn.
+    y : (n,) the target. fraction : share of the test rows. rng : seed of the split. groups : labels
+    of rows that stay together. order : positions of a series, whose end is the test part.
+    ``estimator`` has the interface of scikit-learn.
     """
     codes = None
     if is_classifier(estimator):
@@ -161,17 +164,18 @@ def trial_of(
 ) -> Trial:
     """Return the ``Trial`` of a fitted estimator on the rows of X (n, p) and y (n,).
 
-    rng, groups, order, repeated : seed, dependence and duplicates of the rows, see ``Trial``.
+    A ``Trial`` holds the data and a function that refits the estimator, for permutation tests. rng,
+    groups, order, repeated : seed, dependence and duplicates of the rows, see ``Trial``.
     """
     task, values, known, ranks = _trial_inputs(fitted, X, y)
     model = clone(fitted)
-    for part in models_of(model):  # a test that fits many times needs no smaller gap
-        part.set_params(tol=max(part.tol, LOOSE_GAP))
+    for submodel in models_of(model):  # a test that fits many times needs no smaller gap
+        submodel.set_params(tol=max(submodel.tol, LOOSE_GAP))
 
     def decide(train: Rows, test: Rows, values: Any, order_of_rows: Rows | None) -> Array:
         """Return decisions for the rows ``test`` of a clone fitted to the rows ``train``.
 
-        ``values`` : permuted targets, None for y; ``order_of_rows`` : permuted rows of X, or None.
+        ``values`` : permuted targets, None for y. ``order_of_rows`` : permuted rows of X, or None.
         """
         target = y
         if values is not None:
@@ -180,6 +184,7 @@ def trial_of(
         refitted = fitted_to(model, table, target, train, groups, order)
         return decisions_of(refitted, rows_of(table, test), known is not None)
 
+    # The cost of one call of ``decide``: entries that its fits read, plus a fixed cost per fit.
     inputs = numbers_of_table(X)
     work = (float(inputs.shape[0]) * inputs.shape[1] + A_FIT) * fits_of(fitted)
     arguments = inputs if inputs.listable else None, groups, order, repeated, work
@@ -189,11 +194,11 @@ def trial_of(
 def fits_of(fitted: Any, searched: bool = True) -> int:
     """Return an estimate of the number of model fits in one call of ``fit``, from its settings.
 
-    It counts the final fit, cross-validation fits unless ``searched`` is False (see
-    ``at_choices``), and half-samples; a best-subset search counts as SUBSET_FITS, and feature
-    generation at a given C as its passes, each of which is a fit. More than two classes count as
-    that number of fits. No time is measured, so the result is the same on every machine. ``fitted``
-    is the fitted estimator.
+    It counts the final fit, the fits of cross-validation, and those of half-samples. A best-subset
+    search counts as SUBSET_FITS fits. Feature generation at a fixed C makes one fit per pass. More
+    than two classes count as that number of fits. No time is measured, so the result is the same on
+    every machine. ``searched`` is False for a refit with the parameters that a search chose, which
+    needs no cross-validation (see ``at_choices``). ``fitted`` is the fitted estimator.
     """
     steps = [step for _, step in fitted.get_params(deep=False).get("steps", ())]
     count = 1
@@ -201,7 +206,7 @@ def fits_of(fitted: Any, searched: bool = True) -> int:
     # Each fitted attribute shows which searches ran, in an estimator and in the steps of a
     # pipeline.
     for parameters in [
-        vars(part) for part in (fitted, *steps) if part not in (None, "passthrough")
+        vars(step) for step in (fitted, *steps) if step not in (None, "passthrough")
     ]:
         count += int(parameters.get("n_resamples") or 0) + SUBSET_FITS * ("l2_" in parameters)
         n_classes = max(n_classes, np.size(parameters.get("classes_", ())))
@@ -228,8 +233,8 @@ def fitted_to(
 
 def models_of(estimator: Any) -> list[AtomicModel]:
     """Return the models of atomlearn in an estimator: itself, or steps of a pipeline."""
-    parts = [estimator, *estimator.get_params().values()]
-    return [part for part in parts if isinstance(part, AtomicModel)]
+    candidates = [estimator, *estimator.get_params().values()]
+    return [each for each in candidates if isinstance(each, AtomicModel)]
 
 
 def unproved(estimator: Any) -> Any:
@@ -238,8 +243,8 @@ def unproved(estimator: Any) -> Any:
     ``estimator`` has the interface of scikit-learn.
     """
     model = clone(estimator)
-    for part in models_of(model):
-        part.skip_proof()
+    for submodel in models_of(model):
+        submodel.skip_proof()
     return model
 
 
@@ -275,11 +280,11 @@ def judged_rows(fitted: Any, X: Any, y: NDArray[Any], rng: int = 0) -> Verdict:
 def _trial_inputs(
     fitted: Any, X: Any, y: NDArray[Any]
 ) -> tuple[Task, NDArray[Any], Array | None, bool]:
-    """Return (task, values, known, ranks) as in ``Trial``.
+    """Return (task, values, known, ranks) as in ``Trial``, for the rows X (n, p) and y (n,).
 
-    values : the encoded target; known : (n, q) covariates or None; ranks : whether the loss is of a
-    heavy-tailed target (Poisson, gamma, Tweedie), which is scored by rank correlation. ``fitted``
-    is the fitted estimator.
+    task : "classification", "regression" or "survival". values : the encoded target. known : (n, q)
+    covariates or None. ranks : whether the loss is of a heavy-tailed target (Poisson, gamma,
+    Tweedie), which is scored by rank correlation. ``fitted`` is the fitted estimator.
     """
     loss = fitted.get_params(deep=False).get("loss")
     ranks = (loss.name if isinstance(loss, Loss) else loss) in LONG_TAILED
@@ -322,8 +327,9 @@ def best_of_search(estimator: Any) -> Any:
 def decisions_of(fitted: Any, X: Any, before_link: bool = False) -> Array:
     """Return the decision function or class probabilities of a classifier, else predictions.
 
-    before_link : whether a regression returns its linear predictor if it has one. ``fitted`` is the
-    fitted estimator.
+    The result is (n,) or (n, n_outputs) for the n rows X; of two probabilities, only that of the
+    second class. before_link : whether a regression returns its linear predictor if it has one.
+    ``fitted`` is the fitted estimator.
     """
     methods = ["decision_function", "predict_proba"] if is_classifier(fitted) else ["predict"]
     if before_link and not is_classifier(fitted):

@@ -49,7 +49,7 @@ from atomlearn.estimators.cross_validated import AtomicClassifierCV, AtomicRegre
 from atomlearn.estimators.cross_validated_survival import AtomicSurvivalCV
 from atomlearn.estimators.dependent_rows import folds
 from atomlearn.estimators.targets import are_whole
-from atomlearn.findings.given import of_single_rows
+from atomlearn.findings.one_step import of_single_rows
 from atomlearn.survival.cox import Cox
 
 #: The cross-validated estimator and the default loss of each task.
@@ -127,14 +127,15 @@ def coefficients(
         target: Any = y if codes is None else 2.0 * codes - 1.0
         path = path_with_scores(X, target, inferred_loss, norm, n_alphas, RATIO, free)
         best = int(np.argmin(path.scores))
-        if not path.stands_out:
-            sizes = np.abs(path.results[best].coef[:n_penalized])
-            return sizes, float(path.levels[best]) / len(y)
+        if not path.has_high_leverage:
+            # Levels multiply the norm next to the sum of the losses, alpha next to their mean.
+            magnitudes = np.abs(path.results[best].coef[:n_penalized])
+            return magnitudes, float(path.levels[best]) / len(y)
     # Without a formula, or if it fails for a row, folds are left out instead of rows.
     n_folds = max(2, min(5 if cv == "auto" else cv, smallest_class))
     row_folds = folds(len(y), n_folds, seed, codes, groups, order)
-    sizes, alpha = _cross_validated(X, y, norm, inferred_loss, n_alphas, row_folds, free)
-    return sizes[:n_penalized], alpha
+    magnitudes, alpha = _cross_validated(X, y, norm, inferred_loss, n_alphas, row_folds, free)
+    return magnitudes[:n_penalized], alpha
 
 
 def _cross_validated(
@@ -168,12 +169,13 @@ def _cross_validated(
     with warnings.catch_warnings(action="ignore", category=UserWarning):
         # A gap above the tolerance is still small compared with the difference between two columns.
         search.fit(X, y)
-    sizes = np.linalg.norm(np.atleast_2d(search.coef_).astype(np.float64), axis=0)
-    return sizes, float(search.alpha_)
+    # Several classes have a row of coefficients each; a column counts by their norm.
+    magnitudes = np.linalg.norm(np.atleast_2d(search.coef_).astype(np.float64), axis=0)
+    return magnitudes, float(search.alpha_)
 
 
 @dataclass(frozen=True, slots=True)
-class Scored:
+class ScoredPath:
     """A path of solutions, scored by the approximate leave-one-out loss.
 
     Attributes
@@ -184,14 +186,14 @@ class Scored:
         The solution at each level, with an intercept.
     scores : list of float
         The mean loss of left-out rows at each level.
-    stands_out : bool
+    has_high_leverage : bool
         Whether a row has so high a leverage that the formula does not hold for it.
     """
 
     levels: list[float]
     results: list[Result]
     scores: list[float]
-    stands_out: bool
+    has_high_leverage: bool
 
 
 def path_with_scores(
@@ -202,7 +204,7 @@ def path_with_scores(
     n_levels: int,
     ratio: float,
     free: Columns | None = None,
-) -> Scored:
+) -> ScoredPath:
     """Return an l1 path with the approximate leave-one-out loss of each solution.
 
     X, y : (n, p) dense columns and the target. n_levels : number of levels (weights of the norm, if
@@ -219,23 +221,27 @@ def path_with_scores(
     free = None if free is None or not free.size else free
     problem = Problem.build(as_design(X), y, loss, penalty, fit_intercept=True, unpenalized=free)
     grid = alpha_grid(largest_useful_alpha(problem), n_levels, ratio)
-    scored_end = _Passed(X, loss)
+    end = _LeaveOneOutEnd(X, loss)
     results = list[Result]()
     levels = list[float]()
     # If the last level is the best, a second path continues to smaller levels.
     for _ in range(2):
-        solutions = path_of(problem, grid, Settings(), until=scored_end)
+        solutions = path_of(problem, grid, Settings(), until=end)
         results += solutions.results
         levels += solutions.levels.tolist()
-        if np.argmin(scored_end.scores) < len(results) - 1:
+        if np.argmin(end.scores) < len(results) - 1:
             break
         grid = grid * ratio ** (n_levels / max(n_levels - 1, 1))
-    return Scored(levels, results, scored_end.scores, any(scored_end.high))
+    return ScoredPath(levels, results, end.scores, any(end.high))
 
 
 @dataclass(frozen=True, slots=True)
-class _Passed(End):
-    """Ends a path when the mean leave-one-out loss is well above its minimum; stores scores."""
+class _LeaveOneOutEnd(End):
+    """Rule that ends a path when the mean leave-one-out loss is well above its minimum.
+
+    X : (n, p) the columns. loss : the loss. For each solution, ``scores`` gets the mean
+    leave-one-out loss, and ``high`` whether a leverage is too high for its formula.
+    """
 
     X: Array
     loss: Loss
@@ -249,9 +255,9 @@ class _Passed(End):
             """Record the leave-one-out loss of a solution; return whether the path ends there.
 
             It ends if the loss is well above its minimum, or if a leverage is high. problem : of
-            this alpha; result : its solution.
+            this alpha. result : its solution.
             """
-            score, leverage = _left_out(self.X, problem.y, self.loss, result)
+            score, leverage = _leave_one_out(self.X, problem.y, self.loss, result)
             self.scores.append(score)
             self.high.append(bool(leverage.max() > max(STANDS_OUT * leverage.mean(), HIGH)))
             return self.high[-1] or score > RISEN * min(self.scores)
@@ -259,11 +265,11 @@ class _Passed(End):
         return reached
 
 
-def _left_out(X: Array, y: Array, loss: Loss, result: Result) -> tuple[float, Array]:
+def _leave_one_out(X: Array, y: Array, loss: Loss, result: Result) -> tuple[float, Array]:
     """Return the approximate leave-one-out loss (ALO), averaged over rows, and leverages (n,).
 
-    X, y : the data; result : a solution. The prediction of row i without row i is z_i + H_ii f_i' /
-    (1 - H_ii f_i''), see the module.
+    X, y : the data. result : a solution. The prediction of row i without row i is
+    z_i + H_ii f_i' / (1 - H_ii f_i''), see the module. The leverage of row i is H_ii f_i''.
     """
     n_rows, _ = X.shape
     columns = result.columns
@@ -279,6 +285,7 @@ def _left_out(X: Array, y: Array, loss: Loss, result: Result) -> tuple[float, Ar
     hessian = la.blas.dsyrk(1.0, (active_columns * np.sqrt(curvature)).T, trans=1, lower=1)
     # If columns are equal, this matrix is singular.
     hessian[np.diag_indices_from(hessian)] += 1e-10 * max(hessian.diagonal().max(), 1e-300)
+    # With A' diag(f'') A = L L', H_ii is the squared norm of row i of A L^-T.
     factor = la.cholesky(hessian, lower=True, overwrite_a=True)
     half_solved = la.blas.dtrsm(
         1.0, factor, active_columns.T, side=1, lower=1, trans_a=1, overwrite_b=1

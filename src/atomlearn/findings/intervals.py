@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
+from scipy.stats import norm as normal
+from scipy.stats import t as student
 
 from atomlearn.core import Array, Columns, Loss, has_link, has_probabilities
 
@@ -35,6 +37,28 @@ def scale_of_loss(loss: Loss) -> str:
     if loss.task == "survival" or has_probabilities(loss):
         return "hazard" if loss.task == "survival" else "odds"
     return "mean" if loss.task == "regression" and has_link(loss) else ""
+
+
+def t_intervals(values: Array, errors: Array, degrees: float, confidence: float) -> Array:
+    """Return (m, 4): values, lower and upper ends of Student t intervals, two-sided p-values.
+
+    errors : (m,) standard errors. degrees : degrees of freedom. ``confidence`` is the coverage of
+    the intervals.
+    """
+    width = float(student.isf((1 - confidence) / 2, degrees)) * errors
+    p_values = 2 * student.sf(np.abs(values) / errors, degrees)
+    return np.column_stack([values, values - width, values + width, p_values])
+
+
+def widened(variance: Any, degrees: float, confidence: float) -> Any:
+    """Return a variance scaled so that normal intervals have the width of Student t intervals.
+
+    The factor is (t quantile / normal quantile)^2. It accounts for the error of an estimated
+    variance in methods that are derived for a known one. variance : estimated variances, a number
+    or an array. degrees : their degrees of freedom. confidence : coverage of the intervals.
+    """
+    side = (1 - confidence) / 2
+    return variance * float(student.isf(side, degrees) / normal.isf(side)) ** 2
 
 
 @dataclass(frozen=True, slots=True)

@@ -95,21 +95,18 @@ def linear_at(design: Design, point: Point) -> Array:
 
 
 def row_summary(problem: Problem, point: Point) -> tuple[Array, float, float]:
-    """Return the fields ``rows``, ``conjugate`` and ``rounding`` of ``Kept``.
+    """Return the fields ``rows``, ``conjugate`` and ``rounding`` of ``Kept``, in this order.
 
-    problem : the problem over the old rows; point : columns, weights and intercept of its model.
+    problem : the problem over the old rows. point : columns, weights and intercept of its model.
     """
     linear = linear_at(problem.design, point)
     certificate = prove(problem, point[0], point[1], linear).certificate
     relative_error = certificate.rounding / max(certificate.objective, TINY)
     dual_point = negative_gradient(problem, linear)
     if is_quadratic(problem.loss):
+        # Each of these rows is a sum over all old rows, with its own rounding.
         rows = _projected(problem, point[0], dual_point)
-        return (
-            rows,
-            0.0,
-            relative_error * (1 + np.sqrt(len(rows))),
-        )  # each of these rows is a sum over all old rows
+        return rows, 0.0, relative_error * (1 + np.sqrt(len(rows)))
     scores = np.asarray(problem.design.scores(dual_point).full(), dtype=np.float64)
     return scores[None], _conjugate(problem, dual_point, 1.0), relative_error
 
@@ -117,7 +114,7 @@ def row_summary(problem: Problem, point: Point) -> tuple[Array, float, float]:
 def _conjugate(problem: Problem, v: Array, c: float) -> float:
     """Return f*(-c v): the conjugate of the mean loss of the problem, at -c times v (n,).
 
-    v : a dual point, one number per row of ``problem``; c : a factor.
+    v : a dual point, one number per row of ``problem``. c : a factor.
     """
     return pieces.conjugate(problem.loss, problem.y, v, problem.weight, -c)
 
@@ -141,7 +138,7 @@ def _projected(problem: Problem, columns: Columns, v: Array) -> Array:
 def gap_of(problem: Problem, kept: Kept) -> float:
     """Return a proved bound on (F - F*) / F over old and new rows together.
 
-    problem : the problem over the new rows; kept : the summary of the old rows and the model. F is
+    problem : the problem over the new rows. kept : the summary of the old rows and the model. F is
     the objective of the old model on all rows, and F* its minimum over all models.
     """
     columns, weights, _ = kept.point
@@ -163,7 +160,7 @@ def gap_of(problem: Problem, kept: Kept) -> float:
 def _bound_by_rows(problem: Problem, kept: Kept, share_new: float) -> float:
     """Return the lower bound on F* from the rows that replace the old ones and the new rows.
 
-    problem : the problem over the new rows; kept : the summary of the old rows; share_new :
+    problem : the problem over the new rows. kept : the summary of the old rows. share_new :
     share of the new rows among all rows.
     """
     n_new, n_columns = problem.design.shape
@@ -172,11 +169,12 @@ def _bound_by_rows(problem: Problem, kept: Kept, share_new: float) -> float:
     table, target, constant = np.split(np.vstack([kept.rows, new_rows]), [-2, -1], axis=1)
     target = target[:, 0]
     constant = constant[:, 0]
-    # The component along the optimal intercept is projected out for each u.
+    # The optimal intercept for each u removes the component of the residual along ``constant``, the
+    # rows' values of a column of ones. So this component is projected out of X and y.
     if problem.fit_intercept:
-        share = constant / float(constant @ constant)
-        table -= np.outer(constant, share @ table)
-        target = target - constant * float(share @ target)
+        normalized = constant / float(constant @ constant)
+        table -= np.outer(constant, normalized @ table)
+        target = target - constant * float(normalized @ target)
     weight = np.full(target.size, share_new / n_new)
     design = as_design(np.asfortranarray(table))
     smaller_problem = of_checked_data(
@@ -190,12 +188,12 @@ def _bound_by_rows(problem: Problem, kept: Kept, share_new: float) -> float:
 def _bound_by_dual(problem: Problem, kept: Kept, linear: Array, share_new: float) -> float:
     """Return the best lower bound on F* over 21 values of d in [0, 1]; see the module.
 
-    problem : the problem over the new rows; kept : the summary of the old rows; linear : (n_new,)
-    linear predictor of the old model; share_new : share of the new rows among all rows.
+    problem : the problem over the new rows. kept : the summary of the old rows. linear : (n_new,)
+    linear predictor of the old model. share_new : share of the new rows among all rows.
     """
     penalty = problem.regularizer
     share_old = 1 - share_new
-    best = 0.0
+    best = 0.0  # losses and penalties are never negative
     # v sums to 0 at the optimal intercept for these rows.
     shift = optimal_intercept(problem, linear) if problem.fit_intercept else 0.0
     dual_point = negative_gradient(problem, linear + shift)

@@ -75,8 +75,8 @@ def e_values(statistics: Array, fdr: float) -> Array:
     threshold = knockoff_threshold(statistics, fdr)
     if not np.isfinite(threshold):
         return np.zeros(statistics.size)
-    false = 1 + np.count_nonzero(statistics <= -threshold)
-    return statistics.size * (statistics >= threshold) / false
+    n_false = 1 + np.count_nonzero(statistics <= -threshold)
+    return statistics.size * (statistics >= threshold) / n_false
 
 
 def e_threshold(values: Array, fdr: float) -> float:
@@ -96,8 +96,8 @@ class KnockoffSelector(OwnParameters, SelectorMixin, BaseEstimator):
     The control holds if rows are independent and columns are jointly normal with the covariance
     that is used (``condition``). A feature is null if the target is conditionally independent of it
     given all other features. Each column x_j gets a knockoff copy x~_j, drawn without the target.
-    One penalized model is fitted to all columns and knockoffs, and the statistic is
-    W_j = |b_j| - |b~_j|, with b_j and b~_j their coefficients; for null features the sign of W_j is
+    One penalized model is fitted to all columns and knockoffs. With b_j and b~_j the coefficients
+    of x_j and x~_j, the statistic is W_j = |b_j| - |b~_j|. For null features the sign of W_j is
     symmetric. Features with W_j >= T are selected, with the knockoff+ threshold T: the smallest t
     with (1 + #{W <= -t}) / #{W >= t} <= fdr.
 
@@ -118,24 +118,25 @@ class KnockoffSelector(OwnParameters, SelectorMixin, BaseEstimator):
     random_state : int, Generator or None, default=None
         Seed of the knockoffs and of the folds.
     covariance : {"auto", "factors", "sparse_precision", "ledoit_wolf"} or array (p, p)
-        Of the features. "auto" keeps factors where the eigenvalues show them (they join the fit
-        without a penalty, since the target may depend on them), takes the precision
-        of each column given the few most correlated with it if that explains the correlations,
-        and else Ledoit-Wolf, with a warning under strong correlation. ``covariance_`` tells.
+        The covariance of the features, or its estimator. "auto" first removes common factors if the
+        eigenvalues show any. (They join the fit without a penalty, since the target may depend on
+        them.) Then it regresses each column on the few columns most correlated with it. If that
+        does not explain the correlations, it uses Ledoit-Wolf shrinkage, with a warning under
+        strong correlation. ``covariance_`` names the choice.
     groups : lists of columns (numbers or names), labels (n_features,) or "auto", optional
-        Select groups instead, with a bound on the share of false groups; indicator columns of a
-        category are one (``datasets.read(...).groups``). "auto": clusters of columns
-        with all correlations above 0.95, which no statistic distinguishes, are replaced by their
-        mean; other columns are not grouped. (For an estimated covariance only.)
+        Select groups instead, with a bound on the share of false groups. The indicator columns of a
+        category are such a group (``datasets.read(...).groups``). "auto": clusters of columns with
+        all correlations above 0.95, which no statistic distinguishes, are replaced by their mean.
+        Other columns are not grouped. (For an estimated covariance only.)
     loss : str or Loss, default="auto"
         "auto" is "logistic" for labels, "cox" for survival times (a structured y) and "squared"
         for numbers; any loss of ``atomlearn.losses`` else.
     n_alphas : int, default=20
         Weights of the norm over columns and knockoffs that are tried.
     cv : int or "auto", default="auto"
-        Number of folds that choose among the alphas. "auto": a formula leaves out one row at a
-        time if the norm is l1, the loss is smooth, and no row has so high a leverage that the
-        formula fails (heavy tails); otherwise there are 5 folds.
+        Number of folds that choose among the alphas. "auto" leaves out one row at a time, by a
+        formula, if the norm is l1 and the loss is smooth. If a row has so high a leverage that the
+        formula fails (heavy tails), or for other norms and losses, there are 5 folds.
 
     Attributes
     ----------
@@ -203,7 +204,7 @@ class KnockoffSelector(OwnParameters, SelectorMixin, BaseEstimator):
         columns of categories or text. Each of these is selected or not as a whole.
 
         ``groups`` and ``order`` are of rows, for the folds: see ``AtomicRegressorCV.fit``. The
-        bound itself takes rows for independent.
+        bound on the false discovery rate still assumes that rows are independent.
         """
         check_share("fdr", self.fdr, 0.1)
         array, labels = indicators_of(self, X)
@@ -275,8 +276,8 @@ class KnockoffSelector(OwnParameters, SelectorMixin, BaseEstimator):
     ) -> tuple[list[Array], Array, str]:
         """Return the knockoff matrices, the common factors (n, q), and the method in words.
 
-        X : (n, p) standardized columns; means, scales : (p,) those removed by standardization; rng
-        : generator of the draws; transform : (p, k) matrix by which X is multiplied first (see
+        X : (n, p) standardized columns. means, scales : (p,) those removed by standardization. rng
+        : generator of the draws. transform : (p, k) matrix by which X is multiplied first (see
         ``independent``), or None. Knockoffs that the user gave are standardized in the same way,
         and have no factors.
         """
@@ -339,7 +340,7 @@ class KnockoffSelector(OwnParameters, SelectorMixin, BaseEstimator):
 def _unit_norms(sizes: Array, labels: Columns | None) -> Array:
     """Return (n_units, 2): coefficient norms of each column, or group, and of its knockoff.
 
-    sizes : (2 p,) absolute coefficients of columns, then knockoffs; labels : (p,) group labels or
+    sizes : (2 p,) absolute coefficients of columns, then knockoffs. labels : (p,) group labels or
     None.
     """
     pairs = sizes.reshape(2, -1)

@@ -47,7 +47,7 @@ _UNKNOWN = (float("nan"),) * 3
 def _linear(regressors: Array, y: Array) -> tuple[float, float, float]:
     """Return the last coefficient, its standard error and p-value of a linear regression.
 
-    regressors : (n, k), an intercept included; y : (n,) numbers. All are NaN if the last column
+    regressors : (n, k), an intercept included. y : (n,) numbers. All are NaN if the last column
     depends on the others, or if there is no degree of freedom left.
     """
     # With X = Q R, the last coefficient is the last entry of Q'y divided by the last one of R.
@@ -65,7 +65,7 @@ def _linear(regressors: Array, y: Array) -> tuple[float, float, float]:
 def _logistic(regressors: Array, y: Array) -> tuple[float, float, float]:
     """Return the last coefficient, its standard error and p-value of a logistic regression.
 
-    regressors : (n, k), an intercept included; y : (n,) zeros and ones. All are NaN if the last
+    regressors : (n, k), an intercept included. y : (n,) zeros and ones. All are NaN if the last
     column depends on the others, or if the classes are separable. The fit is by Newton's method.
     """
     scale = np.abs(regressors).max(axis=0)

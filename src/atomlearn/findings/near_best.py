@@ -47,8 +47,8 @@ from atomlearn.estimators.generation import ScaledModel
 from atomlearn.estimators.subsets import SubsetModel
 from atomlearn.subsets.near import NearSubset, Ranges
 
-#: Limits for one end of a range: the number of fits, the share of the range's length that may
-#: remain undecided, and the share by which a fit goes beyond the estimated end, so that its bound
+#: Limits for one end of a range: the number of fits, and the share of the range's length that may
+#: remain undecided. A fit goes beyond the estimated end by the share BEYOND, so that its bound
 #: exceeds the limit.
 FITS = 8
 OPEN = 0.02
@@ -181,10 +181,10 @@ def near_best(
 
     Notes
     -----
-    For an l1 penalty phi(u), see the module, is the minimum over the other coefficients plus the
-    penalty of u. For other norms that grow with each |w_j|, phi is bounded from below by leaving
-    out the part of the penalty that belongs to column j, so a range may be wider than needed; the
-    attained range shows by how much.
+    Let phi(u) be the minimum of the objective over all models with w_j = u. For an l1 penalty it is
+    computed as a minimum over the other coefficients plus the penalty of u. For other norms that
+    grow with each |w_j|, a lower bound on phi leaves out the part of the penalty that belongs to
+    column j. Then a range may be wider than needed. The attained range shows by how much.
 
     References
     ----------
@@ -296,9 +296,9 @@ class _Profile:
         # The linear predictors of the optimum, (n,), for which slopes and curvatures are computed.
         linear = dense_part(problem.design, result.columns) @ result.weights
         self._prediction = linear + optimal_intercept(problem, linear)
-        self._read()
+        self._set_slopes()
 
-    def _read(self) -> None:
+    def _set_slopes(self) -> None:
         """Set slopes and curvatures of the objective along each column, at the optimum.
 
         ``_scores`` (p,) are the negative slopes of loss and ridge term, and ``_rounding`` (p,)
@@ -337,8 +337,9 @@ class _Profile:
     def prices(self, sign: float) -> Array:
         """Return the l1 penalty (p,) of each column per unit of |w_j|, for w_j of this sign.
 
-        sign : 1 or -1. The norm rates a score of 1 as 1 / weight_j. If w_j may not have this sign,
-        the rating is 0 and the penalty infinite.
+        sign : 1 or -1. ``ratings`` divides each score, here ``sign``, by the l1 weight of the
+        column, so that the penalty is amount / |rating|. If w_j may not have this sign, the rating
+        is 0 and the penalty infinite.
         """
         signs = ArrayScores(np.full(self.coef.size, sign))
         norm: Any = self.problem.regularizer.norm
@@ -449,11 +450,11 @@ class _Profile:
         column : the index j. The part is the ridge term, and the penalty if it is a sum over
         columns; it is infinite for a value that the norm forbids.
         """
-        value_alone = 0.5 * self.problem.tau * value * value
+        objective = 0.5 * self.problem.tau * value * value
         if self.separable:
             norm: Any = self.problem.regularizer.norm.restrict(np.array([column]), self.coef.size)
-            value_alone += self.problem.regularizer.amount * float(norm.value(np.array([value])))
-        return value_alone
+            objective += self.problem.regularizer.amount * float(norm.value(np.array([value])))
+        return objective
 
     def _permitted(self, column: int, sign: float, bound: float) -> float:
         """Return the largest permitted value of sign * w_j up to ``bound``.

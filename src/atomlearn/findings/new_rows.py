@@ -26,8 +26,8 @@ from atomlearn.estimators.classifier import AtomicClassifier
 from atomlearn.estimators.dependent_rows import folds
 from atomlearn.estimators.regressor import AtomicRegressor
 from atomlearn.estimators.search import CrossValidatedModel
-from atomlearn.findings.given import of_single_rows
 from atomlearn.findings.kept import Kept, Point, gap_of, linear_at, row_summary
+from atomlearn.findings.one_step import of_single_rows
 from atomlearn.findings.trials import LOOSE_GAP
 from atomlearn.storage.formats.format import stacked
 
@@ -78,9 +78,9 @@ class Monitored:
 def keep(estimator: Any, X: Any, y: ArrayLike, *, rng: int = 0) -> Kept:
     """Return a summary of the rows of a fit, with which ``monitor`` works after they are deleted.
 
-    It takes a few passes over X and five fits, each without a fifth of the rows. For the squared
-    loss it stores p numbers for each active column, for others p numbers, and 3 numbers for each of
-    at most 20,000 rows. It can be pickled.
+    It takes a few passes over X and five fits, each without a fifth of the rows. The summary holds
+    p numbers for each active column for the squared loss, p numbers for other losses, and 3 numbers
+    for each of at most 20,000 rows. It can be pickled.
 
     Parameters
     ----------
@@ -140,18 +140,19 @@ def monitor(
 
     Notes
     -----
-    The gap takes one pass over the new rows; for the squared loss a small problem is solved too. It
-    is an upper bound, for the alpha of the model. For losses other than the squared one it is
-    seldom much smaller than the share of the new rows.
+    The gap takes one pass over the new rows; for the squared loss a small problem is solved too.
+    The gap is an upper bound, for the alpha of the model. For losses other than the squared one it
+    is seldom much smaller than the share of the new rows.
 
-    The test is a permutation test. Old rows have the predictions of the fit that left them out, and
-    each new row those of one of these fits, drawn at random; within a fit, rows are exchanged. The
-    statistic is the largest of three standardized differences: of the means of residuals, of their
-    magnitudes, and of their products with the predictions. For independent rows p is exact, except
-    that alpha was chosen on the old rows. Rows may also differ in X only.
+    The test is a permutation test. Each old row is predicted by the fit that left it out, and each
+    new row by one of these fits, drawn at random. Old and new rows are exchanged within each fit.
+    The statistic is the largest of three standardized differences between old and new rows: of the
+    mean residual, of the mean absolute residual, and of the mean product of residual and
+    prediction. For independent rows p is exact, except that alpha was chosen on the old rows. A
+    shift of X that changes no residual is not detected.
 
-    Either ``kept`` or ``old`` is required: without the old rows only a gap of about the share of
-    the new rows could be proved, and residuals of the old rows would be those of training rows.
+    Either ``kept`` or ``old`` is required. Without them, only a gap of about the share of the new
+    rows could be proved. The test also needs residuals of the old rows that no fit has seen.
 
     References
     ----------
@@ -197,7 +198,7 @@ def monitor(
 def _problem(estimator: Any, X: Any, y: Any) -> tuple[AtomicModel, Problem]:
     """Return an unfitted model at the fitted alpha, and its problem over these rows.
 
-    estimator : the fitted model; X, y : the rows. Raises ValueError for models whose gap on new
+    estimator : the fitted model. X, y : the rows. Raises ValueError for models whose gap on new
     rows cannot be computed from sums over the old rows.
     """
     if not isinstance(estimator, AtomicModel) or not len(estimator.results_):
@@ -207,8 +208,7 @@ def _problem(estimator: Any, X: Any, y: Any) -> tuple[AtomicModel, Problem]:
     X = checked_design(estimator, X, reset=False)
     has_classes = is_classifier(estimator)
     data = _labelled(model, X, y, estimator.classes_) if has_classes else model._checked(X, y, None)
-    problems = model._problems(data, *model._regularized_by())
-    problem = problems[0]
+    problem = model._problems(data, *model._regularized_by())[0]
     # Scores of zero, to ask whether the norm bounds coefficients (``excess`` is then not None).
     scores = ArrayScores(np.zeros(problem.design.shape[1])) if problem.design.listable else None
     if (
@@ -231,8 +231,8 @@ def _problem(estimator: Any, X: Any, y: Any) -> tuple[AtomicModel, Problem]:
 def _labelled(model: AtomicModel, X: Any, y: Any, classes: Any) -> Any:
     """Return the data of new rows with labels encoded as in the fit; one class may be missing.
 
-    model : an unfitted classifier. classes : the two labels of the fit. Raises ValueError for
-    others.
+    model : an unfitted classifier. X, y : the new rows and their labels. classes : the two labels
+    of the fit. Raises ValueError for other labels.
     """
     labels = np.asarray(y)
     unknown = np.setdiff1d(labels, classes)
@@ -292,18 +292,20 @@ def _difference(problem: Problem, kept: Kept, rng: np.random.Generator) -> tuple
     statistics = []
     newness = []
     fold_labels = []
-    # Per fold: centered residuals, their magnitudes, and their products with the predictions.
+    # Per fold, old rows first: residuals, their magnitudes, and their products with the
+    # predictions, each centered.
     for fold, fit in enumerate(kept.fits):
         fold_rows = rows[fold :: len(kept.fits)]
-        stacked = np.vstack([kept.left_out[kept.fold == fold], _residuals(problem, fit, fold_rows)])
-        residual = stacked[:, 0]
-        linear = stacked[:, 1] - stacked[:, 1].mean()
+        table = np.vstack([kept.left_out[kept.fold == fold], _residuals(problem, fit, fold_rows)])
+        residual = table[:, 0]
+        linear = table[:, 1] - table[:, 1].mean()
         statistics_of_fold = np.column_stack([residual, np.abs(residual), residual * linear])
         statistics.append(statistics_of_fold - statistics_of_fold.mean(axis=0))
-        newness.append(np.arange(len(stacked)) >= len(stacked) - fold_rows.size)
-        fold_labels.append(np.full(len(stacked), fold))
+        newness.append(np.arange(len(table)) >= len(table) - fold_rows.size)
+        fold_labels.append(np.full(len(table), fold))
     values, is_new_row, fold_of_row = map(np.concatenate, (statistics, newness, fold_labels))
-    # Row 0 are the sums over the new rows as observed, the other rows those of permutations.
+    # Row 0 are the sums over the new rows as observed, the other rows those of permutations. Both
+    # ``order`` and ``permuted`` sort the rows by fold, the latter in random order within a fold.
     order = np.argsort(fold_of_row, kind="stable")
     draws = np.empty((N_DRAWS + 1, 3))
     draws[0] = is_new_row @ values
@@ -324,13 +326,13 @@ def _refitted(estimator: Any, X: tuple[Any, Any], y: tuple[Any, Any]) -> Any:
 
     X, y : pairs of the old and the new rows.
     """
-    tables = [as_compressed(readable(part)) for part in X]
+    tables = [as_compressed(readable(rows)) for rows in X]
     joined_rows = stacked(tables, "csr")
     model: Any = _at_chosen_level(estimator).set_params(warm_start=True)
     model.results_ = estimator.results_
     if is_classifier(estimator):
         model.classes_ = estimator.classes_
-    model.fit(joined_rows, np.concatenate([np.asarray(part) for part in y]))
+    model.fit(joined_rows, np.concatenate([np.asarray(targets) for targets in y]))
     if input_names(estimator) is not None:
         model.feature_names_in_ = estimator.feature_names_in_
     return model

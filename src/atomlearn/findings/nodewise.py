@@ -49,12 +49,14 @@ def directions(
 ) -> list[Array]:
     """Return the nodewise lasso residuals of the columns of each unit, (n, size) per unit.
 
+    A unit is an array of columns that are tested together. Its residuals are
     z_j = x_j - b - sum over k outside the unit of g_k x_k, where g minimizes
     1/2 sum_i w_i z_ij^2 + level sum_k price_k |g_k|. Then |x_k'W z_j| <= level price_k. A smaller
     level means a smaller bias from errors in other coefficients, but a larger standard error
-    sigma sqrt(z_j'W z_j) / |z_j'W x_j|. At some level of the path the bias bound reaches that of
-    noise, sqrt(2 log p / n). The path continues until the standard error exceeds the one at that
-    level by a quarter. All paths share every reading of the data.
+    sigma sqrt(z_j'W z_j) / |z_j'W x_j|. The bias bound is level / sqrt(z_j'W z_j). At some level of
+    the path it falls to that of pure noise, sqrt(2 log p / n). The path continues until the
+    standard error exceeds the one at that level by a quarter. All paths share every reading of the
+    data.
 
     Parameters
     ----------
@@ -63,7 +65,7 @@ def directions(
     units : list of arrays
         Columns that are left out together.
     price : (p,) array
-        Lengths of the columns.
+        Lengths of the columns, by which their l1 penalties are multiplied.
     free : array
         Unpenalized columns, to which z_j becomes orthogonal.
     n_rows : int, optional
@@ -110,7 +112,8 @@ def directions(
         ]
         if drive(design, path_tasks):
             raise KeyboardInterrupt("interrupted before the directions of all columns were known")
-    last_residuals = iter(directions[-1] for directions in paths)
+    # The last residuals of each path, one column after another, are joined per unit.
+    last_residuals = iter(residuals[-1] for residuals in paths)
     return [np.column_stack([next(last_residuals) for _ in unit]) for unit in units]
 
 
@@ -120,19 +123,20 @@ def _path_observer(
     """Return the observer that ends a column's path when the standard error begins to grow.
 
     design, weight : X and the weights of its rows. x : (n,) the column. n_rows : number of rows for
-    the noise level. growth : allowed growth of the standard error. residuals_of_levels : a list to
-    which the residuals z of each level are appended, up to that end.
+    the noise level. growth : factor by which the standard error may grow. residuals : a list to
+    which the residuals z (n,) of each level are appended, up to that end.
     """
     limit = np.inf
 
     def reached(problem: Problem, result: Result) -> bool:
         """Store the residuals z of a solution; return whether their standard error is too large.
 
-        problem : the lasso at one level; result : its solution. The limit is set at the first level
+        problem : the lasso at one level. result : its solution. The limit is set at the first level
         where the bias bound reaches that of noise.
         """
         nonlocal limit
         z = x - result.predict(design)
+        # The standard error sqrt(z'W z) / z'W x, for a noise of variance 1.
         length = float(np.sqrt(weight @ z**2))
         slope = float((weight * z) @ x)
         error = length / slope if slope > 0 else np.inf

@@ -28,8 +28,8 @@ class PowerCurve:
         for classes).
     found : (m,) float64
         True positive rate.
-    found_error : ndarray
-        Its standard error over the draws.
+    found_error : (m,) float64
+        Standard error of ``found``, over the draws.
     false : (m,) float64
         False discovery proportion, averaged over the draws.
     n_true : int
@@ -79,7 +79,8 @@ def power(
     sizes : sequence of float
         The effects to simulate, per standard deviation of the feature, see ``PowerCurve``.
     n_true : int
-        Features with an effect, drawn anew for each target, half of them negative on average.
+        Number of features with an effect. They and the signs of the effects are drawn anew for each
+        target; on average half of the effects are negative.
     n_draws : int
         Targets of each size.
     classes : bool
@@ -90,8 +91,8 @@ def power(
     Notes
     -----
     An empty selection is informative only if an effect would have been found: read the curve at the
-    size of effect that matters to you. Noise, linearity and the number of true features are
-    assumed here; the real ones are not known.
+    size of effect that matters to you. The simulation assumes linear effects, the distribution of
+    the noise, and the number of true features. For real targets these are unknown.
 
     Examples
     --------

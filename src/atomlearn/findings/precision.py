@@ -35,7 +35,10 @@ NEAR = 0.95
 
 
 def inverse_of(covariance: Array) -> Array:
-    """Return the inverse of a positive definite matrix (p, p); raise ValueError for others."""
+    """Return the inverse of a positive definite ``covariance`` (p, p).
+
+    Raises ValueError if it is not positive definite.
+    """
     try:
         factor = la.cho_factor(covariance)
     except la.LinAlgError as error:
@@ -58,9 +61,9 @@ def shrunk(matrix: Any, shift: float) -> Any:
 
 
 def sparse_precision(X: Array) -> tuple[Any, bool]:
-    """Return the precision matrix of X (n, p), sparse (p, p), and whether it fits.
+    """Return the precision matrix of X (n, p), sparse (p, p), and whether it is adequate.
 
-    X has standardized columns. The matrix fits if few neighbors per column explain the
+    X has standardized columns. The matrix is adequate if few neighbors per column explain the
     correlations: hardly any pair of a residual and another column is correlated by more than
     chance.
     """
@@ -70,7 +73,7 @@ def sparse_precision(X: Array) -> tuple[Any, bool]:
         return sp.csr_array(sp.eye_array(n_columns)), True
     columns = np.ascontiguousarray(X.T)
     edges = _edges(columns, count)
-    # An edge found from one end is tested from both.
+    # The graph is symmetric: i and j are neighbors if either regression finds the other column.
     return _refitted(columns, sp.csr_array((edges + edges.T) > 0))
 
 
@@ -91,7 +94,8 @@ def _edges(columns: Array, count: int) -> sp.csr_array:
         absolute_correlations[np.arange(numbers.size), numbers] = -1.0
         neighbors = np.argpartition(absolute_correlations, -count, axis=1)[:, -count:]
         _, gram, correlations = _moments(columns, numbers, neighbors, 1e-10)
-        # Slopes, residual variance and standard errors of all regressions of the batch.
+        # Slopes, residual variances and sqrt(n) times the standard errors of all regressions of the
+        # batch.
         inverse = np.linalg.inv(gram)
         slopes = (inverse @ correlations)[:, :, 0]
         variance = np.maximum(1.0 - np.sum(slopes * correlations[:, :, 0], axis=1), 1e-8)
@@ -108,8 +112,8 @@ def _moments(
 ) -> tuple[Array, Array, Array]:
     """Return neighbors (m, k, n), their Gram matrices (m, k, k), and cross-moments (m, k, 1).
 
-    columns : (p, n) standardized; indices : (m,) column indices; neighbors : (m, k) indices of the
-    neighbors of each; ridge : a number that is added to the diagonals of the Gram matrices. The
+    columns : (p, n) standardized. indices : (m,) column indices. neighbors : (m, k) indices of the
+    neighbors of each. ridge : a number that is added to the diagonals of the Gram matrices. The
     cross-moments are the correlations of neighbors with their column.
     """
     neighbor_columns = columns[neighbors]
@@ -121,18 +125,18 @@ def _moments(
 
 
 def _refitted(columns: Array, graph: sp.csr_array) -> tuple[Any, bool]:
-    """Return the precision matrix with the sparsity of ``graph`` (p, p), and whether it fits.
+    """Return the precision matrix with the sparsity of ``graph`` (p, p); and if it is adequate.
 
     Each column is regressed on its neighbors; the matrix is symmetrized by averaging (i, j) and (j,
-    i). It fits if hardly any residual is correlated with a column by more than chance. ``columns``
-    are the standardized columns (p, n).
+    i). It is adequate if hardly any residual is correlated with a column by more than chance.
+    ``columns`` are the standardized columns (p, n).
     """
     n_columns, n_rows = columns.shape
     data = np.empty(graph.nnz)
     variances = np.ones(n_columns)
     single_precision = columns.astype(np.float32)
     n_neighbors = np.diff(graph.indptr)
-    unexplained = 0
+    n_unexplained = 0
     for rows in gen_batches(n_columns, TOGETHER):
         residuals = columns[rows].copy()
         # Columns with the same number of neighbors are regressed together.
@@ -150,14 +154,14 @@ def _refitted(columns: Array, graph: sp.csr_array) -> tuple[Any, bool]:
             data[positions] = -slopes / variances[indices][:, None]
         # Count the pairs of a residual and another column whose product is beyond chance.
         least_product = LEAST_T * np.sqrt(np.maximum(np.sum(residuals**2, axis=1), 1e-300))
-        is_missing = np.abs(residuals.astype(np.float32) @ single_precision.T) > least_product[
+        is_related = np.abs(residuals.astype(np.float32) @ single_precision.T) > least_product[
             :, None
         ].astype(np.float32)
-        is_missing[np.arange(len(is_missing)), np.arange(rows.start, rows.stop)] = False
-        unexplained += int(is_missing.sum())
+        is_related[np.arange(len(is_related)), np.arange(rows.start, rows.stop)] = False
+        n_unexplained += int(is_related.sum())
     one_sided = sp.csr_array((data, graph.indices, graph.indptr), shape=graph.shape)
     matrix = 0.5 * (one_sided + one_sided.T) + sp.diags_array(1.0 / variances)
-    return sp.csr_array(matrix), unexplained <= MOST_UNEXPLAINED * n_columns * (n_columns - 1)
+    return sp.csr_array(matrix), n_unexplained <= MOST_UNEXPLAINED * n_columns * (n_columns - 1)
 
 
 def near_duplicates(X: Array) -> Columns:
@@ -167,26 +171,27 @@ def near_duplicates(X: Array) -> Columns:
     """
     n_rows, n_columns = X.shape
     # Clusters are within connected components of the graph of large correlations.
-    pieces = gen_batches(n_columns, TOGETHER)
+    batches = gen_batches(n_columns, TOGETHER)
     single_precision = X.astype(np.float32)
     is_correlated = sp.vstack(
         [
-            sp.csr_array(np.abs(single_precision[:, piece].T @ single_precision) > NEAR * n_rows)
-            for piece in pieces
+            sp.csr_array(np.abs(single_precision[:, batch].T @ single_precision) > NEAR * n_rows)
+            for batch in batches
         ]
     )
     components = connected_components(is_correlated)[1].astype(np.int64)
     labels = np.zeros(n_columns, dtype=np.int64)
-    count = 0
-    for part in members_of(components):
+    n_clusters = 0
+    for columns in members_of(components):
         clusters = np.ones(1, dtype=np.int64)
-        if part.size > 1:
-            # Correlations of equal columns may be below 1 by rounding.
-            distances = np.maximum(1.0 - np.abs(X[:, part].T @ X[:, part]) / n_rows, 0.0)
+        if columns.size > 1:
+            # The distance 1 - |correlation|. That of equal columns may be negative by rounding.
+            distances = np.maximum(1.0 - np.abs(X[:, columns].T @ X[:, columns]) / n_rows, 0.0)
             tree = linkage(squareform(distances, checks=False), "complete")
             clusters = fcluster(tree, 1.0 - NEAR, "distance").astype(np.int64)
-        labels[part] = count + clusters - 1
-        count += int(clusters.max())
+        # ``fcluster`` counts from 1 within each component.
+        labels[columns] = n_clusters + clusters - 1
+        n_clusters += int(clusters.max())
     return labels
 
 
@@ -200,7 +205,7 @@ def connected_parts(rows: Columns, others: Columns, count: int) -> Columns:
 
 
 def members_of(labels: Columns) -> list[Columns]:
-    """Return the indices with each label 0, 1, ..., as a list of arrays."""
+    """Return the indices with each label 0, 1, ..., as a list of arrays; ``labels`` is (n,)."""
     return np.split(np.argsort(labels, kind="stable"), np.cumsum(np.bincount(labels))[:-1])
 
 
@@ -219,7 +224,7 @@ def columns_named(columns: Any, names: Sequence[str] | None, n_columns: int) -> 
 def labels_of(groups: Any, n_columns: int, names: Sequence[str] | None = None) -> Columns:
     """Return the group label of each column, (n_columns,).
 
-    groups : lists of columns or their names, or labels; names : the names of all columns, or None.
+    groups : lists of columns or their names, or labels. names : the names of all columns, or None.
     """
     norm: Any = named(Groups(groups), names).on(n_columns)
     return np.asarray(norm.parts(n_columns)[0].labels)
@@ -230,9 +235,9 @@ def grouped(
 ) -> tuple[Array, Array, Array, Columns | None]:
     """Return standardized columns, their means and scales, and the group of each column.
 
-    X : (n, p). names : the names of the columns, or None. groups : lists of columns or labels.
-    "auto" : the result has one column per cluster of near-duplicates, their mean, and the labels
-    (p,) are those of the clusters. None : there are no labels, and a warning reports
+    X : (n, p). names : the names of the columns, or None. groups : lists of columns, or labels. If
+    it is "auto", the result has one column per cluster of near-duplicates, their mean; the labels
+    (p,) are those of the clusters. If it is None, there are no labels, and a warning reports
     near-duplicates.
     """
     standard, means, scales = standardized(X)
@@ -263,14 +268,14 @@ def standardized(X: Array) -> tuple[Array, Array, Array]:
 
 
 def _warn_of_duplicates(X: Array) -> None:
-    """Warn how many of the standardized columns are near-duplicates, with remedies."""
+    """Warn how many of the standardized columns X (n, p) are near-duplicates, with remedies."""
     counts = np.bincount(near_duplicates(X))
-    alike = counts > 1
-    if alike.any():
+    is_cluster = counts > 1
+    if is_cluster.any():
         warnings.warn(
-            f"{counts[alike].sum():,} columns are in {alike.sum():,} clusters whose columns are "
-            "all correlated by more than 0.95, so single columns can hardly be distinguished or "
-            'selected; groups="auto" tests each of these clusters as one feature',
+            f"{counts[is_cluster].sum():,} columns are in {is_cluster.sum():,} clusters whose "
+            "columns are all correlated by more than 0.95, so single columns can hardly be "
+            'distinguished or selected; groups="auto" tests each of these clusters as one feature',
             UserWarning,
             stacklevel=4,
         )
@@ -279,8 +284,8 @@ def _warn_of_duplicates(X: Array) -> None:
 def means_of(X: Array, labels: Columns) -> Array:
     """Return the mean (n, q) of the columns with each of q labels, with signs aligned.
 
-    X : (n, p); labels : (p,). A column with a negative correlation with the first one of its label
-    is subtracted.
+    X : (n, p). labels : (p,) from 0 to q - 1. A column that correlates negatively with the first
+    column of its label enters the mean with a minus sign.
     """
     _, first_columns = np.unique(labels, return_index=True)
     signs = np.where(np.einsum("ij,ij->j", X, X[:, first_columns[labels]]) < 0, -1.0, 1.0)
@@ -289,29 +294,30 @@ def means_of(X: Array, labels: Columns) -> Array:
 
 
 def independent(X: Array, labels: Columns) -> tuple[sp.csr_array | None, Columns]:
-    """Return the map that whitens the columns of each linearly dependent group.
+    """Return the matrix that whitens the columns of each linearly dependent group.
 
-    X : (n, p) standardized; labels : (p,) groups. The k indicators of a category sum to one, so
+    X : (n, p) standardized. labels : (p,) groups. The k indicators of a category sum to one, so
     that no knockoff could differ from its column. They become k - 1 columns of variance one that
-    span the same space. Returns the map (p, q), None if no group is linearly dependent, and the
-    groups of the q columns.
+    span the same space. Returns the matrix (p, q) by which X is multiplied, None if no group is
+    linearly dependent, and the group labels of the q columns.
     """
-    parts = list[Array]()
+    blocks = list[Array]()
     rows = list[Columns]()
-    labels_of_parts = list[Columns]()
+    labels_of_blocks = list[Columns]()
     for label in np.unique(labels):
         members = np.flatnonzero(labels == label)
         whitening = np.eye(members.size)
         if 1 < members.size < len(X):
             # Whitening by the eigenvectors of the group that have a nonzero eigenvalue.
-            sizes, vectors = np.linalg.eigh(X[:, members].T @ X[:, members] / len(X))
-            is_independent = sizes > 1e-8 * sizes[-1]
-            if is_independent.any() and not is_independent.all():
-                whitening = vectors[:, is_independent] / np.sqrt(sizes[is_independent])
-        parts.append(whitening)
+            eigenvalues, vectors = np.linalg.eigh(X[:, members].T @ X[:, members] / len(X))
+            is_nonzero = eigenvalues > 1e-8 * eigenvalues[-1]
+            if is_nonzero.any() and not is_nonzero.all():
+                whitening = vectors[:, is_nonzero] / np.sqrt(eigenvalues[is_nonzero])
+        blocks.append(whitening)
         rows.append(members)
-        labels_of_parts.append(np.full(whitening.shape[1], label))
-    new_labels = np.concatenate(labels_of_parts)
+        labels_of_blocks.append(np.full(whitening.shape[1], label))
+    new_labels = np.concatenate(labels_of_blocks)
     if new_labels.size == labels.size:
         return None, labels
-    return sp.csr_array(sp.block_diag(parts, "csr")[np.argsort(np.concatenate(rows))]), new_labels
+    # The rows of the block-diagonal matrix are in the order of the groups; sort them back.
+    return sp.csr_array(sp.block_diag(blocks, "csr")[np.argsort(np.concatenate(rows))]), new_labels

@@ -35,9 +35,9 @@ def prediction_sets(
     """Return predictions with conformal intervals, or label sets, with coverage in each group.
 
     ``search.predict(X_new, interval=confidence)`` covers that share of all rows together. It may
-    cover far fewer rows of a rare class, or of one hospital. Here the sets of each part are made
-    from the errors of that part (Mondrian sets), or errors are weighted by how similar their rows
-    are to new rows.
+    cover far fewer rows of a rare class, or of one hospital. With ``by``, the sets of each group of
+    rows are made from the errors of that group (Mondrian sets). With ``shift``, errors are weighted
+    by how similar their rows are to new rows.
 
     Parameters
     ----------
@@ -45,15 +45,15 @@ def prediction_sets(
     X, y : the data of the fit
     X_new : (n_new, n_features)
     confidence : float in (0, 1), default=0.9
-        Share of the targets of each part that the sets cover.
+        Share of the targets of each group that the sets cover.
     by : "class", or a pair of arrays, optional
-        The parts. "class": the rows of each class. A pair (values of the rows of X, values of the
-        rows of X_new), such as one column of both: the rows with each value. In a part of fewer
+        The groups. "class": the rows of each class. A pair (values of the rows of X, values of the
+        rows of X_new), such as one column of both: the rows with each value. In a group of fewer
         than 1 / (1 - confidence) rows, intervals are infinite and sets hold all labels.
     shift : bool
         Whether the distribution of x differs between X and X_new. Rows of X are then weighted by
-        the odds that a similar row is in X_new: those of a logistic regression on the columns that
-        the fits use, without the fold of the row. The confidence holds for rows distributed as
+        the odds that a similar row is in X_new. A cross-validated logistic regression on the
+        columns that the fits use estimates the odds. The confidence holds for rows distributed as
         X_new if the distribution of the target given x is the same and these odds are right.
 
     Returns
@@ -63,10 +63,10 @@ def prediction_sets(
 
     Notes
     -----
-    From the fits without each fold (see ``predict``). The sets cover the share ``confidence`` on
-    average over data and new rows of the part, if these are exchangeable with the rows of the part.
-    The theorem promises 2 confidence - 1, for folds that chose nothing; in practice the share is
-    near ``confidence``.
+    The errors are those of the fits without each fold (see ``predict``). The sets cover the share
+    ``confidence`` on average over data and new rows of the group, if all rows of the group are
+    exchangeable. The theorem guarantees only 2 confidence - 1, and assumes that the folds were not
+    used to choose alpha; in practice the share is near ``confidence``.
 
     References
     ----------
@@ -106,7 +106,7 @@ def prediction_sets(
             "by='class' is of classes, by and shift are one or the other, and of times take "
             "predict(interval=)"
         )
-    # Each part of the rows uses the out-of-fold errors of its rows only.
+    # Each group of rows uses only the out-of-fold errors of its own rows.
     old = as_design(encoded_rows(search, X))
     design = search._expanded(as_design(encoded_rows(search, X_new)))
     share: Any = confidence
@@ -121,22 +121,23 @@ def prediction_sets(
         return predicted, np.stack(
             [label_sets[:, code] for code, label_sets in enumerate(sets_by_class)], axis=1
         )
-    # Without classes as parts: the sets of each part are written to the rows of the part.
-    parts: list[Any] = []
-    for calibration, is_in_part in _parts(out_of_fold, by, old.shape[0], len(predicted)):
+    # Other groups: the sets of each group are written to its new rows. A result is the ends of the
+    # intervals, or one mask of label sets.
+    results: list[Any] = []
+    for calibration, is_in_group in _row_groups(out_of_fold, by, old.shape[0], len(predicted)):
         if of_classes:
             ends: tuple[Any, ...] = (calibration.sets(design, share, None),)
         else:
             ends = tuple(
                 end.reshape(predicted.shape) for end in calibration.interval(design, share, None)
             )
-        parts = parts or [np.empty_like(end) for end in ends]
-        for end, ends_of_part in zip(parts, ends, strict=True):
-            end[is_in_part] = ends_of_part[is_in_part]
-    return predicted, *parts
+        results = results or [np.empty_like(end) for end in ends]
+        for result, end in zip(results, ends, strict=True):
+            result[is_in_group] = end[is_in_group]
+    return predicted, *results
 
 
-def _parts(
+def _row_groups(
     out_of_fold: OutOfFold, by: Any, n_old: int, n_new: int
 ) -> Iterator[tuple[OutOfFold, Mask]]:
     """Yield, for each group, the out-of-fold errors of its old rows and a mask of its new rows.
@@ -176,8 +177,8 @@ def _shifted(
     odds: Array = new_probability / (1 - new_probability) * old.shape[0] / new.shape[0]
     mass = out_of_fold.mass * odds[out_of_fold.rows]
     scale = out_of_fold.mass.sum() / mass.sum()
-    # Before the odds are known, all rows have the mass units / (units + 1), and the new row has the
-    # rest, weighted by its odds.
+    # Without weights, n old rows have the mass n / (n + 1) together, and the new row has the rest.
+    # The rest is weighted by the odds of the new row.
     mass_of_new = (1.0 - out_of_fold.mass.sum()) * scale * odds[old.shape[0] :]
     total = out_of_fold.mass.sum() + mass_of_new
     return replace(out_of_fold, mass=mass * scale), confidence * total

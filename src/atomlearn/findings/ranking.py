@@ -1,8 +1,14 @@
 """Threshold-free scores of held-out decisions, with standard errors and permutation distributions.
 
 Each kind of target has one statistic: the area under the ROC curve (two classes), its mean over
-classes (more), the correlation (numbers), the concordance index (survival times); given covariates,
-for all of them, the partial correlation.
+classes (more), the correlation (numbers), the concordance index (survival times). If there are
+covariates, the statistic of every kind is the partial correlation.
+
+AUC and concordance are means over pairs of rows. A pair scores 1/2 (right order), 0 (tie) or -1/2
+(wrong order), relative to a guess. The *contribution* of a row is the sum of the scores of its
+pairs, divided by their number. Each pair counts for both of its rows, so that the contributions add
+up to twice the statistic minus one half. The norm of the contributions is its standard error for a
+guess (the projection of a U-statistic on single rows).
 """
 
 from __future__ import annotations
@@ -88,7 +94,7 @@ class Ranked:
 def null_of(scores: Array, errors: Array, baseline: float, error: float) -> Array:
     """Return studentized null scores (n_draws,): baseline + (score - baseline) error / errors.
 
-    scores, errors : (n_draws,) permuted scores and their standard errors; error : the observed one.
+    scores, errors : (n_draws,) permuted scores and their standard errors. error : the observed one.
     A draw with standard error 0 becomes the baseline.
     """
     safe_errors = np.where(errors > 0, errors, np.inf)
@@ -128,20 +134,20 @@ def areas(codes: Columns, decisions: Array, rng: np.random.Generator) -> Ranked:
     per_rest = 1.0 / (len(codes) - counts)
     null_deviations = list[Array]()
     sorted_columns = [_Sorted.of(column) for column in columns.T]
-    # DeLong's studentized null distribution: sums of placements over their norm, for each
-    # permutation.
+    # DeLong's studentized null distribution: for each permutation, the AUC minus one half (half the
+    # sum of the contributions) over its standard error (their norm), both summed over the classes.
     for orders in _orders(len(columns), columns.shape[1], rng):
-        sums = np.zeros(len(orders))
-        squares = np.zeros(orders.shape)
+        deviations = np.zeros(len(orders))
+        contributions = np.zeros(orders.shape)
         for k, ranked_rows in enumerate(sorted_columns):
             labels = positive[orders, k][:, ranked_rows.order]
             placements = ranked_rows.placements(labels) * np.where(
                 labels, per_positive[k], per_rest[k]
             )
-            sums += placements.sum(axis=1) / 2
-            squares[:, ranked_rows.order] += placements
-        errors = np.linalg.norm(squares, axis=1)
-        null_deviations.append(null_of(sums, errors, 0.0, 1.0))
+            deviations += placements.sum(axis=1) / 2
+            contributions[:, ranked_rows.order] += placements
+        errors = np.linalg.norm(contributions, axis=1)
+        null_deviations.append(null_of(deviations, errors, 0.0, 1.0))
     # Deviations are in units of the standard error that the observed decisions have under the null.
     guess_error = float(np.linalg.norm(guess_area(codes, decisions)[1])) / max(
         len(sorted_columns), 1
@@ -159,7 +165,7 @@ def areas(codes: Columns, decisions: Array, rng: np.random.Generator) -> Ranked:
 class _Sorted:
     """Rows sorted by decision, with their ties.
 
-    order : (n,) the sorting permutation; first, last : (n,) for each sorted row, the half-open
+    order : (n,) the sorting permutation. first, last : (n,) for each sorted row, the half-open
     range of positions of the decisions tied with it.
     """
 
@@ -207,25 +213,25 @@ def mean_area(codes: Columns, decisions: Array) -> tuple[float, Array]:
 
 
 def guess_area(codes: Columns, decisions: Array) -> tuple[float, Array]:
-    """Return the mean one-vs-rest AUC minus one half, and twice the contributions of rows, (n,).
+    """Return the mean one-vs-rest AUC minus one half, and the contributions of rows, (n,).
 
-    codes, decisions : as for ``mean_area``. The contributions sum to twice the first result; their
-    norm is the standard error of the AUC of a guess.
+    codes, decisions : as for ``mean_area``. The contributions (see the module), summed over the
+    classes, add up to twice the sum of the AUCs minus one half.
     """
     positive, columns = _against_rest(codes, decisions)
     contributions = np.zeros(codes.size)
     for column, is_class in zip(columns.T, positive.T, strict=True):
-        side = _Sorted.of(column)
-        labels = is_class[side.order]
+        ranked_rows = _Sorted.of(column)
+        labels = is_class[ranked_rows.order]
         counts = np.where(labels, labels.sum(), (~labels).sum())
-        contributions[side.order] += side.placements(labels[None])[0] / counts
+        contributions[ranked_rows.order] += ranked_rows.placements(labels[None])[0] / counts
     return float(contributions.sum()) / 2 / max(columns.shape[1], 1), contributions
 
 
 def _against_rest(codes: Columns, decisions: Array) -> tuple[Mask, Array]:
     """Return one-vs-rest labels and decisions, (n, m) both, of classes with both labels present.
 
-    codes : (n,) class codes; decisions : (n, k) one column per class, or one for class 1 of two.
+    codes : (n,) class codes. decisions : (n, k) one column per class, or one for class 1 of two.
     """
     classes = np.array([1]) if decisions.shape[1] == 1 else np.arange(decisions.shape[1])
     positive = codes[:, None] == classes
@@ -236,7 +242,7 @@ def _against_rest(codes: Columns, decisions: Array) -> tuple[Mask, Array]:
 def area_of(decisions: Array, positive: Mask) -> tuple[float, Array]:
     """Return the AUC, and an influence of each row (n,) whose squares sum to DeLong's variance.
 
-    decisions : (n,) scores; positive : (n,) mask of the rows of the class. The influence is the
+    decisions : (n,) scores. positive : (n,) mask of the rows of the class. The influence is the
     placement value of the row minus the AUC, scaled by its class size.
     """
     ordered = _Sorted.of(decisions)
@@ -276,19 +282,22 @@ def correlations(
     # products.
     guess_error = float(np.linalg.norm((x * y).mean(axis=1)))
     null = np.zeros(0)
-    products = list[Array]()
+    null_scores = list[Array]()
     if rng is not None:
         for orders in _orders(len(y), y.shape[1], rng):
-            rows = np.zeros(orders.shape)
+            # One term of the correlation for each permutation and row, averaged over the columns.
+            terms = np.zeros(orders.shape)
             for true_column, predicted_column in zip(y.T, x.T, strict=True):
                 permuted = predicted_column[orders]
                 permuted = permuted - (permuted @ basis) @ basis.T
                 lengths = np.linalg.norm(permuted, axis=1, keepdims=True)
-                rows += permuted * true_column / np.where(lengths > 0, lengths, np.inf) / y.shape[1]
-            sums = rows.sum(axis=1)
-            errors = np.linalg.norm(rows, axis=1)
-            products.append(null_of(sums, errors, 0.0, guess_error))
-        null = np.concatenate(products) if products else _normal_quantiles(0.0, guess_error)
+                terms += (
+                    permuted * true_column / np.where(lengths > 0, lengths, np.inf) / y.shape[1]
+                )
+            sums = terms.sum(axis=1)
+            errors = np.linalg.norm(terms, axis=1)
+            null_scores.append(null_of(sums, errors, 0.0, guess_error))
+        null = np.concatenate(null_scores) if null_scores else _normal_quantiles(0.0, guess_error)
     usual = 1.0 / np.sqrt(freedom * y.shape[1])
     return Ranked(score, error, 0.0, null, float(usual), error_freedom)
 
@@ -296,7 +305,7 @@ def correlations(
 def correlation_rows(truth: Array, predicted: Array, known: Array) -> Array:
     """Return the contribution of each row to the partial correlation given ``known``, (n,).
 
-    truth, predicted : (n, m) columns that are compared pairwise; known : (n, q) covariates. All
+    truth, predicted : (n, m) columns that are compared pairwise. known : (n, q) covariates. All
     contributions are 0 if too few residual degrees of freedom are left.
     """
     basis = _basis(known, len(truth))
@@ -374,7 +383,7 @@ def ranked_concordance(
 ) -> Ranked | None:
     """Return Harrell's concordance index as ``Ranked``; None if there is no comparable pair.
 
-    records : structured array of survival times; risk : (n,) scores, larger for earlier events. rng
+    records : structured array of survival times. risk : (n,) scores, larger for earlier events. rng
     : generator of the 999 permutations. Risks are permuted within strata, since only rows of the
     same stratum are compared. Of many rows a random sample is compared.
     """
@@ -396,8 +405,9 @@ def ranked_concordance(
     scores, errors = np.empty((2, 999))
     for draw in range(999):
         permuted = risk[np.lexsort((rng.random(risk.size), records["stratum"]))]
-        draw_rows = concordance_rows(permuted, first, second)
-        scores[draw], errors[draw] = 0.5 + draw_rows.sum() / 2, np.linalg.norm(draw_rows)
+        contributions_of_draw = concordance_rows(permuted, first, second)
+        scores[draw] = 0.5 + contributions_of_draw.sum() / 2
+        errors[draw] = np.linalg.norm(contributions_of_draw)
     null = null_of(scores, errors, 0.5, guess_error)
     # The influence of a row is its contribution, minus its share of the pairs times the mean.
     error = float(np.linalg.norm(contributions - (concordance - 0.5) * share_of_pairs))
@@ -405,9 +415,9 @@ def ranked_concordance(
 
 
 def concordance_rows(risk: Array, first: Rows, second: Rows) -> Array:
-    """Return (n,): twice the contribution of each row's pairs to the concordance minus one half.
+    """Return the contribution of each row to the concordance minus one half, (n,); see the module.
 
-    risk : (n,) scores; first, second : the pairs from ``comparable``. Each pair is concordant
+    risk : (n,) scores. first, second : the pairs from ``comparable``. Each pair is concordant
     (1/2), tied (0) or discordant (-1/2), and counts for both of its rows.
     """
     excess = 0.5 * np.sign(risk[first] - risk[second]) / max(first.size, 1)
@@ -429,10 +439,10 @@ def plain_interval(ranked: Ranked) -> tuple[float, float]:
 def area_interval(ranked: Ranked, n_fewer: int) -> tuple[float, float]:
     """Return the confidence interval of an AUC or concordance on the logit scale.
 
-    n_fewer : number of rows of the rarer class, or of events. If the score is 1 (or 0) its standard
-    error is 0, and the lower end is instead the value at which n_fewer independent pairs are all
-    concordant with probability LEVEL: LEVEL^(1 / n_fewer) (the upper end by symmetry). ``ranked``
-    is the score with its error.
+    n_fewer : number of rows of the rarer class, or of events. ``ranked`` is the score with its
+    error. If the score is 1, its standard error is 0. Then the lower end is LEVEL^(1 / n_fewer), at
+    which n_fewer independent pairs are all concordant with probability LEVEL. If the score is 0,
+    the upper end follows by symmetry.
     """
     value = ranked.score
     limit = LEVEL ** (1 / max(n_fewer, 1))

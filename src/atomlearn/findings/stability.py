@@ -7,6 +7,9 @@ features is at most
 
     Meinshausen and Buhlmann      theta q / (2 t - 1)
     unimodal                      C(t, B) theta q
+
+The second bound, by Shah and Samworth, assumes that selection frequencies have a unimodal
+distribution. ``unimodal`` computes its factor C(t, B).
 """
 
 from __future__ import annotations
@@ -136,8 +139,8 @@ class StabilitySelector(OwnParameters, MetaEstimatorMixin, SelectorMixin, Packed
     Notes
     -----
     ``AtomicRegressor`` and ``AtomicClassifier`` (two classes, plain columns) are fitted to all
-    halves at once, which share each reading of the data (a lasso over few columns is left to
-    scikit-learn's coordinate descent); other estimators one half after another.
+    halves at once, so that the halves share each reading of the data. Scikit-learn's coordinate
+    descent fits a lasso over few columns. Other estimators are fitted to one half after another.
 
     References
     ----------
@@ -205,11 +208,11 @@ class StabilitySelector(OwnParameters, MetaEstimatorMixin, SelectorMixin, Packed
         target = np.asarray(y)
         rng = np.random.default_rng(self.random_state)
         n_pairs = (int(self.n_resamples) + 1) // 2
-        parts: list[Columns] = []
+        row_halves: list[Columns] = []
         codes = codes_of(target)
         for _ in range(n_pairs):
             # Each call gives two complementary halves of the rows.
-            parts += halves(len(target), rng, codes, groups, order)
+            row_halves += halves(len(target), rng, codes, groups, order)
         # The maximum number of features per half. With "auto", q^2 = (2 t - 1) p makes the bound of
         # Meinshausen and Buhlmann one.
         most_per_half = self.n_features
@@ -217,18 +220,18 @@ class StabilitySelector(OwnParameters, MetaEstimatorMixin, SelectorMixin, Packed
             bounded = int(np.sqrt((2 * self.threshold - 1) * n_units))
             most_per_half = min(max(2, bounded), n_units)
         elif most_per_half is None and alphas is not None:
-            most_per_half = max(len(parts[0]) // 2, 1)
+            most_per_half = max(len(row_halves[0]) // 2, 1)
         falling_alphas = np.sort(np.array([] if alphas is None else alphas, dtype=np.float64))[::-1]
         masks = self._masks(
-            base, X, target, parts, bool(params), groups, order, falling_alphas, most_per_half
+            base, X, target, row_halves, bool(params), groups, order, falling_alphas, most_per_half
         )
-        # A group is selected if any of its columns is. Rows 2 i and 2 i + 1 are the halves of a
-        # pair.
-        units = np.array([np.bincount(labels, mask, n_units) > 0 for mask in masks])
-        self.selection_probabilities_ = units.mean(axis=0)
-        self.both_probabilities_ = (units[::2] & units[1::2]).mean(axis=0)
+        # A group is selected if any of its columns is. Rows 2 i and 2 i + 1 of the table are the
+        # halves of a pair, its columns are the features or groups.
+        selections = np.array([np.bincount(labels, mask, n_units) > 0 for mask in masks])
+        self.selection_probabilities_ = selections.mean(axis=0)
+        self.both_probabilities_ = (selections[::2] & selections[1::2]).mean(axis=0)
         self._labels = None if self.groups is None else labels
-        q = self.n_selected_ = float(units.sum(axis=1).mean())
+        q = self.n_selected_ = float(selections.sum(axis=1).mean())
         self.bounds_ = {
             "unimodal": unimodal(q, n_units, self.threshold, n_pairs),
             "meinshausen_buhlmann": meinshausen_buhlmann(q, n_units, self.threshold),
@@ -250,7 +253,7 @@ class StabilitySelector(OwnParameters, MetaEstimatorMixin, SelectorMixin, Packed
         base: Any,
         X: Any,
         y: NDArray[Any],
-        parts: list[Columns],
+        row_halves: list[Columns],
         routed: bool,
         groups: Any,
         order: Any,
@@ -259,22 +262,23 @@ class StabilitySelector(OwnParameters, MetaEstimatorMixin, SelectorMixin, Packed
     ) -> list[Mask]:
         """Return the mask of selected features for each half, fitted jointly if possible.
 
-        base : the estimator to clone. parts : rows of each half. routed : whether ``fit`` received
-        further parameters. groups, order : those of the rows, for estimators that hold out rows.
+        base : the estimator to clone. X, y : the data. row_halves : the rows of each half.
+        routed : whether ``fit`` received further parameters, which rules out a joint fit. groups,
+        order : those of the rows, for estimators that hold out rows.
         falling_alphas : alphas in decreasing order, empty for that of the estimator. most : maximum
         number of features per half, None for no limit.
         """
         if not routed and isinstance(base, (AtomicRegressor, AtomicClassifier)):
             alphas = falling_alphas if falling_alphas.size else np.array([float(base.alpha)])
-            masks_by_part = masks_of_parts(base, X, y, parts, alphas, most)
-            if masks_by_part is not None:
-                return masks_by_part
+            joint_masks = masks_of_parts(base, X, y, row_halves, alphas, most)
+            if joint_masks is not None:
+                return joint_masks
         models = [clone(base).set_params(alpha=float(alpha)) for alpha in falling_alphas] or [base]
         masks = []
         with warnings.catch_warnings(action="ignore", category=UserWarning):
             # The gap of a fit to half of the rows is small compared with the differences between
             # halves.
-            for rows in parts:
+            for rows in row_halves:
                 half_rows = rows_of(X, rows)
                 fit_params = fit_parameters(base, rows, groups, order)
                 fitted = (clone(model).fit(half_rows, y[rows], **fit_params) for model in models)
@@ -289,7 +293,7 @@ class StabilitySelector(OwnParameters, MetaEstimatorMixin, SelectorMixin, Packed
 
     @available_if(_estimator_has("predict"))  # type: ignore[untyped-decorator]
     def predict(self, X: Any) -> Any:
-        """Return predictions of ``estimator_``, fitted to all rows and all features."""
+        """Return the predictions for X of ``estimator_``, fitted to all rows and all features."""
         check_is_fitted(self)
         return self.estimator_.predict(X)
 
@@ -306,7 +310,7 @@ def codes_of(y: NDArray[Any]) -> Columns | None:
 def meinshausen_buhlmann(q: float, p: int, threshold: float) -> float:
     """Return Meinshausen and Buhlmann's bound q^2 / ((2 t - 1) p), infinity for t <= 1/2.
 
-    q : average number of features that a half selects; p : number of features; t : threshold.
+    q : average number of features that a half selects. p : number of features. t is ``threshold``.
     """
     return float("inf") if threshold <= 0.5 else q * q / ((2 * threshold - 1) * p)
 
@@ -314,10 +318,11 @@ def meinshausen_buhlmann(q: float, p: int, threshold: float) -> float:
 def unimodal(q: float, p: int, threshold: float, n_pairs: int) -> float:
     """Return Shah and Samworth's bound C(t, B) q^2 / p on falsely selected features.
 
-    q : average number of features that a half selects; p : number of features; t : ``threshold``;
-    B : ``n_pairs``. It assumes unimodal selection frequencies of the features with low selection
-    probability, and requires t > 1/2 + min(theta^2, 1 / (2 B) + 3 theta^2 / 4) and
-    theta <= 1 / sqrt(3), theta = q / p; otherwise Meinshausen and Buhlmann's bound is returned.
+    q : average number of features that a half selects. p : number of features. t is ``threshold``
+    and B is ``n_pairs``. The bound assumes unimodal selection frequencies of the features with low
+    selection probability. With theta = q / p, it requires theta <= 1 / sqrt(3) and
+    t > 1/2 + min(theta^2, 1 / (2 B) + 3 theta^2 / 4). Otherwise Meinshausen and Buhlmann's bound is
+    returned.
     """
     theta = q / p
     half_step = 1 / (2 * n_pairs)

@@ -1,11 +1,14 @@
 """The part of a line of targets y + t move on which a subset is proved to be the best one.
 
 The objective of each subset, at its ridge fit, is a quadratic in t. A search at one t lists the
-near-best subsets. Their objectives are compared with that of our subset exactly, for all t. For all
-other subsets the search proves a lower bound at this t. Between two searches, at t_1 and t_2, their
-objectives are at least the chord of both bounds minus a'a (t - t_1) (t_2 - t) / 2, because a'a
-(``move`` after projection) bounds their second derivative. If that proves too little, the interval
-is halved.
+near-best subsets. Their objectives are compared with that of the selected subset exactly, for all
+t. For all other subsets the search proves a lower bound at this t. Let a be ``move`` after
+projecting out the unpenalized columns. Then a'a bounds the second derivative of every objective. So
+between searches at t_1 and t_2, the objective of an unlisted subset is at least
+
+    (linear interpolation of both bounds)  -  a'a (t - t_1) (t_2 - t) / 2.
+
+If that is too small to prove anything, the interval is halved.
 """
 
 from __future__ import annotations
@@ -19,7 +22,7 @@ from sklearn.base import clone
 
 from atomlearn.core import Array, Columns, Problem, dense_part, with_amount
 from atomlearn.estimators.subsets import SubsetRegressor
-from atomlearn.findings.given import Given
+from atomlearn.findings.one_step import FitData
 from atomlearn.subsets.solve import best_subset, search_settings
 
 #: Limits for one line: the number of searches, the number of subsets that each search lists, and
@@ -37,19 +40,19 @@ class SubsetLine:
 
     Attributes
     ----------
-    data : Given
+    data : FitData
         The data, for the squared loss.
     problem : Problem
         The best-subset problem, with sample weights of sum 1.
     subset : Columns
         The selected columns, increasing.
     columns : Columns
-        These and the unpenalized ones.
+        The selected and the unpenalized columns, increasing.
     depth : float
-        Subsets are listed if n times their objective is at most this above that of ``subset``.
+        A search lists the subsets with n objective <= n objective of ``subset`` + depth.
     """
 
-    data: Given
+    data: FitData
     problem: Problem
     columns: Columns
     subset: Columns
@@ -58,9 +61,11 @@ class SubsetLine:
     def _objective(self, columns: Columns) -> Array:
         """Return the minimum of n times the objective on these columns, as a quadratic in t.
 
-        The result has the coefficients of t^2, t and 1. The minimum is (y'y - y'X (X'X + ridge)^-1
-        X'y) / 2, with both targets y and ``move`` in place of y.
+        The result has the coefficients of t^2, t and 1. The minimum is
+        (z'z - z'X (X'X + ridge)^-1 X'z) / 2 with z = y + t move.
         """
+        # ``_targets`` (n, 2) has y and ``move``, and X these columns, all after projecting out the
+        # unpenalized columns. The products below have a row and a column for y, then for ``move``.
         X = self.data.projected(dense_part(self.problem.design, columns))
         ridge = self.data.y.size * self.problem.regularizer.amount * np.eye(columns.size)
         scores = X.T @ self._targets
@@ -68,15 +73,15 @@ class SubsetLine:
         (constant, linear), (_, quadratic) = self._targets.T @ self._targets - fitted
         return np.array([quadratic / 2, linear, constant / 2])
 
-    def kept(self, move: Array, reach: float) -> tuple[Array, Array]:
+    def same_selection(self, move: Array, reach: float) -> tuple[Array, Array]:
         """Return the intervals of t on which the subset is proved the best, and undecided ones.
 
         Both are (m, 2), for targets y + t move; every abs(t) > ``reach`` is undecided.
         """
-        # ``_others``: for each listed subset, its objective minus that of our subset, as
+        # ``_differences``: for each listed subset, its objective minus that of our subset, as
         # coefficients of t^2, t, 1. ``_bounds``: for each t that was searched, a lower bound on the
         # objective of all subsets that are not listed.
-        self._others: dict[bytes, Array] = {}
+        self._differences: dict[bytes, Array] = {}
         self._bounds: dict[float, float] = {}
         self._move = move
         self._targets = self.data.projected(np.column_stack([self.data.y, self._move]))
@@ -124,13 +129,14 @@ class SubsetLine:
         if t in self._bounds:
             return
         problem = replace(self.problem, y=self.data.y + t * self._move)
+        # List subsets whose objective is at most 1 + within times that of our subset.
         within = self.depth / float(np.polyval(self._quadratic, t))
         request = search_settings(1e-9, within, MOST_SETS, SECONDS, None)
         result = best_subset(problem, self.subset.size, request, [self.subset])
         for subset in result.near or ():
             key = subset.columns.tobytes()
-            if key not in self._others and not np.array_equal(subset.columns, self.subset):
-                self._others[key] = self._objective(subset.columns) - self._quadratic
+            if key not in self._differences and not np.array_equal(subset.columns, self.subset):
+                self._differences[key] = self._objective(subset.columns) - self._quadratic
         limit = result.objective * (1.0 + within)
         self._bounds[t] = self.data.y.size * (limit if result.near_complete else result.lower_bound)
 
@@ -139,16 +145,16 @@ class SubsetLine:
 
         The other objectives minus ours are quadratics in t; they change sign only at their roots.
         """
-        if not self._others:
+        if not self._differences:
             return [(low, high)]
-        rises = np.array(list(self._others.values())) - [0.0, 0.0, self._rounding]
-        roots = np.concatenate([np.roots(rise) for rise in rises])
+        differences = np.array(list(self._differences.values())) - [0.0, 0.0, self._rounding]
+        roots = np.concatenate([np.roots(each) for each in differences])
         cuts = np.sort(roots[np.isreal(roots)].real)
         cuts = np.concatenate([[low], cuts[(cuts > low) & (cuts < high)], [high]])
         middles = 0.5 * (cuts[1:] + cuts[:-1])
         # Between two neighboring roots all signs are constant: test the middle, then join
         # neighbors.
-        is_best = np.min([np.polyval(rise, middles) for rise in rises], axis=0) > 0
+        is_best = np.min([np.polyval(each, middles) for each in differences], axis=0) > 0
         starts = np.flatnonzero(is_best & ~np.append(False, is_best[:-1]))
         ends = np.flatnonzero(is_best & ~np.append(is_best[1:], False))
         return list(zip(cuts[starts].tolist(), cuts[ends + 1].tolist(), strict=True))
@@ -167,18 +173,21 @@ class SubsetLine:
         curvature = 0.5 * float(np.sum(self._targets[:, 1] ** 2)) - self._quadratic[0]
         width = high - low
         # With s = (t - low) / width, the margin at t is at least
-        # margins[0] (1 - s) + margins[1] s - largest_curvature width^2 s (1 - s).
+        # margins[0] (1 - s) + margins[1] s - curvature width^2 s (1 - s). The minimum over s in
+        # [0, 1] is at the s below.
         curvature = max(curvature * width**2, 1e-300)
         s = np.clip(0.5 + 0.5 * (margins[0] - margins[1]) / curvature, 0.0, 1.0)
         return bool(margins[0] * (1 - s) + margins[1] * s - curvature * s * (1 - s) > 0)
 
 
 def subset_line(
-    estimator: SubsetRegressor, X: Any, y: Any, data: Given, dispersion: float
+    estimator: SubsetRegressor, X: Any, y: Any, data: FitData, dispersion: float
 ) -> SubsetLine | None:
-    """Return the ``SubsetLine`` of a fitted model; None if it searched sizes, or has groups.
+    """Return the ``SubsetLine`` of a fitted model.
 
-    X, y : the data of the fit; data : the same, checked. dispersion : the noise variance, which
+    None if the model searched over sizes, has groups of columns, or has no intercept.
+
+    X, y : the data of the fit. data : the same, checked. dispersion : the noise variance, which
     sets how many near-best subsets each search lists. ``estimator`` is the fitted estimator.
     """
     is_searched = estimator.cv_scores_ is not None

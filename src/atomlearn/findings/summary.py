@@ -189,7 +189,7 @@ class Summary:
 
 
 def _number(value: float, form: str = ".4g") -> str:
-    """Return a number as text in this format, "" for NaN."""
+    """Return a number as text in the format ``form``, "" for NaN."""
     return "" if np.isnan(value) else format(value, form)
 
 
@@ -232,8 +232,8 @@ def summary_of(
     ratio_name = _ratio_name(estimator)
     rows = tuple(_rows(estimator, bool(ratio_name), estimates))
     notes = tuple(_notes(estimator, estimates))
-    parts = _title(estimator), _proved(estimator), estimated, rows, ratio_name, confidence, notes
-    return Summary(*parts)
+    values = _title(estimator), _proved(estimator), estimated, rows, ratio_name, confidence, notes
+    return Summary(*values)
 
 
 def _intervals(
@@ -326,7 +326,7 @@ def _rows(estimator: Any, has_ratio: bool, estimates: Estimates | None) -> Itera
 def _interval(estimates: Estimates | None, column: int, note: str) -> dict[str, Any]:
     """Return the fields of a row that come from the estimates: interval, p-value and note.
 
-    column : the column of the row; note : the note of the row so far.
+    column : the column of the row. note : the note of the row so far.
     """
     if estimates is None:
         return {"note": note}

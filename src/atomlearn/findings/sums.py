@@ -2,9 +2,9 @@
 
 e and r are vectors with one entry per row, for example two kinds of residuals. The one with the
 larger kurtosis is held fixed; the entries of the other are drawn with replacement from its observed
-values, independently for each row. The tail of the resulting distribution follows from its
-cumulant generating function K by the saddlepoint approximation of Barndorff-Nielsen: solve
-K'(t) = x, then with  w = sign(t) sqrt(2 (t x - K(t)))  and  s = t sqrt(K''(t)),
+values, independently for each row. Let K be the cumulant generating function of the resulting
+distribution, and t the solution of K'(t) = x. The saddlepoint approximation of Barndorff-Nielsen
+gives the tail from  w = sign(t) sqrt(2 (t x - K(t)))  and  s = t sqrt(K''(t)):
 
     P(sum > x)  ~  1 - Phi(w + log(s / w) / w).
 
@@ -127,7 +127,7 @@ class SumOfProducts:
         size = abs(float(self.e @ self.r))
         return law.beyond(size) + negated.beyond(size)
 
-    def shortened(self, robust: bool) -> float:
+    def tail_correction(self, robust: bool) -> float:
         """Return the factor that corrects the chi-squared statistic for the tails of the sum.
 
         The statistic is sum^2 / variance, with one degree of freedom. Multiplied by the factor, at

@@ -1,10 +1,11 @@
 """Trials: a selection and fit procedure, tested on held-out rows or by cross-validation.
 
-If the held-out rows are few, the whole cross-validation is repeated over rows whose features are
-permuted, with all choices that are made in it. Targets, weights and offsets stay together; only
-their connection with the features is lost. The repetitions end as soon as enough of them scored as
-well (Besag and Clifford), which keeps the test exact. Their maximum number depends on the size of
-the data, never on seconds, so that the result does not depend on the machine.
+If there are few held-out rows, all rows are cross-validated instead. For the p-value the whole
+cross-validation, with all choices that the procedure makes, is repeated with permuted rows of X.
+Targets, weights and offsets stay together; only their relation to the features is lost. The
+repetitions end as soon as enough of them score as well as the data (Besag and Clifford), which
+keeps the test exact. Their maximum number depends on the size of the data, never on seconds, so
+that the result does not depend on the machine.
 """
 
 from __future__ import annotations
@@ -62,8 +63,9 @@ LOOSE_GAP = 1e-2
 #: Number of simulated tables with a signal: rows are too few if less than POWER of the signals are
 #: detected, ...
 N_PLANTED = 10
-#: ... number of features with a signal, and its correlation with the order of the target: it gives
-#: a correlation of 0.3 for numbers, an AUC of 0.65 for two equal classes, a concordance of 0.65.
+#: ... number of features with a signal, and the correlation of the signal with the order of the
+#: target. A model that finds the signal has a correlation of 0.3 for numbers, an AUC of 0.65 for
+#: two equal classes, and a concordance of 0.65 for survival times.
 FEATURES_PLANTED = 2
 PLANTED = {"regression": USEFUL, "classification": 0.34, "survival": 0.45}
 
@@ -78,12 +80,15 @@ class Trial:
     Attributes
     ----------
     decide : Decide
-        Function (train, test, values, order) -> decisions at the test rows; it fits to the
-        training rows, with the target replaced by ``values`` or the rows of X permuted by
-        ``order`` unless these are None; decisions of regressions with covariates are linear
-        predictors.
+        Function (train, test, values, order) -> decisions at the test rows. It fits to the training
+        rows. ``values`` replaces the target and ``order`` permutes the rows of X, unless they are
+        None. Decisions of regressions with covariates are linear predictors.
+    task : {"classification", "regression", "survival"}
+        Kind of the target.
     values : (n_rows,)
         Class codes, numbers, or records of (event, time).
+    rng : int
+        Seed of folds and permutations.
     ranks : bool
         Whether the target is heavy-tailed, so that rank correlations are used.
     known : (n_rows, q) float64, optional
@@ -175,6 +180,7 @@ class Trial:
 
         If rows depend on each other, the test permutes groups or shifts the series.
         """
+        # Rows with equal numbers belong to one group.
         units = unit_numbers(len(self.values), self.groups, self.order)[test]
         if self.order is not None or np.unique(units).size < test.size:
             return self._permuted_verdict(test, decisions)
@@ -187,7 +193,7 @@ class Trial:
     def _permuted_verdict(self, test: Rows, decisions: Array) -> Verdict:
         """Return the verdict on dependent rows, by a permutation test that keeps the dependence.
 
-        test : the held-out rows; decisions : (n_test, m) for these. Targets of held-out groups are
+        test : the held-out rows. decisions : (n_test, m) for these. Targets of held-out groups are
         permuted as blocks. Targets of a series are shifted cyclically, which keeps the
         autocorrelation except at the ends.
         """
@@ -215,8 +221,8 @@ class Trial:
 
         A group of dependent rows counts as one row.
         """
-        # With covariates, repetitions do not keep the error rate of 5 %: of 200 tables of 60 rows,
-        # 10 % were called better with simulated targets; with permuted features, 8 of 84 were.
+        # With covariates, repetitions exceed the error rate of 5 %. Without any effect, 10 % of 200
+        # tables of 60 rows were called better with simulated targets, 8 of 84 with permuted rows.
         if self.known is not None or self.order is not None or self.values.ndim > 1:
             return False
         # Only events carry information on survival times; two unequal classes as much as a smaller
@@ -349,11 +355,11 @@ class Trial:
         # score has weight 0. Else a correlation over all folds.
         if baseline > 0.0:
             for fold_rows, fold_decisions in zip(rows, per_fold, strict=True):
-                score, added = self._ranks(truth[fold_rows], fold_decisions)
+                score, contributions_of_fold = self._ranks(truth[fold_rows], fold_decisions)
                 is_known = not np.isnan(score)
                 scores = [*scores, score if is_known else 0.0]
                 weights = [*weights, is_known * fold_rows.size]
-                contributions.append(added * weights[-1])
+                contributions.append(contributions_of_fold * weights[-1])
             total = max(sum(weights), 1)
             shares = [contribution / total for contribution in contributions]
             mean_score = float(np.dot(scores, weights)) / total
@@ -367,29 +373,30 @@ class Trial:
         return baseline + mean_score, float(np.linalg.norm(sums))
 
     def _ranks(self, truth: NDArray[Any], decisions: Array) -> tuple[float, Array]:
-        """Return AUC or concordance minus one half, and twice the contributions of rows (n,).
+        """Return AUC or concordance minus one half, and the contributions of rows to it, (n,).
 
-        truth, decisions : targets (n,) and scores (n, m) of one fold. The score is NaN if there is
-        nothing to compare. Of many survival times an evenly spaced subset is compared.
+        truth, decisions : targets (n,) and scores (n, m) of one fold. The contributions are those
+        of ``ranking``: their sum is twice the score. The score is NaN if there is nothing to
+        compare. If there are many survival times, an evenly spaced subset is compared.
         """
         if self.task == "classification":
             if np.unique(truth).size < 2:
                 return float("nan"), np.zeros(truth.size)
-            score, added = guess_area(truth, decisions)
-            return score, added / max(1, decisions.shape[1])
+            score, contributions = guess_area(truth, decisions)
+            return score, contributions / max(1, decisions.shape[1])
         judged_rows = np.arange(0, truth.size, -(-truth.size // MOST_PAIRED))
         first, second = comparable(checked_survival(truth[judged_rows]))
-        added = np.zeros(truth.size)
-        added[judged_rows] = concordance_rows(decisions[judged_rows, 0], first, second)
-        return float(added.sum()) / 2 if first.size else float("nan"), added
+        contributions = np.zeros(truth.size)
+        contributions[judged_rows] = concordance_rows(decisions[judged_rows, 0], first, second)
+        return float(contributions.sum()) / 2 if first.size else float("nan"), contributions
 
     def _correlation(
         self, truth: NDArray[Any], rows: list[Rows], per_fold: list[Array]
     ) -> tuple[float, list[Array]]:
-        """Return the partial correlation given folds and covariates, and rows' contributions.
+        """Return the partial correlation given folds and covariates, and its terms, in a list.
 
         truth : the target of all rows. rows, per_fold : test rows of each fold, and their
-        decisions.
+        decisions. The correlation is the sum of the terms, one for each test row of all folds.
         """
         if not rows:
             return 0.0, []

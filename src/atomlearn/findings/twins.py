@@ -98,8 +98,9 @@ def twins(
 ) -> list[Twins]:
     """Return the twins of the selected features of a fitted estimator, the largest ones first.
 
-    The model is fitted again without each of them, starting from the fit, with a proved gap. That
-    is left out for norms that cannot lose a column, such as latent groups.
+    Twins are columns that could replace a feature. The model is fitted again without each feature,
+    warm-started from the fit, with a proved gap. There is no such refit for norms that cannot be
+    restricted to fewer columns, such as latent groups.
 
     Parameters
     ----------
@@ -135,13 +136,13 @@ def twins(
     n_columns = design.shape[1]
     # Some norms, such as latent groups, cannot be restricted to fewer columns.
     possible = norm.restrict(np.arange(n_columns), n_columns) is not None
-    pairs = []
+    result = []
 
-    def named(some_columns: Columns) -> list[str]:
+    def named(columns: Columns) -> list[str]:
         """Return the names of these columns, by ``names`` or by the estimator."""
         if names is not None:
-            return [names(j) for j in some_columns.tolist()]
-        return list(estimator.feature_map_.names(some_columns, input_names(estimator)))
+            return [names(j) for j in columns.tolist()]
+        return list(estimator.feature_map_.names(columns, input_names(estimator)))
 
     # For each selected column: its correlated columns, and a refit without it.
     for column, others in zip(chosen, correlated_with, strict=True):
@@ -156,8 +157,8 @@ def twins(
         if possible:
             rise, error, grown_columns = _refits_without(estimator, problems, results, column)
             substitutes = named(grown_columns) if grown_columns.size else []
-        pairs.append(Twins(column, names_of_columns[0], near_to, rise, error, tuple(substitutes)))
-    return pairs
+        result.append(Twins(column, names_of_columns[0], near_to, rise, error, tuple(substitutes)))
+    return result
 
 
 def _largest(results: Sequence[Result], design: Design, most: int) -> list[int]:
@@ -168,8 +169,8 @@ def _largest(results: Sequence[Result], design: Design, most: int) -> list[int]:
     columns, weights = together(results)
     if not columns.size:
         return []
-    size = np.abs(weights).max(axis=0) * moments_of(design, columns)[1]
-    return [int(columns[index]) for index in np.argsort(-size, kind="stable")[:most]]
+    magnitudes = np.abs(weights).max(axis=0) * moments_of(design, columns)[1]
+    return [int(columns[index]) for index in np.argsort(-magnitudes, kind="stable")[:most]]
 
 
 def _refits_without(
@@ -177,7 +178,7 @@ def _refits_without(
 ) -> tuple[float, float, Columns]:
     """Return the relative increase of the objective without a column, its error, and substitutes.
 
-    estimator : the fitted model; problems, results : the problem and the fit of each output.
+    estimator : the fitted model. problems, results : the problem and the fit of each output.
     Substitutes are the up to three columns whose absolute coefficients grew the most.
     """
     n_columns = problems[0].design.shape[1]

@@ -207,12 +207,12 @@ def verdict_on(
     ----------
     task : {"classification", "regression", "survival"}
     truth : (n,) or (n, q)
-        Codes of classes from 0; numbers, in several columns for several targets, whose mean
-        correlation is judged; or records of ``survival_target``, of which only rows of one stratum
-        are compared.
+        For classes their codes from 0. For numbers the targets; several targets have a column each,
+        and their mean correlation is judged. For survival times the records of ``survival_target``;
+        only rows of the same stratum are compared.
     decisions : (n,) or (n, m)
-        Scores of class 1, or one column of scores per class; predicted numbers; or risk scores, for
-        which larger means an earlier event.
+        For classes the scores of class 1, or one column of scores per class. For numbers the
+        predictions. For survival times risk scores; a larger score means an earlier event.
     rng : int or Generator
         Of the permutations.
     ranks : bool
@@ -282,6 +282,7 @@ def with_curves(known: Array | None, n_rows: int) -> tuple[Array | None, dict[st
     if known is None:
         return None, {}
     is_continuous = [np.unique(column).size > KNOTS for column in known.T]
+    # At least 8 rows for each spline column.
     affordable_knots = n_rows / 8 / max(sum(is_continuous), 1)
     n_knots_used = KNOTS if affordable_knots > KNOTS else 2 if affordable_knots >= 3 else 0
     if not n_knots_used or not any(is_continuous):
@@ -290,17 +291,18 @@ def with_curves(known: Array | None, n_rows: int) -> tuple[Array | None, dict[st
     curves = [known]
     for column in known.T[is_continuous]:
         knot_positions = np.unique(np.quantile(column, np.linspace(0, 1, n_knots_used)))[:, None]
+        # Spline columns add up to 1, so the first one is left out.
         curves.append(SplineTransformer(knots=knot_positions).fit_transform(column[:, None])[:, 1:])
     words = "the covariates alone, with a cubic spline of each numeric one"
     return np.hstack(curves), {"compared_with": words}
 
 
-def _numbers(name: str, given: ArrayLike) -> Array:
-    """Return an array-like as an array of floats; raise ValueError if a value is missing.
+def _numbers(name: str, argument: ArrayLike) -> Array:
+    """Return an array-like ``argument`` as an array of floats; raise ValueError if one is missing.
 
-    name : the name of the argument ``given``, for the message.
+    name : the name of the argument, for the message.
     """
-    values = np.asarray(given)
+    values = np.asarray(argument)
     if values.dtype.kind not in "biuf" or (values != values).any():
         raise ValueError(f"{name} must hold numbers without NaN, got dtype {values.dtype}")
     return values.astype(np.float64)
@@ -348,11 +350,11 @@ def judged(
 ) -> Verdict:
     """Return the ``Verdict`` from a score and its permutation distribution.
 
-    It is "better" if p <= LEVEL; else "no better" if the power for a useful signal is at least
-    POWER; else "too few rows to tell". ranked : score, error and null distribution. interval : the
-    confidence interval of the score. name : the name of the score. n_rows, n_folds : numbers of
-    scored rows and of folds, 0 for a held-out part. words : the method of the interval. guess : the
-    name of the baseline. draws : how the null distribution was drawn, in words.
+    It is "better" if p <= LEVEL. Otherwise it is "no better" if the power for a useful signal is at
+    least POWER, else "too few rows to tell". ranked : score, error and null distribution. interval
+    : the confidence interval of the score. name : the name of the score. n_rows, n_folds : numbers
+    of scored rows and of folds, 0 for a held-out part. words : the method of the interval. guess :
+    the name of the baseline. draws : how the null distribution was drawn, in words.
     """
     p_value = ranked.p_value()
     critical = ranked.critical()

@@ -66,13 +66,14 @@ class Hierarchy(LatentNorm):
         i, j = np.sort(pairs, axis=1).T
         column = n_main + np.arange(pairs.shape[0])
         mixed = i != j
+        # Each table has one group per row, by its features. A square (i = j) has one main effect.
         if self.kind == "weak":
-            parts = [np.column_stack([i, column]), np.column_stack([j, column])[mixed]]
+            tables = [np.column_stack([i, column]), np.column_stack([j, column])[mixed]]
         else:
-            parts = [np.column_stack([i, column])[~mixed], np.column_stack([i, j, column])[mixed]]
+            tables = [np.column_stack([i, column])[~mixed], np.column_stack([i, j, column])[mixed]]
         # List the features of all groups one after the other, with the start of each group.
-        members = np.concatenate([np.arange(n_main), *(part.ravel() for part in parts)])
-        sizes = [np.ones(n_main), *(np.full(part.shape[0], part.shape[1]) for part in parts)]
+        members = np.concatenate([np.arange(n_main), *(table.ravel() for table in tables)])
+        sizes = [np.ones(n_main), *(np.full(len(table), table.shape[1]) for table in tables)]
         starts = np.concatenate([[0], np.cumsum(np.concatenate(sizes))]).astype(np.int64)
         return Membership(members, starts, starts.size - 1)
 

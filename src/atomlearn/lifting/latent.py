@@ -89,14 +89,14 @@ class Image(LiftedNorm):
     ----------
     norm : Norm
         The norm as the user defined it.
-    made : Lift
+    stored : Lift
         The lift of ``norm`` for the given number of features.
     """
 
-    def __init__(self, norm: Norm, made: Lift) -> None:
+    def __init__(self, norm: Norm, stored: Lift) -> None:
         """Store the lift with a copy of the norm, which later changes of the norm do not reach."""
         self.norm = copy.copy(norm)
-        self.made = made
+        self.stored = stored
 
     @property
     def absolute(self) -> bool:  # type: ignore[override]
@@ -105,7 +105,7 @@ class Image(LiftedNorm):
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the original norm and the number of features; ``deep`` is ignored."""
-        return {"norm": self.norm, "n_features": self.made.expansion.shape[0]}
+        return {"norm": self.norm, "n_features": self.stored.expansion.shape[0]}
 
     def __repr__(self) -> str:
         """Return the expression that makes the original norm."""
@@ -113,12 +113,12 @@ class Image(LiftedNorm):
 
     def lift(self, n_features: int) -> Lift:
         """Return the stored lift; raise ValueError for another number of features."""
-        if n_features != self.made.expansion.shape[0]:
+        if n_features != self.stored.expansion.shape[0]:
             raise ValueError(
-                f"{self!r} was read for {self.made.expansion.shape[0]} features, and there are "
+                f"{self!r} was read for {self.stored.expansion.shape[0]} features, and there are "
                 f"{n_features}; pass the norm with its parameters"
             )
-        return self.made
+        return self.stored
 
     def on(self, n_features: int, shape: tuple[int, int] | None = None) -> Norm:
         """Return the norm itself; raise ValueError for another number of features.

@@ -94,15 +94,15 @@ class Trees(LatentGroups):
             feature = feature[parent_of >= 0]
             pairs.append((ancestors, feature))
             total += ancestors.size
-        # Group the pairs by node.
+        # Group the pairs by node. Nodes without features have no group.
         owners, members = (np.concatenate(arrays) for arrays in zip(*pairs, strict=True))
         order = np.lexsort((members, owners))
-        members_of, first = np.unique(owners[order], return_index=True)
+        used_nodes, first = np.unique(owners[order], return_index=True)
         groups = [group.tolist() for group in np.split(members[order], first[1:])][
-            : members_of.size
+            : used_nodes.size
         ]
         if np.ndim(weights):
-            weights = np.asarray(weights)[members_of]
+            weights = np.asarray(weights)[used_nodes]
         return cls(groups, weights)
 
     def nested(self, sets: Membership, n_features: int) -> Nested:
@@ -134,7 +134,8 @@ class Trees(LatentGroups):
         # Features with the same smallest group have all groups in common and form one cell.
         smallest = group[np.diff(feature, prepend=-1) != 0]
         _, examples, cells = np.unique(smallest, return_index=True, return_inverse=True)
-        parts = np.ones(sets.members.size), sets.members, sets.starts
-        inside = sparse.csr_array(parts, shape=(sets.n_sets, n_features))[:, examples]
-        home = cells.ravel().astype(np.int64)
-        return Nested(labels, home, inside, sizes, parents, SearchWork())
+        entries = np.ones(sets.members.size), sets.members, sets.starts
+        # Which cells are in each group, read from one example feature of each cell.
+        in_group = sparse.csr_array(entries, shape=(sets.n_sets, n_features))[:, examples]
+        cell_of_feature = cells.ravel().astype(np.int64)
+        return Nested(labels, cell_of_feature, in_group, sizes, parents, SearchWork())

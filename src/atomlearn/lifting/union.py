@@ -100,12 +100,13 @@ class Union(LiftedNorm):
         norms = [checked_norm("Union", norm).on(n_features, shape) for norm in self.norms]
         for norm in norms:
             refuse_free("Union", norm, n_features, "; name it in unpenalized= instead")
-        read = Union(norms)
-        if read.matrix_shape is None:
-            return Image(self, read.lift(n_features))
-        if not read._has_rays():
-            read.lift(n_features)
-        return read
+        bound_union = Union(norms)
+        if bound_union.matrix_shape is None:
+            return Image(self, bound_union.lift(n_features))
+        # The lift of a union with matrix norms is computed only to check its parameters.
+        if not bound_union._has_rays():
+            bound_union.lift(n_features)
+        return bound_union
 
     @property
     def matrix_shape(self) -> tuple[int, ...] | None:

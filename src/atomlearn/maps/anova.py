@@ -37,9 +37,9 @@ class AnovaMap(TermMap):
     Attributes
     ----------
     main : AdditiveMap
-        The map of the single inputs.
+        The map of the single inputs (main effects, curves).
     margin : AdditiveMap
-        The coarser map of the inputs in pairs.
+        The map of the inputs in pairs, with fewer levels and basis functions.
     tables : (d, L, m) float64
         Basis functions psi_j of input j at each of its at most L = 16 levels, with weighted mean
         zero; padded with zeros to m columns.
@@ -340,8 +340,8 @@ class Anova(TermDesign):
     def coded(self, terms: Columns) -> tuple[NDArray[Any], list[Array]]:
         """Return the codes of these terms (n_samples, m), inputs first, and the table of each."""
         inputs = terms[terms < self.map.n_inputs]
-        of_inputs, tables = self.curves.coded(inputs)
-        codes = [of_inputs.T]
+        input_codes, tables = self.curves.coded(inputs)
+        codes = [input_codes.T]
         for pair in (terms[inputs.size :] - self.map.n_inputs).tolist():
             codes.append(self._pair_codes(pair)[None, :])
             tables.append(self.map.pair_table(pair))

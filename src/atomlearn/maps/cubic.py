@@ -67,7 +67,7 @@ class CubicMap(FeatureMap):
         return Cubic.from_map(X, self)
 
     def inputs_of(self, terms: ArrayLike) -> Columns:
-        """Return the inputs of each product in increasing order, padded with -1 to three."""
+        """Return the inputs of each product (n_terms, 3), increasing, then -1 as padding."""
         sorted_inputs = np.sort(
             np.stack(self.factors(np.asarray(terms, dtype=np.int64)), axis=1) - 1
         )

@@ -236,6 +236,7 @@ class TermMap(FeatureMap):
                 f"groups are of columns of X, and the {self.unit} here are no columns of X; leave "
                 "groups out, or use features='splines'"
             )
+        # ``KSupport`` reads groups in any form; its partition has the group of each input.
         return np.repeat(KSupport(1, groups).partition(self.n_inputs).labels, self.sizes)
 
     def weights_of_groups(self, weights: ArrayLike) -> Array:

@@ -51,10 +51,10 @@ def factored(
 ) -> tuple[KernelMap, Array]:
     """Return the map of a kernel and its columns Z (n, r) at the samples, with r at most ``rank``.
 
-    The method is a pivoted Cholesky factorization, see ``pivoted``. ``data`` (n, d) are the
-    samples, ``weight`` (n,) their weights, and ``tol`` is the share of the trace that the residual
-    may have. Samples of weight 0 are no pivots, and their residual does not count. ``number`` is
-    the number of the kernel, for messages.
+    Z Z' approximates the kernel matrix, by a pivoted Cholesky factorization (``pivoted``). ``data``
+    (n, d) are the samples, ``weight`` (n,) their weights, and ``tol`` is the share of the trace
+    that the residual may have. Samples of weight 0 are no pivots, and their residual does not
+    count. ``number`` is the number of the kernel, for messages.
     """
     # At first many points have the same residual; sorting makes the choice independent of the order
     # of the rows.

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 class MapSettings:
     """Sizes and shares at which one algorithm becomes faster than another.
 
-    None of them changes an answer beyond rounding. Sizes bound memory; the others come from
-    measurements of both ways (``benchmarks/implicit.py``, ``additive.py`` and ``simple_mkl.py``);
+    None of them changes an answer beyond rounding. Sizes bound memory. The others come from
+    measurements of both ways (``benchmarks/implicit.py``, ``additive.py`` and ``simple_mkl.py``).
     ``benchmarks/sensitivity.py`` varies each of them.
     """
 

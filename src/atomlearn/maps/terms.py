@@ -75,10 +75,10 @@ class TermDesign(MappedDesign):
 
     def _coded_block(self, columns: Columns) -> CodedBlock:
         """Return the columns as a ``CodedBlock`` over the terms that contain them."""
-        terms, part_of = np.unique(self.map.term_of(columns), return_inverse=True)
+        terms, position = np.unique(self.map.term_of(columns), return_inverse=True)
         # The number of each column within its term.
-        within = columns - self.map.starts[terms[part_of.ravel()]]
-        return CodedBlock(*self.coded(terms), part_of.ravel(), within)
+        within = columns - self.map.starts[terms[position.ravel()]]
+        return CodedBlock(*self.coded(terms), position.ravel(), within)
 
     def predict(self, weights: Array) -> Array:
         """Return Phi w for ``weights`` w (n_columns,), in one pass over the terms in use."""
@@ -128,9 +128,10 @@ class TermRows(TermDesign):
 
 
 class CodedBlock(Block):
-    """Columns of binned inputs as table look-ups: tables[p][codes[:, p], k].
+    """Columns of binned inputs as table look-ups: column c is tables[p][codes[:, p], k].
 
-    Column c has p = part[c] and k = place[c].
+    Here p = part[c] is the number of its input and k = place[c] its column in the table of p. An
+    input may also be a pair of inputs, with a code for each pair of levels.
 
     All m_p columns of an input p together take one byte for each sample. Products take O(n q)
     additions, and O(levels) operations for each column. Gram matrices take O(n q^2) operations,
@@ -161,7 +162,7 @@ class CodedBlock(Block):
         The function of each input is computed at its levels, and looked up by the codes.
         """
         result = np.zeros(self.shape[0])
-        for p, table, members in self._parts():
+        for p, table, members in self._inputs_in_use():
             values = table[:, self.place[members]] @ weights[members]
             result += values[self.codes[:, p]]
         return result
@@ -181,7 +182,7 @@ class CodedBlock(Block):
         starts = np.cumsum([0, *(table.shape[0] for table in self.tables)])
         codes = self.codes.ravel(order="K")
         sums = code_histograms(CodedColumns(codes, None, None, self.shape[0], starts), v)
-        for p, table, members in self._parts():
+        for p, table, members in self._inputs_in_use():
             values = table[:, self.place[members]]
             result[members] = (values**power).T @ sums[starts[p] : starts[p + 1]]
         return result
@@ -203,10 +204,10 @@ class CodedBlock(Block):
             weights = curvature[rows]
         result = np.empty((self.part.size, self.part.size))
         deadline = Deadline.current()
-        parts = list(self._parts())
-        for number, (p, left, members) in enumerate(parts):
+        inputs = self._inputs_in_use()
+        for number, (p, left, members) in enumerate(inputs):
             deadline.check()
-            for q, right, other_columns in parts[number:]:
+            for q, right, other_columns in inputs[number:]:
                 shape = left.shape[0], right.shape[0]
                 pair_codes = codes[:, p].astype(np.intp) * shape[1] + codes[:, q]
                 joint = np.bincount(pair_codes, weights, shape[0] * shape[1]).reshape(shape)
@@ -219,10 +220,10 @@ class CodedBlock(Block):
 
     def gather(self, columns: Columns) -> CodedBlock:
         """Return the columns at these positions, with the codes of only the inputs they need."""
-        distinct, part_of = np.unique(self.part[columns], return_inverse=True)
-        tables = [self.tables[p] for p in distinct]
-        codes = self.codes if distinct.size == self.codes.shape[1] else self.codes[:, distinct]
-        return CodedBlock(np.asfortranarray(codes), tables, part_of.ravel(), self.place[columns])
+        inputs, part = np.unique(self.part[columns], return_inverse=True)
+        tables = [self.tables[p] for p in inputs]
+        codes = self.codes if inputs.size == self.codes.shape[1] else self.codes[:, inputs]
+        return CodedBlock(np.asfortranarray(codes), tables, part.ravel(), self.place[columns])
 
     def with_rows(self, rows: NDArray[np.int64]) -> CodedBlock:
         """Return the block of these rows, in their order; rows may repeat."""
@@ -244,13 +245,13 @@ class CodedBlock(Block):
     def dense(self) -> Array:
         """Return the array (n_samples, n_columns), looked up from the tables."""
         result = np.empty(self.shape, order="F")
-        for p, table, members in self._parts():
+        for p, table, members in self._inputs_in_use():
             codes = self.codes[:, p]
             for column in members:
                 result[:, column] = table[codes, self.place[column]]
         return result
 
-    def _parts(self) -> list[tuple[int, Array, Columns]]:
+    def _inputs_in_use(self) -> list[tuple[int, Array, Columns]]:
         """Return each input in use, its table, and the positions of its columns in this block."""
         # ``order`` has the columns of the first input, then those of the second one, ...
         order = np.argsort(self.part, kind="stable")

@@ -19,9 +19,9 @@ def robust_coordinates(
     """
     if not V.shape[1] or not threshold > 0:
         return X @ V, 0.0
-    pieces = LIMITS.pieces(X.shape[0], V.shape[0] + V.shape[1] ** 2)
-    parts = [_huber(X[rows], V, threshold, tol, max_iter) for rows in pieces]
-    return np.vstack([C for C, _ in parts]), max(gap for _, gap in parts)
+    batches = LIMITS.pieces(X.shape[0], V.shape[0] + V.shape[1] ** 2)
+    results = [_huber(X[rows], V, threshold, tol, max_iter) for rows in batches]
+    return np.vstack([C for C, _ in results]), max(gap for _, gap in results)
 
 
 def _huber(X: Array, V: Array, threshold: float, tol: float, max_iter: int) -> tuple[Array, float]:
@@ -54,7 +54,8 @@ def _huber(X: Array, V: Array, threshold: float, tol: float, max_iter: int) -> t
         clipped = clipped[is_open]
         if not unfinished.size:
             break
-        # The least squares problem of each open row, with weights that reduce large residuals.
+        # The least squares problem of each open row, with the weights w_j = min(1, threshold /
+        # |residual_j|). Then w_j residual_j is the clipped residual.
         weights = threshold / np.maximum(np.abs(residuals), threshold)
         hessians = (weights @ squares).reshape(-1, V.shape[1], V.shape[1])
         C[unfinished] += np.linalg.solve(hessians, (clipped @ V)[:, :, None])[:, :, 0]

@@ -110,7 +110,7 @@ def merged(left: Array, weights: Array, right: Array) -> tuple[Array, Array, Arr
         key = np.flatnonzero(u).tobytes(), np.flatnonzero(v).tobytes()
         groups.setdefault(key, []).append(number)
     single = [group[0] for group in groups.values() if len(group) == 1]
-    parts = [(left[:, single], weights[single], right[:, single])]
+    sums = [(left[:, single], weights[single], right[:, single])]
     for group in groups.values():
         if len(group) == 1:
             continue
@@ -129,9 +129,9 @@ def merged(left: Array, weights: Array, right: Array) -> tuple[Array, Array, Arr
         V = np.zeros((right.shape[0], nonzero.size))
         U[rows] = P[:, nonzero]
         V[cols] = Q[:, nonzero]
-        parts.append((U, values[nonzero], V))
-    lefts, sizes, rights = zip(*parts, strict=True)
-    return np.hstack(lefts), np.concatenate(sizes), np.hstack(rights)
+        sums.append((U, values[nonzero], V))
+    lefts, all_weights, rights = zip(*sums, strict=True)
+    return np.hstack(lefts), np.concatenate(all_weights), np.hstack(rights)
 
 
 @dataclass(eq=False, slots=True)

@@ -10,8 +10,7 @@ class MatrixSettings:
     """Thresholds between two ways of computing, and tolerances for rounding.
 
     They do not change any proof. Sizes bound memory or come from measurements of both ways
-    (``benchmarks/matrices``; ``benchmarks/sensitivity.py`` varies each of them); shares of a
-    default alpha are those of the papers.
+    (``benchmarks/matrices``). ``benchmarks/sensitivity.py`` varies each of them.
     """
 
     # Norms and the search for their best atoms.
@@ -27,7 +26,8 @@ class MatrixSettings:
     look: int = 8
     #: ... and maximum number of all steps of Lanczos.
     most_steps: int = 500
-    #: Relative rounding of values, of inner products of atoms that are one, and of bounds.
+    #: Relative tolerance for rounding: of values, of bounds, and of the inner products (1) of equal
+    #: atoms.
     rounding: float = 1e-12
     #: Supports at which a search for sparse atoms starts: of vectors, of discs, and at random.
     starts: int = 20

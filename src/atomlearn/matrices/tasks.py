@@ -60,6 +60,7 @@ class TaskProblem:
         They are intercepts for the columns before centering.
         """
         b = self.offsets - self.means @ W
+        # Other losses are minimized over the intercepts of the centered columns, too.
         if free_columns(self.problem.loss) is not None:
             intercepts_at = task_intercepts(
                 self.problem, self.problem.design.predict(W.reshape(-1))

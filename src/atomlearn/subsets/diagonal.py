@@ -41,10 +41,12 @@ def strengthened(
 ) -> tuple[Problem, Array] | None:
     """Return a problem over ``columns`` with a tighter relaxation, and factors of its weights.
 
-    Its weights are v_j = factor_j w_j. Its objective at v is that of the original problem at w, or
-    lower by rounding only. The result is None if the loss is not quadratic, if there are groups or
-    too many columns, if D is nearly zero, or if rounding takes more than the share ``max_share`` of
-    the ridge.
+    The weights of the new problem are v_j = factor_j w_j. Its objective at v equals that of the
+    original problem at w, or is lower by rounding only. The result is None if the loss is not
+    quadratic, if there are groups or too many columns, if D is nearly zero, or if the bound on
+    rounding errors exceeds the share ``max_share`` of the ridge.
+
+    Here D, Q and q are those of the module; ``columns`` (m,) are numbered in ``relaxation``.
     """
     problem = relaxation.problem
     size = columns.size
@@ -55,17 +57,18 @@ def strengthened(
         return None
     H, linear_term, positions = relaxation.model(columns)
     at_zero = loss_value(problem, np.zeros(n) + optimal_intercept(problem, np.zeros(n)))
-    unit = float(np.trace(H[np.ix_(positions, positions)])) / size
-    if not (unit > 0.0 and at_zero > 0.0):
+    scale = float(np.trace(H[np.ix_(positions, positions)])) / size
+    if not (scale > 0.0 and at_zero > 0.0):
         return None
-    # The units are such that Q has a mean diagonal of 1, and f(0) = 1.
-    Q = H[np.ix_(positions, positions)] / unit
+    # X is divided by sqrt(scale) and y by sqrt(f(0)), so that mean(diag(Q)) = 1 and f(0) = 1.
+    Q = H[np.ix_(positions, positions)] / scale
     Q = 0.5 * (Q + Q.T)
-    q = linear_term[positions] / math.sqrt(unit) / math.sqrt(at_zero)
-    level = problem.regularizer.amount / unit
-    # Bounds on the lengths of columns before an implicit centering, for bounds on rounding.
-    lengths = np.sqrt(problem.weight @ np.square(relaxation.dense(columns) / math.sqrt(unit)))
-    offsets = np.abs(problem.design.subtracted_offsets(columns)) / math.sqrt(unit)
+    q = linear_term[positions] / math.sqrt(scale) / math.sqrt(at_zero)
+    level = problem.regularizer.amount / scale
+    # The lengths of the columns, in the metric of the sample weights. The design may center its
+    # columns implicitly; rounding errors are bounded by the lengths before that.
+    lengths = np.sqrt(problem.weight @ np.square(relaxation.dense(columns) / math.sqrt(scale)))
+    offsets = np.abs(problem.design.subtracted_offsets(columns)) / math.sqrt(scale)
     lengths = lengths + math.sqrt(float(problem.weight.sum())) * offsets
     # Twice the bound on rounding errors of Q and of its factorization, as a multiple of I.
     error = 2.0 * (growth(n) + growth(size)) * float(lengths @ lengths)
@@ -74,7 +77,8 @@ def strengthened(
     D = _diagonal(Q - error * np.eye(size))
     # A bound on the rounding errors of q.
     error_of_q = growth(n) * math.sqrt(2.0) * float(np.linalg.norm(lengths))
-    # D is reduced until the quadratic is a sum of squares; a D that is too small is not worth it.
+    # D is reduced until the quadratic with the Hessian Q - D is a sum of squares. With a small D
+    # the relaxation is hardly tighter, so the problem is not worth its cost.
     for _ in range(20):
         if D is None or float(np.mean(D)) < WORTH * level:
             return None
@@ -85,13 +89,13 @@ def strengthened(
     else:
         return None
     assert D is not None
-    # The result in the original units: columns R_j / factor_j, and one row for each row of R.
+    # Back to the original scale. The new design has the columns R_j / factor_j.
     R, target = data
     factors = np.sqrt(1.0 + D / level)
     regularizer = problem.regularizer.of(
         relaxation.units.norm.restrict(columns, problem.design.shape[1])
     )
-    X = np.asfortranarray(R * (math.sqrt(unit) / factors))
+    X = np.asfortranarray(R * (math.sqrt(scale) / factors))
     other = Problem(
         Squared(),
         DenseDesign(X),
@@ -121,8 +125,8 @@ def _diagonal(Q: Array) -> Array | None:
         if not np.all(np.isfinite(d) & (d > 0.0)):
             return D if D.any() else None
         root = np.sqrt(d)
-        # Q - D - s d is positive semidefinite up to s = the smallest eigenvalue of the matrix
-        # (Q - D) scaled by 1 / sqrt(d).
+        # Q - D - s diag(d) is positive semidefinite for s up to the smallest eigenvalue of
+        # diag(d)^-1/2 (Q - D) diag(d)^-1/2.
         smallest = float(la.eigvalsh(remainder / root / root[:, None], subset_by_index=[0, 0])[0])
         if not smallest > 1e-6:
             break
@@ -135,15 +139,17 @@ def _data(
 ) -> tuple[Array, Array] | None:
     """Return R and a target t with 1/2 ||t - R w||^2 = 1/2 w'(Q - D)w - q'w + 1, up to rounding.
 
-    R is (m + 1, m), and t is (m + 1,). Against rounding the quadratic is lowered: ``error`` is
-    subtracted from the diagonal of Q (m, m), and the constant 1 decreases for errors of q (m,),
-    whose bound is ``error_of_q``. D (m,) is the diagonal. The result is None if the quadratic has
-    negative values.
+    R is (m + 1, m), and t is (m + 1,). Q is (m, m), q is (m,), and D (m,) has the entries of a
+    diagonal matrix. The quadratic is lowered by bounds on rounding errors: ``error`` is subtracted
+    from the diagonal of Q, and ``error_of_q`` bounds the norm of the error of q, which reduces the
+    constant 1. The result is None if the lowered quadratic has negative values.
     """
     try:
         R = la.cholesky(Q - np.diag(D + error))
     except la.LinAlgError:
         return None
+    # With R'R = Q - D and R't = q, 1/2 ||t - R w||^2 = 1/2 w'(Q - D)w - q'w + 1/2 ||t||^2. A row of
+    # zeros in R, with the last entry of t, adds what the constant 1/2 ||t||^2 lacks.
     size = q.size
     target = la.solve_triangular(R, q, trans="T")
     length = float(np.linalg.norm(target))

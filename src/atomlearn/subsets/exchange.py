@@ -63,7 +63,7 @@ class Exchange:
     known : dict
         All fitted subsets; the keys are the bytes of their sorted units.
     best : Subset or None
-        The subset with the smallest objective.
+        The fitted subset with the smallest objective; ``upper`` is this objective.
     fitted : float
         The smallest lower bound of all fitted subsets.
     """
@@ -77,8 +77,8 @@ class Exchange:
         self.best: Subset | None = None
         self.known: dict[bytes, Subset] = {}
         self.fitted = math.inf
-        #: Keys of the subsets that are local minima: no single move lowers the objective.
-        self._settled: set[bytes] = set()
+        #: Keys of the subsets from which no single move lowers the objective.
+        self._local_minima: set[bytes] = set()
         self._products: Products | None = None
 
     @property
@@ -88,7 +88,7 @@ class Exchange:
 
     @property
     def lower(self) -> float:
-        """A lower bound on the objectives of all subsets; the local search alone has none."""
+        """A lower bound on the objectives of all subsets: -inf, as local search proves none."""
         return -math.inf
 
     @property
@@ -97,22 +97,22 @@ class Exchange:
         return self.best is not None and self.best.perfect
 
     @property
-    def is_settled(self) -> bool:
+    def is_local_minimum(self) -> bool:
         """Whether no exchange of a single unit of the best subset lowers the objective."""
-        return self.best is not None and self.best.units.tobytes() in self._settled
+        return self.best is not None and self.best.units.tobytes() in self._local_minima
 
     def offer(self, units: Columns) -> Subset:
         """Return the fitted subset of ``units``, from the cache if possible.
 
-        If its objective is below ``upper``, that of the best subset so far, it becomes ``best``.
-        ``fitted`` is the smallest lower bound on the objective of all subsets fitted so far.
+        If its objective is below ``upper``, the objective of the best subset so far, it becomes
+        ``best``. ``fitted`` becomes the smallest lower bound of all subsets fitted so far.
         """
         units = np.sort(units)
         key = units.tobytes()
         subset = self.known.get(key)
         if subset is None:
             subset = Subset(units, *self.relaxation.fit(units))
-            # After the deadline a fit ends early, with a weak bound of its own.
+            # After the deadline a fit ends early, and the bound of its duality gap is weak.
             subset.lower = max(subset.lower, self.lower)
             self.known[key] = subset
             self.fitted = min(self.fitted, subset.lower)
@@ -120,9 +120,9 @@ class Exchange:
             self.best = subset
         return subset
 
-    def settle(self) -> None:
+    def descend(self) -> None:
         """Run the local search from the best subset until it is a local minimum or time is up."""
-        while self.best is not None and not self.is_settled:
+        while self.best is not None and not self.is_local_minimum:
             previous = self.best
             self.exchange(previous)
             if self.best is previous:
@@ -131,8 +131,9 @@ class Exchange:
     def exchange(self, subset: Subset) -> Subset:
         """Return the local minimum that the local search reaches from ``subset``.
 
-        A move adds a column if there are fewer than k, or swaps two columns; with a price it may
-        also remove one. The best of the tried moves is made, until none lowers the objective by
+        A move adds a column if there are fewer than k, or replaces a column by another one; with a
+        price it may also remove a column. Each step makes the move with the lowest objective among
+        those that are tried. The search ends if no move lowers the objective by the share
         LEAST_GAIN. With groups there are no moves, and the result is ``subset``.
         """
         deadline = self.relaxation.problem.deadline
@@ -142,7 +143,7 @@ class Exchange:
             if not lowest.objective < subset.objective * (1.0 - LEAST_GAIN):
                 # After the deadline fits end early, so that no local minimum is proved.
                 if not deadline.passed:
-                    self._settled.add(subset.units.tobytes())
+                    self._local_minima.add(subset.units.tobytes())
                 break
             subset = lowest
         return subset
@@ -150,13 +151,13 @@ class Exchange:
     def _moves(self, subset: Subset) -> list[Columns]:
         """Return the units of the neighboring subsets with the largest positive estimated gains.
 
-        There is one array of units for each neighbor, at most TRIED. A gain is the decrease of the
-        objective in the quadratic model at the fit of ``subset``. Swaps are tried only if no added
-        column has a positive gain.
+        The result has one array of units for each neighbor, at most TRIED. A gain is the decrease
+        of the objective in the quadratic model at the fit of ``subset``. Replacements are tried
+        only if no added column has a positive gain.
         """
         relaxation = self.relaxation
         units = subset.units
-        # Each move is a gain with the units after the move.
+        # Each move is a pair: its gain, and the units after the move.
         moves = list[tuple[float, Columns]]()
         model = self.model(subset)[0]
         if units.size < min(self.k, relaxation.units.count):

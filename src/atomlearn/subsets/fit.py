@@ -85,13 +85,12 @@ def ridge_fit(problem: Problem, accuracy: float, gram: Array | None = None) -> F
         H = _hessian(problem, block, iterate.prediction) if gram is None else gram
         if damping:
             H = H + damping * _largest(problem, block)
-        candidate, length = _line_search(
-            problem, iterate, inverse_with_ridge(H, level) @ iterate.slope
-        )
+        step = inverse_with_ridge(H, level) @ iterate.slope
+        candidate, length = _line_search(problem, iterate, step)
         if candidate is None and not (bounded and damping < 1.0):
             break
-        # If f is almost linear near the iterate, a Newton step is too long. Then a multiple of
-        # the Hessian at the largest possible curvature is added.
+        # If f is almost linear near the iterate, a Newton step is too long. Then the damping
+        # grows: the multiple of ``_largest``, a bound on all Hessians, that the next step adds.
         if bounded and length < 0.25:
             damping = min(1.0, max(10.0 * damping, 1e-3))
         elif length == 1.0:
@@ -118,15 +117,15 @@ def _line_search(
 ) -> tuple[FittedPoint | None, float]:
     """Do a backtracking line search from ``point`` along ``step`` (m,).
 
-    Return the new iterate and the length of the step. The iterate is None if no trial point
-    satisfies the Armijo condition: the objective decreases by at least 1e-4 times the decrease
-    that the slope promises.
+    Return the new iterate and the accepted multiple of ``step``, at most 1. The iterate is None if
+    no trial point satisfies the Armijo condition: the objective decreases by at least 1e-4 times
+    the decrease that the slope predicts.
     """
-    promised = float(step @ point.slope)
+    predicted = float(step @ point.slope)
     length = 1.0
-    if not math.isfinite(promised):
+    if not math.isfinite(predicted):
         return None, 0.0
-    if promised <= FINE * point.objective:
+    if predicted <= FINE * point.objective:
         # Such a small decrease is hidden by rounding, so the duality gap decides.
         candidate = _certified(problem, point.weights + step, point.intercept)
         better = candidate.certificate.gap < 0.9 * point.certificate.gap
@@ -136,7 +135,7 @@ def _line_search(
         linear = block_of(problem).predict(weights)
         b = optimal_intercept(problem, linear, point.intercept)
         value = objective_at(problem, weights, linear + b)
-        if value <= point.objective - 1e-4 * length * promised:
+        if value <= point.objective - 1e-4 * length * predicted:
             return _certified(problem, weights, b), length
         length *= 0.5 if math.isfinite(value) else 1e-3
     return None, 0.0
@@ -174,6 +173,7 @@ def _hessian(problem: Problem, block: Block, prediction: Array) -> Array:
 
     ``block`` has the m columns, and ``prediction`` (n_samples,) is the point.
     """
+    # With unpenalized columns the loss is minimized over them; ``plain`` is the loss before.
     loss = problem.loss
     free = free_columns(problem.loss)
     plain = loss if free is None else free.inner
@@ -181,6 +181,7 @@ def _hessian(problem: Problem, block: Block, prediction: Array) -> Array:
     if plain.coupled != 1 or (free is not None and not free.separable):
         return hessian(problem, block, prediction)
     if free is not None:
+        # ``prediction`` is A w only; ``whole`` adds the fitted unpenalized columns.
         prediction = free.whole(problem.y, prediction, problem.weight)
     return _products(problem, block, plain.curvature(problem.y, prediction, problem.weight))
 
@@ -188,7 +189,7 @@ def _hessian(problem: Problem, block: Block, prediction: Array) -> Array:
 def _largest(problem: Problem, block: Block) -> Array:
     """Return an upper bound on all Hessians of f over the columns of ``block``, (m, m).
 
-    It is the Hessian with each second derivative at its upper bound over all points.
+    In it, each second derivative of the loss has its upper bound over all predictions.
     """
     largest = problem.loss.curvature_bounds[1] * problem.weight
     free = free_columns(problem.loss)

@@ -59,13 +59,14 @@ ROOT_WORK = 300
 AIM = 1.0 - 1e-6
 #: Largest number of columns, or groups, in the local search before the screening.
 FIRST = 300
-#: Share of the columns that may be copied (more if they fit into one piece of memory), so that a
-#: relaxation over few columns does not read all of X.
+#: Share of the columns of X that may be copied, so that a relaxation over few columns does not read
+#: all of X. More columns are copied if they fit into one block of ``LIMITS.piece_entries`` numbers.
 COPIED = 0.05
-#: Objective, as a share of that of no columns, below which rounding hides part of a proof.
+#: If the objective is below this share of the objective of the empty subset, the ridge is not
+#: strengthened, because rounding errors would be too large for a proof.
 SMALL = 1e-4
-#: Share of the ridge that rounding may take if the ridge is strengthened, relative to the requested
-#: gap; and if near-optimal subsets are listed, whose objectives are compared to about 4e-9.
+#: Share of the ridge that rounding errors may consume if the ridge is strengthened: FINE times the
+#: requested gap, or NEAR_FINE if near-optimal subsets, compared to about 4e-9, are listed.
 FINE = 1e-3
 NEAR_FINE = 2e-9
 #: No columns.
@@ -87,6 +88,10 @@ class SearchSettings:
 class Hunt:
     """Solver of one best-subset problem; a unit is a column, or a group of columns.
 
+    The root relaxation is the convex problem with the squared k-support norm in place of "at most k
+    units". v is its dual point: the negative gradient of the loss at its solution. The rating of a
+    column x_j is |x_j'v|, and the rating of a group is the norm of the scores x_j'v of its columns.
+
     Parameters
     ----------
     problem : Problem
@@ -101,7 +106,8 @@ class Hunt:
     lower : float
         Lower bound on all subsets from the root relaxation, over all columns.
     dual : float
-        The dual objective of the root relaxation, to which differences of scores are added.
+        The dual objective of the root relaxation. If a unit is fixed, a difference of squared
+        ratings is added to it.
     root : RelaxedPoint
         The solution of the root relaxation.
     """
@@ -128,16 +134,15 @@ class Hunt:
     # --- over all columns -------------------------------------------------------------------
 
     def _relax(self, uncentered: Problem) -> None:
-        """Solve the root relaxation over all columns; set its point, ratings and lower bound.
+        """Solve the root relaxation over all columns; set ``root``, the ratings and ``lower``.
 
-        The root relaxation is the convex problem with the squared k-support norm in place of "at
-        most k units". ``uncentered`` is the problem before its targets were centered.
+        ``uncentered`` is the problem before its targets were centered.
         """
         problem = self.problem
         gap = GAP
         if self._adds_price:
-            # This solution is only a warm start, see ``LOOSE_GAP``. With k = 1, the l1 norm, it has
-            # few columns.
+            # This solution is only a warm start of the relaxation with the price. With k = 1, the
+            # norm is the l1 norm, and the solution has few columns.
             uncentered = with_norm(uncentered, self.units.norm.replaced(k=1))
             gap = LOOSE_GAP
         deadline = self._half_deadline.sooner(Deadline(work=Work(ROOT_WORK)))
@@ -149,29 +154,28 @@ class Hunt:
         state = result.state
         result.state = None  # its memory is not needed after this method
         self._root_result = result
-        # The primal point: the columns with a nonzero weight, in increasing order.
+        # The primal point: the columns with nonzero weights, in increasing order.
         support = np.flatnonzero(state.weights)
         support = support[np.argsort(state.columns[support])]
         columns = state.columns[support]
         weights = state.weights[support]
-        # If rows are on other machines, the state does not have their predictions.
+        # The state lacks the predictions of rows that are on other machines.
         linear = np.zeros(problem.y.size)
         for part in LIMITS.pieces(columns.size, linear.size):
             linear += problem.design.gather(columns[part]).predict(weights[part])
         intercept = optimal_intercept(problem, linear, state.intercept)
         prediction = linear + intercept
         self.root = RelaxedPoint(columns, weights, intercept)
-        # The dual point v is the negative gradient of the loss at this point; it gives the ratings
-        # of all units, and with them the lower bound.
+        # The dual point v gives the ratings of all units, and with them the lower bound.
         dual = negative_gradient(problem, prediction)
         self._store_ratings(self.units.norm.ratings(problem.design.scores(dual)))
-        # The rounding of scores is bounded for the columns whose scores the dual value uses.
+        # A bound on the rounding errors of scores, for the columns whose scores ``dual`` needs.
         candidates = np.union1d(columns, self.units.columns(self._first))
         largest = largest_norm(problem, self.units, candidates)
         self.error_of_score = rounding_of_scores(dual, largest)
-        # The k largest ratings are among these units, so the others are not needed for the bound.
-        free = np.zeros(self._first.size, dtype=np.int8)
-        norm = BranchNorm(self.k, free, None, self.price, self.level)
+        # The bound depends only on the k largest ratings, which are among the units ``_first``.
+        all_free = np.zeros(self._first.size, dtype=np.int8)
+        norm = BranchNorm(self.k, all_free, None, self.price, self.level)
         squares = np.square(self._ratings.at(self._first))
         self.dual = dual_value(problem, norm, prediction, dual, squares, self.error_of_score)
         self.lower = max(self.dual, 0.0)
@@ -193,9 +197,9 @@ class Hunt:
     def _improve_root_bound(self, cutoff: float) -> None:
         """Improve the root bound by the relaxation with the price.
 
-        The relaxation ends early if its bound reaches ``cutoff``, an objective: then no better
-        subset is possible. It sets ``root``, ``lower``, ``dual``, ``error_of_score`` and the
-        ratings, unless the deadline passes first.
+        The relaxation ends early if its bound reaches ``cutoff``, an objective, which proves that
+        no subset is better. This method replaces ``root``, ``lower``, ``dual``, ``error_of_score``
+        and the ratings, unless the deadline passes first.
         """
         relaxation = self._relaxation(with_deadline(self.problem, self._half_deadline))
         # All units are free, except those of unpenalized columns, which do not count toward k.
@@ -213,10 +217,9 @@ class Hunt:
         self._store_ratings(ArrayScores(np.sqrt(bound.squares)))
 
     def _store_ratings(self, ratings: Scores) -> None:
-        """Store ``ratings``, those of all units, and the numbers of the best penalized units.
+        """Store the ``ratings`` of all units, and in ``_first`` the best penalized units.
 
-        The rating of a column x_j is its absolute score |x_j'v|, with v the dual point. The rating
-        of a group is the norm of the scores of its columns.
+        ``_first`` has the numbers of the units with the largest ratings, the largest one first.
         """
         # Scores of unpenalized columns are zero up to rounding, but they may be among the best, so
         # ``n_free`` more units are requested.
@@ -226,15 +229,15 @@ class Hunt:
         self._ratings = ratings
 
     def _penalized(self, units: Columns) -> Columns:
-        """Return ``units`` in their order, without those of unpenalized columns."""
+        """Return ``units`` without the units of unpenalized columns, in the same order."""
         free = self.problem.free
         return units if free is None else units[~np.isin(units, self.units.of(free))]
 
     def _part(self, units: Columns) -> PartialRelaxation:
-        """Return the relaxation restricted to ``units``, with their own copy of columns of X.
+        """Return the relaxation restricted to ``units``, over a copy of their columns of X.
 
-        If these columns are too many to be copied, the relaxation is over all columns, and the
-        other units are fixed out.
+        If these columns are too many to copy, the relaxation is over all columns, and the other
+        units are fixed out.
         """
         columns = np.sort(self.units.columns(units))
         if columns.size > self._most_copied:
@@ -248,7 +251,8 @@ class Hunt:
     def _relaxation(self, problem: Problem) -> Relaxation:
         """Return the relaxation solver of a problem over all or some columns.
 
-        Unpenalized columns are part of its loss, so its ``free`` is None.
+        Its loss is already minimized over the unpenalized columns. So ``free``, the numbers of
+        unpenalized columns in X, is None.
         """
         accuracy = min(ACCURACY, 0.1 * self.settings.tol)
         return Relaxation(replace(problem, free=None), self.price, accuracy, self._most_in_use)
@@ -262,14 +266,14 @@ class Hunt:
         are sets of unit numbers. Safe screening then uses the root bound to eliminate units that
         are in no best subset. Branch and bound runs over the other units.
         """
-        # Step 1, local search: a good subset. Its units are numbered within ``neighborhood``, a
-        # part of the problem.
+        # Step 1, local search for a good subset. Its units are numbered within ``neighborhood``,
+        # the problem restricted to promising units.
         local_search, neighborhood = self._first_set(starts)
         if self._adds_price and local_search.best is not None:
             try:
                 self._improve_root_bound(local_search.cutoff)
-                found = neighborhood.numbers[local_search.best.units]
-                local_search, neighborhood = self._first_set([found])
+                previous_best = neighborhood.numbers[local_search.best.units]
+                local_search, neighborhood = self._first_set([previous_best])
             except KeyboardInterrupt:
                 self.interrupted = True
         assert local_search.best is not None
@@ -328,15 +332,15 @@ class Hunt:
         units = self._penalized(np.unique(units).astype(np.int64))
         part = self._part(units)
         search = self._search(part)
-        # Without a price a start is filled up to k units: by those with the largest weights in the
-        # root relaxation, then by those with the best ratings.
-        sizes = part.relaxation.sizes(part.point(self.root))
+        # The units of a start come first. Without a price it is extended to k units: by those with
+        # the largest weights in the root relaxation, then by those with the best ratings.
+        unit_norms = part.relaxation.unit_norms(part.point(self.root))
         squares = np.square(self._ratings.at(part.numbers))
         for start in [np.zeros(0, dtype=np.int64), *starts]:
-            priority = sizes.copy()
-            priority[part.places(start)] += 1.0 + sizes.max()
-            size = start.size if self.price else self.k
-            search.exchange(search.offer(np.lexsort((-squares, -priority))[:size]))
+            priority = unit_norms.copy()
+            priority[part.places(start)] += 1.0 + unit_norms.max()
+            n_units = start.size if self.price else self.k
+            search.exchange(search.offer(np.lexsort((-squares, -priority))[:n_units]))
         return search, part
 
     def _unscreened(self, limit: float, best: Columns) -> Columns | None:
@@ -352,8 +356,8 @@ class Hunt:
         slack = 2.0 * self.level * (limit - self.dual)
         squares = np.square(self._ratings.at(self._first[: self.k]))
         kth_square = float(squares[self.k - 1]) if squares.size == self.k else 0.0
-        # With a price, only units with a squared rating above 2 price level lower the bound. If
-        # fewer than k do, this number takes the place of the k-th square.
+        # With a price, the bound depends only on squared ratings above 2 price level. If fewer than
+        # k ratings are above it, this number replaces the k-th square.
         kth_square = max(kth_square, 2.0 * self.price * self.level)
         error = self.error_of_score
         rounding = 1e-9 * kth_square + 4.0 * error * (math.sqrt(kth_square) + error)
@@ -374,7 +378,7 @@ class Hunt:
         """
         settings = self.settings
         within = search.within
-        if within is not None and len(search.within_reach(within)) > settings.max_near:
+        if within is not None and len(search.near_subsets(within)) > settings.max_near:
             search.end_list()
         at_limit = search.nodes >= settings.max_nodes or settings.deadline.use_step()
         return at_limit or self.interrupted or search.is_perfect
@@ -418,9 +422,9 @@ class Hunt:
     ) -> SubsetResult:
         """Return the result of ``search``, with column numbers of the whole X.
 
-        ``part`` is the part of the problem that was searched, and translates its numbers. ``bound``
-        is the root bound of the search, for screening; None if there is none. ``lower`` is the
-        lower bound if branch and bound was skipped, else None.
+        ``part`` is the part of the problem that was searched; it maps its column and unit numbers
+        to those of X. ``bound`` is the bound of the root node of ``search``, for screening, or
+        None. ``lower`` is the lower bound if branch and bound was skipped, else None.
         """
         assert search.best is not None
         best = part.fitted(search.best)
@@ -428,7 +432,7 @@ class Hunt:
         if lower is None:
             self._add_record(search)
             lower = max(search.lower, self.lower)
-        # Rounding may lift a lower bound above the objective.
+        # Rounding may raise a lower bound above the objective.
         lower = min(lower, best.objective)
         open_units, proved_in = self._proved(search, part, bound) if listed else (None, NONE)
         choices = self.units.count - self.units.n_free
@@ -447,7 +451,7 @@ class Hunt:
             near_models=near_models(
                 part, search, self.problem, self.settings.within, self.price, listed
             ),
-            swap_optimal=listed and search.is_settled,
+            swap_optimal=listed and search.is_local_minimum,
             nodes=search.nodes,
             history=self.history,
         )
@@ -455,16 +459,16 @@ class Hunt:
     def _proved(
         self, search: Search, part: PartialRelaxation, bound: Bound | None
     ) -> tuple[Columns, Columns]:
-        """Return the units that may be in a best subset, and the units that are in every one.
+        """Return the units that may be in a best subset, and those that are in every best subset.
 
-        The units are numbered in the whole problem. ``part`` is the part that ``search``
-        searched, and ``bound`` its root bound, None if there is none.
+        The units are numbered in the whole problem. ``part`` is the part of the problem that was
+        searched, and ``bound`` the bound of the root node of ``search``, or None.
         """
         fixed = part.fixed.copy()
         best = search.best
         limit = search.upper if self.settings.within is not None else search.limit
-        # Three proofs: screening by the root bound; a best subset proved unique; and only k units
-        # left, which must all be in, because without a price each subset has k units.
+        # Three proofs: screening by the root bound, a best subset that is proved to be unique, and
+        # only k units that remain: without a price, each best subset then has all of them.
         if bound is not None:
             search.fix(fixed, self.k, bound, limit)
         if search.is_unique and best is not None:
@@ -479,7 +483,8 @@ class Hunt:
         """Return the ridge fit of the subset ``best`` as a ``Result`` over all columns.
 
         Its gap is the difference between its objective and ``lower``, the lower bound on all
-        subsets. ``part`` translates column numbers, and ``nodes`` is the number of bounded nodes.
+        subsets. ``part`` maps column numbers to those of X, and ``nodes`` is the number of nodes
+        that were bounded.
         """
         problem = self.problem
         point = best.point

@@ -129,7 +129,7 @@ class NearModels:
     scales : (m,) float64, optional
         Standard deviations of ``columns``, by which an estimator divided them for the fit.
     around : callable, optional
-        Returns the columns of new samples in the units of the fit.
+        Applied to the design of new samples; returns their columns, scaled as in the fit.
     """
 
     subsets: list[NearSubset]
@@ -146,18 +146,16 @@ class NearModels:
 
     @cached_property
     def coefficients(self) -> Ranges:
-        """Ranges of the coefficients of ``columns``, per unit of the data.
+        """Ranges of the coefficients of ``columns``, in the units of the data.
 
-        0 is in the range of a column that some subset lacks.
+        The coefficient of a column is 0 in the models of subsets without the column.
         """
         ranges = Ranges.nothing(self.columns.size)
         missing = np.zeros(self.columns.size, dtype=bool)
         for level_set in self.level_sets:
             # The unit vectors are the linear functions that return single coefficients.
-            of_subset = level_set.ranges(
-                np.eye(level_set.size, level_set.positions.size), self.limit
-            )
-            ranges.join(of_subset, level_set.positions)
+            unit_vectors = np.eye(level_set.size, level_set.positions.size)
+            ranges.join(level_set.ranges(unit_vectors, self.limit), level_set.positions)
             missing |= ~np.isin(np.arange(self.columns.size), level_set.positions)
         zero = np.zeros(np.count_nonzero(missing))
         ranges.join(Ranges(zero, zero, zero, zero), missing)
@@ -215,7 +213,7 @@ class LevelSet:
     problem : Problem
         The loss, the targets, and the weight of the ridge.
     block : (n_samples, p) float64
-        Columns of X, of which the subset has those at ``positions`` (m,).
+        Columns of X. The subset has the columns at ``positions`` (m,) of them.
     subset : Subset
         Its ridge fit.
     prices : float
@@ -226,7 +224,8 @@ class LevelSet:
     theta : (size,) float64
         The coefficients of the ridge fit.
     objective : float
-        The objective of the ridge fit, without the prices.
+        The objective f(G theta) + level / 2 ||w||^2 of the ridge fit, without the prices. f is the
+        loss, and level the weight of the ridge.
     """
 
     def __init__(
@@ -270,10 +269,10 @@ class LevelSet:
         return np.hstack([A, free, ones])
 
     def _fit(self, subset: Subset) -> None:
-        """Set ``theta``, ``objective`` and its lower bound ``_bound``, at the fit of ``subset``.
+        """Set ``theta``, ``objective`` and its lower bound ``_bound`` from the fit of ``subset``.
 
-        The fit of the search has only the weights of the subset, so that the intercept and the
-        coefficients of unpenalized columns are computed here.
+        The fit has only the weights of the subset. So the intercept and the coefficients u of the
+        unpenalized columns are computed here.
         """
         point = subset.point
         A = self._block[:, self.positions]
@@ -303,12 +302,12 @@ class LevelSet:
     def _hessian(self, G: Array, prediction: Array) -> Array:
         """Return the Hessian G'(C - K K')G of the loss at ``prediction``, without the ridge.
 
-        C is the diagonal matrix of c; the loss has the Hessian C - K K' in the predictions, and K
-        has no columns if the samples do not interact.
+        C - K K' is the Hessian of the loss in the predictions. C is the diagonal matrix of c, and K
+        has no columns if no sample interacts with another one.
         """
         c, K = self.problem.loss.coupling(self.problem.y, prediction, self.problem.weight)
-        pulled = K.T @ G
-        return np.asarray(G.T @ (c[:, None] * G) - pulled.T @ pulled)
+        KtG = K.T @ G
+        return np.asarray(G.T @ (c[:, None] * G) - KtG.T @ KtG)
 
     def _inverse(self, G: Array, prediction: Array) -> Array:
         """Return the inverse of the Hessian of the objective at ``prediction``, (size, size).
@@ -343,15 +342,15 @@ class LevelSet:
         if self._quadratic:
             # The proved range is wider than the formula. It is measured from the lower bound, not
             # from the objective of the fit. It is also extended by the distance of the fit from the
-            # minimum (at most sqrt(2 gap) in the metric of H), and by rounding: ``worst`` bounds
-            # the condition number of H.
-            worst = 1.0 + float(np.trace(self._hessian(A, prediction))) / self.level
-            above = max(limit - self._bound, 0.0) * (1.0 + 1e-9)
+            # minimum (at most sqrt(2 gap) in the metric of H), and by rounding: ``condition``
+            # bounds the condition number of H.
+            condition = 1.0 + float(np.trace(self._hessian(A, prediction))) / self.level
+            rise = max(limit - self._bound, 0.0) * (1.0 + 1e-9)
             gap = max(self.objective - self._bound, 0.0)
-            radius = np.sqrt(variance) * (1.0 + min(100.0 * EPS * worst, 0.5))
-            outer = radius * (math.sqrt(2.0 * above) + math.sqrt(2.0 * gap))
+            radius = np.sqrt(variance) * (1.0 + min(100.0 * EPS * condition, 0.5))
+            outer = radius * (math.sqrt(2.0 * rise) + math.sqrt(2.0 * gap))
             outer += growth(G.shape[0]) * (np.abs(functions).T @ np.abs(self.theta))
-            # The attained range is that of the formula.
+            # The attained range is given by the formula of the docstring.
             inner = np.sqrt(2.0 * slack * variance)
             ends = (center - outer, center + outer, center - inner, center + inner)
             return Ranges(*(end + origin for end in ends))
@@ -367,9 +366,9 @@ class LevelSet:
 class _End:
     """The least value of a linear function g'theta over a level set F(theta) <= limit.
 
-    F is the loss with the ridge. Newton steps minimize F(theta) + t g'theta, and t is adapted until
-    F at the minimum is the limit. Each step gives a dual point, for a proved bound, and a model,
-    for an attained value.
+    F is the loss with the ridge. Newton steps minimize F(theta) + t g'theta, and t > 0 is adapted
+    until F at the minimizer equals the limit. Each step yields a dual point, which proves a lower
+    bound, and a theta in the level set, whose g'theta is an attained value.
 
     Parameters
     ----------
@@ -395,7 +394,7 @@ class _End:
         self.limit = limit
 
     def extreme(self, slack: float) -> tuple[float, float]:
-        """Return a proved lower bound on g'theta, and a value that a model of the set attains.
+        """Return a proved lower bound on g'theta, and the smallest attained value.
 
         ``slack`` is the limit minus the objective of the ridge fit, at least 0.
         """
@@ -413,14 +412,16 @@ class _End:
     def _bound_by_ball(self, center: float) -> float:
         """Return the lower bound on g'theta by strong convexity; ``center`` is g'theta at the fit.
 
-        The ridge makes the level set part of a ball around its minimum with the radius
-        sqrt(2 (limit - bound) / level). The result is -inf if g has an unpenalized coefficient.
+        By the ridge, F grows at least by level / 2 times the squared distance of w from that of the
+        minimizer. So the level set is in a ball around the minimizer, with the radius
+        sqrt(2 (limit - bound) / level). The result is -inf if g has a nonzero entry for u, the
+        unpenalized coefficients.
         """
         level_set = self.level_set
         m = level_set.positions.size
         if self.g[m:].any():
             return -math.inf
-        # The fit is within ``distance`` of the minimum.
+        # The fit is within ``distance`` of the minimizer.
         radius = math.sqrt(2.0 * max(self.limit - level_set._bound, 0.0) / level_set.level)
         gap = max(level_set.objective - level_set._bound, 0.0)
         distance = math.sqrt(2.0 * gap / level_set.level)
@@ -436,7 +437,7 @@ class _End:
         theta = level_set.theta
         inverse = self.inverse
         objective = level_set.objective
-        # The first t is the one for a quadratic F: its minimum is at the limit then.
+        # The first t is exact for a quadratic F, where F rises by t^2 / 2 g'H^-1 g.
         t = math.sqrt(
             2.0 * max(slack, EPS * abs(self.limit)) / max(self._variance(inverse), 1e-300)
         )
@@ -455,8 +456,8 @@ class _End:
             prediction = self.G @ theta
             proved = self._bound(prediction, t)
             reached = float(self.g @ theta)
-            # If theta is outside the level set, by convexity this share of the way from the fit to
-            # theta is inside.
+            # If theta is outside the level set, this share of the way from the fit to theta is
+            # inside, because F is convex.
             share = 1.0
             if value > self.limit:
                 share = slack / max(value - objective, 1e-300)
@@ -510,7 +511,8 @@ class _End:
         """Return a dual point v with Z'v = t g_u, the predictions, and the residual Z'v - t g_u.
 
         Z has the unpenalized columns, and g_u are the entries of g for them. v is near the negative
-        gradient of the loss at ``prediction``. The residual is infinite if it exceeds rounding.
+        gradient of the loss at ``prediction``, which is returned unchanged. The residual is
+        infinite if it exceeds a bound on rounding errors.
         """
         level_set = self.level_set
         problem = level_set.problem
@@ -520,8 +522,8 @@ class _End:
         if not target.size:
             return v, prediction, target
         if not target.any():
-            # At the best intercept and free coefficients, the gradient of the loss satisfies the
-            # condition.
+            # With g_u = 0 the condition is Z'v = 0. The negative gradient of the loss satisfies it
+            # at the best intercept and unpenalized coefficients.
             linear = prediction + optimal_intercept(level_set.profiled, prediction)
             v = negative_gradient(level_set.profiled, linear)
         allowed = 8.0 * growth(v.size) * np.linalg.norm(Z, axis=0) * float(np.linalg.norm(v))

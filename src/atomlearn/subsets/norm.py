@@ -135,12 +135,12 @@ class BranchNorm(RatedNorm):
         It takes O(n) expected operations.
         """
         w = to_float64(w)
-        sizes = w if self.groups is None else self.partition(w.size).norms(w)
-        if np.any(sizes[self.fixed == OUT]):
+        unit_norms = w if self.groups is None else self.partition(w.size).norms(w)
+        if np.any(unit_norms[self.fixed == OUT]):
             return math.inf
-        fixed_sizes = sizes[self.fixed == IN]
-        free = sizes[self.fixed == 0]
-        return math.hypot(float(np.linalg.norm(fixed_sizes)), self._free_gauge(free))
+        fixed_in = unit_norms[self.fixed == IN]
+        free = unit_norms[self.fixed == 0]
+        return math.hypot(float(np.linalg.norm(fixed_in)), self._free_gauge(free))
 
     def _free_gauge(self, free: Array) -> float:
         """Return gauge_k of ``free``, the weights of the free units (or the norms of groups)."""
@@ -167,10 +167,10 @@ class BranchNorm(RatedNorm):
         return np.square(self.ratings(scores).full())
 
     def polar(self, scores: Scores) -> float:
-        """Return the polar (dual norm) of the scores z, the root of ``counted``."""
-        return math.sqrt(self.counted(self.squares(scores)))
+        """Return the polar (dual norm) of the scores z, the root of ``squared_polar``."""
+        return math.sqrt(self.squared_polar(self.squares(scores)))
 
-    def counted(self, squares: Array) -> float:
+    def squared_polar(self, squares: Array) -> float:
         """Return the squared polar for squared ratings (n_units,).
 
         It is the sum of the squares over the units fixed in, plus the k largest values of
@@ -202,33 +202,35 @@ class BranchNorm(RatedNorm):
         partition, kept_units = self.partition(n_features).restrict(columns)
         return self.replaced(fixed=self.fixed[kept_units], groups=partition)
 
-    def bar(self, sizes: Array) -> float:
-        """Return the entry threshold: a free unit enters the fit if rating / level exceeds it.
+    def entry_threshold(self, unit_norms: Array) -> float:
+        """Return the t such that a free unit of weight 0 becomes nonzero if rating / level > t.
 
-        ``sizes`` (n_units,) are the |w_j| of columns, or the norms of groups. A unit of at least
-        the threshold has the share d_j = 1. The threshold is 0 if at most k free units are nonzero
-        and there is no price.
+        ``unit_norms`` (n_units,) are the |w_j| of columns, or the norms of the weights of groups,
+        at the current point. A unit with a norm of at least t has the share d_j = 1. t is 0 if at
+        most k free units are nonzero and there is no price.
         """
-        free = sizes[self.fixed == 0]
+        free = unit_norms[self.fixed == 0]
         free = free[free > 0.0]
+        # ``fair_share`` is the t with sum_j min(|w_j| / t, 1) = k: the shares d_j add up to k.
         return max(fair_share(free, self.k) if free.size > self.k > 0 else 0.0, self.least)
 
     def _point(self, v: Array, amount: float, form: Form) -> ProxPoint:
         """Return the proximal map of (amount / 2) gauge^2 at v (n,); ``form`` must be "squared".
 
-        With groups, each group is scaled as the map of the group norms says.
+        With groups, the map is applied to the norms of the groups. Each group is then multiplied by
+        the factor by which its norm has changed.
         """
         if form != "squared":
             raise ValueError(f"BranchNorm is used in the squared form, got form={form!r}")
         if self.groups is None:
             return self._shrunk(v, amount)
-        return lifted_point(v, self.partition(v.size), lambda sizes: self._shrunk(sizes, amount))
+        return lifted_point(v, self.partition(v.size), lambda norms: self._shrunk(norms, amount))
 
     def _shrunk(self, v: Array, amount: float) -> ProxPoint:
         """Return the proximal map of (amount / 2) gauge^2 at v, with one entry for each unit.
 
-        Units fixed in are divided by 1 + amount, units fixed out become 0, and the free units have
-        a proximal map of their own.
+        Units fixed in are divided by 1 + amount, and units fixed out become 0. The map of the free
+        units is ``_prox_of_free_units``.
         """
         is_fixed = self.fixed == IN
         free = np.flatnonzero(self.fixed == 0)
@@ -264,9 +266,9 @@ class BranchNorm(RatedNorm):
         """
         # ``least`` is the weight from which on a unit has the full price, see the property.
         least = self.least
-        sizes = np.abs(v)
-        is_full = sizes >= least * (1.0 + amount)
-        is_shrunk = ~is_full & (sizes > least * amount)
+        magnitudes = np.abs(v)
+        is_full = magnitudes >= least * (1.0 + amount)
+        is_shrunk = ~is_full & (magnitudes > least * amount)
         point = np.where(is_shrunk, v - np.sign(v) * least * amount, 0.0)
         point[is_full] = v[is_full] / (1.0 + amount)
         shares = np.count_nonzero(is_full) + float(np.abs(point[is_shrunk]).sum()) / max(

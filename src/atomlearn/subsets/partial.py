@@ -18,7 +18,7 @@ from atomlearn.subsets.search import Search
 
 @dataclass(slots=True)
 class PartialRelaxation:
-    """A relaxation restricted to some units (columns, or groups of columns) of the problem.
+    """A relaxation restricted to some units (columns, or groups of columns): a part of the problem.
 
     Attributes
     ----------
@@ -47,12 +47,12 @@ class PartialRelaxation:
         return self.original or self.relaxation
 
     def strengthened(self, max_share: float) -> PartialRelaxation:
-        """Return this part with a stronger ridge, or itself if that is not possible.
+        """Return this part with a stronger ridge, or unchanged if that is not possible.
 
-        Then its bounds are tighter, see the module ``diagonal``. ``max_share`` is the largest share
-        of the ridge that rounding may take.
+        A stronger ridge makes its bounds tighter, see the module ``diagonal``. ``max_share`` is the
+        largest share of the ridge that rounding errors may consume.
         """
-        # A part with units that are fixed out is over all columns: too many.
+        # Units that are not searched are fixed out. Such a part is over all columns: too many.
         if self.searched.size < self.numbers.size:
             return self
         plain = self.relaxation
@@ -63,7 +63,10 @@ class PartialRelaxation:
         return replace(self, relaxation=other, original=plain, factors=result[1])
 
     def fitted(self, subset: Subset) -> Subset:
-        """Return ``subset``, re-fitted with the weights of the problem if they were scaled."""
+        """Return ``subset`` with the weights of the original problem.
+
+        With a strengthened ridge the search scales the weights, so that the subset is fitted again.
+        """
         if self.original is None:
             return subset
         return Subset(subset.units, *self.original.fit(subset.units))
@@ -80,7 +83,10 @@ class PartialRelaxation:
         return fixed
 
     def point(self, point: RelaxedPoint) -> RelaxedPoint:
-        """Return a point of the whole problem, restricted to the columns of this part."""
+        """Return ``point`` of the whole problem, restricted to the columns of this part.
+
+        Its columns are numbered in this part, and its weights are scaled by ``factors``.
+        """
         is_inside = np.isin(point.columns, self.columns)
         positions = np.searchsorted(self.columns, point.columns[is_inside])
         weights = point.weights[is_inside]
@@ -118,16 +124,17 @@ def near_models(
     if within is None:
         return None
     # The listed subsets, their columns and their units, numbered in the part.
-    models = [part.fitted(subset) for subset in search.within_reach(within)]
+    models = [part.fitted(subset) for subset in search.near_subsets(within)]
     relaxation = part.plain
     complete = listed and search.within is not None and search.is_complete(within)
     columns = np.unique(np.concatenate([subset.point.columns for subset in models]))
     units = np.unique(np.concatenate([subset.units for subset in models]))
-    # The statements on all near-optimal subsets, listed or not.
+    # What holds for all near-optimal subsets, listed or not. ``undecided`` has units of no listed
+    # subset that may be in a subset that is not listed.
     undecided = None
     in_all: Columns = np.zeros(0, dtype=np.int64)
     if listed:
-        in_some, every = search.reach()
+        in_some, every = search.possible_units()
         in_all = np.flatnonzero(every)
         undecided = part.numbers[np.setdiff1d(np.flatnonzero(in_some), units)]
     # The models of each subset, over one copy of all their columns.

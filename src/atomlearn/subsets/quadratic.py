@@ -28,10 +28,10 @@ KEPT = 0.05
 class Products:
     """The diagonal and a cache of rows of X'CX, for one diagonal matrix C.
 
-    ``curvature`` (n_samples,) is the diagonal of C, and ``relaxation`` has the data X. X is
-    projected onto the complement of the intercept, or of the unpenalized columns, in the inner
-    product of C. ``squares`` (n_columns,) is the diagonal of X'CX with this projection, and
-    ``plain`` is the diagonal without it.
+    ``curvature`` (n_samples,) is the diagonal of C, and ``relaxation`` has the data X. The columns
+    of X are first projected onto the orthogonal complement of the constant column of the intercept,
+    or of the unpenalized columns, in the inner product of C. ``squares`` (n_columns,) is the
+    diagonal of X'CX with this projection, and ``plain`` is the diagonal without it.
     """
 
     def __init__(self, relaxation: Relaxation, curvature: Array) -> None:
@@ -48,6 +48,7 @@ class Products:
         # The projection subtracts the squared products with an orthonormal basis, in the inner
         # product of C, from the diagonal.
         if self._basis.shape[1]:
+            # With the basis B and B'CB = V diag(values) V', B V diag(values)^-1/2 is orthonormal.
             weighted = curvature[:, None] * self._basis
             values, vectors = np.linalg.eigh(self._basis.T @ weighted)
             is_kept = values > 1e-13 * values[-1]
@@ -104,18 +105,20 @@ class QuadraticModel:
         self._point = point
         self._scores = scores
         self._level = level
-        self._across = products.of(point.columns)
-        columns = self._across[:, point.columns]
-        # Column j of _across is c_j and of _solved K^-1 c_j, _inverse is K^-1, and _left has the
-        # denominators q_j. _worst bounds the condition number of K, for bounds on rounding.
-        self._inverse = inverse_with_ridge(0.5 * (columns + columns.T), level)
-        self._solved = self._inverse @ self._across
-        self._left = products.squares + level - (self._across * self._solved).sum(axis=0)
-        self._worst = 1.0 + float(np.trace(columns)) / level + point.columns.size
+        self._cross_products = products.of(point.columns)
+        gram = self._cross_products[:, point.columns]  # X_S'C X_S
+        # Column j of _cross_products is c_j, and column j of _solved is K^-1 c_j. _inverse is K^-1,
+        # and _denominators has the q_j. _condition bounds the condition number of K.
+        self._inverse = inverse_with_ridge(0.5 * (gram + gram.T), level)
+        self._solved = self._inverse @ self._cross_products
+        self._denominators = (
+            products.squares + level - (self._cross_products * self._solved).sum(axis=0)
+        )
+        self._condition = 1.0 + float(np.trace(gram)) / level + point.columns.size
 
     def added(self) -> Array:
         """Return the decrease z_j^2 / (2 q_j) for each added column, (n_columns,); -inf in S."""
-        gains = np.square(self._scores) / (2.0 * np.maximum(self._left, self._level))
+        gains = np.square(self._scores) / (2.0 * np.maximum(self._denominators, self._level))
         gains[self._point.columns] = -math.inf
         return np.asarray(gains)
 
@@ -130,9 +133,9 @@ class QuadraticModel:
         # c_j'K^-1 g, and g'K^-1 g <= 2 gap. ``errors`` bounds the rounding of scores.
         errors = lengths * (2.0 * growth(dual.size) * float(np.linalg.norm(dual)))
         scores = np.abs(self._scores) + errors + lengths * math.sqrt(2.0 * gap)
-        residual_squares = self._left - 100.0 * EPS * self._worst * self._products.plain
-        # The denominator is at least the ridge.
-        gains = np.square(scores) / (2.0 * np.maximum(residual_squares, self._level))
+        # The denominators are lowered by a bound on rounding. They are at least the ridge.
+        denominators = self._denominators - 100.0 * EPS * self._condition * self._products.plain
+        gains = np.square(scores) / (2.0 * np.maximum(denominators, self._level))
         gains[self._point.columns] = -math.inf
         return np.asarray(gains)
 
@@ -150,9 +153,9 @@ class QuadraticModel:
             diagonal_entry = self._inverse[position, position]
             row = self._solved[position]
             multiple = self._point.weights[position] / diagonal_entry
-            residual_squares = self._left + row * row / diagonal_entry
+            denominators = self._denominators + row * row / diagonal_entry
             gains = np.square(self._scores + multiple * row)
-            gains /= 2.0 * np.maximum(residual_squares, self._level)
+            gains /= 2.0 * np.maximum(denominators, self._level)
             gains[self._point.columns] = -math.inf
             gains[column] = 0.0
             yield gains - 0.5 * multiple * self._point.weights[position]

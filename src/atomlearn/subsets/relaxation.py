@@ -90,7 +90,9 @@ class Relaxation:
     """Solver of the convex relaxations of all nodes, and of the ridge fits of subsets.
 
     They share a cache of gathered columns and their Gram matrix. A unit is a column, or a group of
-    columns if the norm has groups. Below f is the mean loss as a function of the predictions.
+    columns if the norm has groups. Below f is the mean loss as a function of the predictions, and
+    ``level`` the weight of the ridge. An intercept, or unpenalized columns, are minimized out of f.
+    H is the Hessian of f(X w) at w = 0; for a quadratic f it is the Hessian at all w.
 
     Parameters
     ----------
@@ -118,16 +120,17 @@ class Relaxation:
         self.accuracy = accuracy
         self.most_columns = most_columns
         self.units = Choices(problem)
+        # With unpenalized columns the loss is minimized over them; ``plain`` is the loss before.
         free = free_columns(problem.loss)
-        #: Whether f is quadratic, so that its Hessian is the same at all points.
         plain = problem.loss if free is None else free.inner
+        #: Whether f is quadratic, so that its Hessian is the same at all points.
         self.quadratic = is_quadratic(plain) and (free is None or free.separable)
         self._lock = threading.Lock()
         self._clear_cache()
         self._largest_norm = largest_norm(problem, self.units)
         zero = np.zeros(problem.y.size)
         zero = zero + optimal_intercept(problem, zero)
-        self._slope = negative_gradient(problem, zero)
+        self._slope = negative_gradient(problem, zero)  # at w = 0, (n_samples,)
         #: Second derivatives of f at w = 0, (n_samples,), from which the Hessian H is computed.
         self._curvature = problem.weight
         #: Objective that counts as 0 for losses whose curvature is unbounded, such as exponentials.
@@ -139,12 +142,15 @@ class Relaxation:
             self._curvature = problem.loss.curvature(problem.y, zero, problem.weight)
 
     def _clear_cache(self) -> None:
-        """Drop all cached columns: their positions, their values, and their linear terms."""
+        """Empty the cache of columns: their positions in it, their values, and -grad f(X w) at 0.
+
+        The position of a column that is not cached is -1.
+        """
         self._position_of = np.full(self.problem.design.shape[1], -1, dtype=np.int64)
         self._block = CachedBlock(self.problem.design.gather(np.zeros(0, dtype=np.int64)))
         self._linear_term = np.zeros(0)
 
-    def sizes(self, point: RelaxedPoint) -> Array:
+    def unit_norms(self, point: RelaxedPoint) -> Array:
         """Return the Euclidean norm of the weights of each unit at ``point``, (n_units,)."""
         units = self.units.of(point.columns)
         return np.sqrt(np.bincount(units, point.weights**2, minlength=self.units.count))
@@ -153,9 +159,10 @@ class Relaxation:
         """Return the ridge fit of ``units``, its objective, a lower bound, and whether it is 0.
 
         The lower bound is the objective minus the duality gap; both include the prices of the
-        units. The last result is True if the objective is 0 up to rounding.
+        units, and the bound is at least the prices, because f and the ridge are never negative. The
+        last result is True if the objective is 0 up to rounding.
         """
-        # A norm with these units fixed in and no others is ||w||_2 over their columns.
+        # With these units fixed in and k = 0 free ones, the norm is ||w||_2 over their columns.
         fixed = np.full(self.units.count, OUT, dtype=np.int8)
         fixed[units] = IN
         columns = np.sort(self.units.columns(units))
@@ -208,7 +215,7 @@ class Relaxation:
         """
         if self._block.shape[1] > self.most_columns:
             self._clear_cache()
-        # Each solver is a generator: it yields a dual point and receives the scores of it.
+        # Each solver is a generator: it yields a dual point v and receives the scores X'v.
         solvers = [self._steps(*branch) for branch in branches]
         bounds: dict[int, Bound | None] = {}
         scores_of: dict[int, Scores | None] = dict.fromkeys(range(len(solvers)))
@@ -216,7 +223,8 @@ class Relaxation:
         def advance(number: int) -> Array | None:
             """Run the solver of node ``number`` to its next dual point (n_samples,); return it.
 
-            The result is None if the solver ended; then its bound is in ``bounds``.
+            The solver first receives its last scores. If it ends, its bound is stored in
+            ``bounds``, and the result is None.
             """
             # A node other than the first is not begun after the deadline.
             if number and scores_of[number] is None and self.problem.deadline.use_step():
@@ -273,16 +281,18 @@ class Relaxation:
             weights, intercept, prediction = refit
             support = np.flatnonzero(weights)
             point = RelaxedPoint(columns[support], weights[support], intercept)
-            # The lower bound of the dual point; the best one of all rounds is kept.
+            # The lower bound of the dual point; the best bound of all rounds is kept.
             dual = negative_gradient(problem, prediction)
-            squares = norm.squares((yield dual))
-            sizes = self.sizes(point)
-            bar = (self.level * norm.bar(sizes)) ** 2
-            errors = self.error_of_score(dual)
-            lower = dual_value(problem, norm, prediction, dual, squares, errors)
+            squares = norm.squares((yield dual))  # (x_j'v)^2 of all units
+            unit_norms = self.unit_norms(point)
+            # At the optimum a free unit of weight 0 has a squared score of at most ``threshold``.
+            threshold = (self.level * norm.entry_threshold(unit_norms)) ** 2
+            error = self.error_of_score(dual)
+            lower = dual_value(problem, norm, prediction, dual, squares, error)
             if best is None or lower > best.dual:
-                near = self.units.columns(np.flatnonzero((squares >= NEAR * bar) | (sizes > 0.0)))
-                best = Bound(max(lower, 0.0), lower, point, squares, errors, near)
+                is_near = (squares >= NEAR * threshold) | (unit_norms > 0.0)
+                near = self.units.columns(np.flatnonzero(is_near))
+                best = Bound(max(lower, 0.0), lower, point, squares, error, near)
             # The duality gap of the relaxation, and whether it is small enough.
             gauge = gauge_of(problem, point.columns, point.weights)
             objective = objective_at(problem, point.weights, prediction, gauge)
@@ -295,7 +305,7 @@ class Relaxation:
             if columns.size > self.most_columns:
                 break
             # The free units above the entry threshold join, at most ``limit`` of them.
-            is_violated = (fixed == 0) & (squares > bar * (1.0 + 1e-9))
+            is_violated = (fixed == 0) & (squares > threshold * (1.0 + 1e-9))
             is_violated[self.units.of(columns)] = False
             new = np.flatnonzero(is_violated)
             if not new.size and not (self.quadratic or self._has_model):
@@ -357,23 +367,23 @@ class Relaxation:
         over all cached columns; the m columns of w have the ``positions`` (m,) in them, and
         ``inner`` is the norm over these m columns.
         """
-        # The kernel takes free columns first, then fixed ones; it changes ``magnitudes`` in place.
+        # The kernel needs free columns first, then fixed ones, and changes ``ordered`` in place.
         fixed_units = np.flatnonzero(inner.fixed == IN)
         free = np.flatnonzero(inner.fixed == 0)
         order = np.concatenate([free, fixed_units])
-        magnitudes = weights[order]
-        arguments = H, positions[free], positions[fixed_units], linear_term, magnitudes
+        ordered = weights[order]
+        arguments = H, positions[free], positions[fixed_units], linear_term, ordered
         k = inner.k
         level = self.level
-        least = inner.least
-        # With many columns the deadline is checked after a gradient step and one of Newton's.
+        least = inner.least  # the |w_j| above which a column has its full price
+        # With many columns the deadline is checked after each gradient step and Newton step.
         limit = STEPS if free.size <= MANY else 2
         for _ in range(0, STEPS, limit):
             n_steps = branch_newton(*arguments, k=k, level=level, least=least, most=limit)
             if n_steps < limit or self.problem.deadline.use_step():
                 break
         weights = np.zeros(weights.size)
-        weights[order] = magnitudes
+        weights[order] = ordered
         return weights
 
     def _refit_inexactly(
@@ -426,9 +436,9 @@ class Relaxation:
         return weights, intercept, linear + intercept
 
     def _gathered(self, columns: Columns) -> Columns:
-        """Return the positions of columns in the cached block; missing columns are appended.
+        """Return the positions of ``columns`` (m,) in the cached block, (m,).
 
-        The block is replaced by a longer one then.
+        Missing columns are gathered first; a longer block then replaces ``_block``.
         """
         with self._lock:
             fresh = columns[self._position_of[columns] < 0]
@@ -445,9 +455,9 @@ class Relaxation:
     def model(self, columns: Columns) -> tuple[Array, Array, Columns]:
         """Return H and p of the quadratic model f(X w) ~ 1/2 w'Hw - p'w + const, and positions.
 
-        H (M, M) and p (M,) are over all cached columns. The model is the expansion of f at w = 0,
-        with the intercept minimized out. The third result has the positions of ``columns`` in H and
-        p.
+        H (M, M) and p (M,) are over all M cached columns. The model is the second-order expansion
+        of f at w = 0, with the intercept minimized out. The third result, (m,), has the positions
+        of the m ``columns`` in H and p.
         """
         positions = self._gathered(columns)
         problem = self.problem
@@ -462,9 +472,9 @@ class Relaxation:
 def largest_norm(problem: Problem, units: Choices, near: Columns | None = None) -> float:
     """Return the largest norm of a column of X times the square root of the largest group size.
 
-    ``units`` says which group each column is in. If there are too many columns to list, only the
-    columns ``near`` are used. Samples without weight are left out. The result scales the bound on
-    rounding errors of scores.
+    ``units`` has the group of each column. If there are too many columns to list, only the columns
+    ``near`` are used. Samples of weight 0 are left out. ``rounding_of_scores`` multiplies the
+    result into its bound on rounding errors.
     """
     design = problem.design
     is_counted = counted(problem.weight)
@@ -496,16 +506,14 @@ def dual_value(
 ) -> float:
     """Return the dual objective at v = ``dual``, a lower bound on the relaxation of a node.
 
-    It is -f*(-v) - polar(X'v)^2 / (2 level), with f* the conjugate of the mean loss and the polar
-    (dual norm) of ``norm``. It is lowered by bounds on rounding errors: ``error`` is the bound for
-    one score. ``squares`` (n_units,) are the squared scores of v, and ``prediction`` (n_samples,)
-    the point at which v is the negative gradient. The result is -inf if a value overflowed.
+    It is -f*(-v) - polar(X'v)^2 / (2 level). Here f* is the conjugate of the mean loss, polar is
+    the dual norm of ``norm``, and level is the weight of the ridge. The value is lowered by bounds
+    on rounding errors: ``error`` is the bound for one score. ``squares`` (n_units,) are the squared
+    scores (x_j'v)^2, and v is the negative gradient of the loss at ``prediction`` (n_samples,). The
+    result is -inf if a value overflowed.
     """
-    conjugate, rounding = dual_part(problem, prediction, dual)
-    gauge = norm.counted((np.sqrt(squares) + error) ** 2)
-    value = (
-        -conjugate
-        - rounding
-        - gauge * (1.0 + growth(squares.size)) / (2.0 * problem.regularizer.amount)
-    )
+    conjugate, rounding = dual_part(problem, prediction, dual)  # f*(-v), bound on its error
+    squared_polar = norm.squared_polar((np.sqrt(squares) + error) ** 2)
+    polar_term = squared_polar * (1.0 + growth(squares.size)) / (2.0 * problem.regularizer.amount)
+    value = -conjugate - rounding - polar_term
     return value if math.isfinite(value) else -math.inf

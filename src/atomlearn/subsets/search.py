@@ -56,7 +56,10 @@ class Branch:
 class Search(Exchange):
     """Best-first branch and bound for the best subset of at most k units.
 
-    A unit is a column, or a group of columns.
+    A unit is a column, or a group of columns. A node is a set of subsets: those with its fixed
+    units. A node is closed without branching if its lower bound reaches ``cutoff``. A unit of a
+    node is fixed if the other choice has a bound above ``limit``. Both are objectives near
+    ``upper``, the objective of the best subset so far; fitted subsets are in ``known``.
 
     Parameters
     ----------
@@ -76,7 +79,7 @@ class Search(Exchange):
     Attributes
     ----------
     floor : float
-        A lower bound on all subsets from another source, which the caller sets.
+        A lower bound on the objectives of all subsets, which the caller sets if it knows one.
     nodes : int
         Number of nodes that were bounded.
     """
@@ -94,19 +97,19 @@ class Search(Exchange):
         self.gap = gap
         self.within = within
         self.floor = -math.inf
-        #: 2 level price: a unit lowers the bound only if its squared score exceeds this.
+        #: 2 level price: the dual bound depends only on squared scores above this.
         self._price_square = 2.0 * relaxation.level * self.price
         self.nodes = 0
         self._open: list[Branch] = []
         # Nodes that are being bounded. They count as open, so the lower bound holds after Ctrl-C.
         self._batch: list[Branch] = []
         # Lower bound on all subsets of closed nodes: those pruned, or skipped at the deadline. It
-        # is -inf until the root is bounded.
+        # is -inf before the root is bounded.
         self._closed_bound = -math.inf
         # Nodes that were skipped at the deadline, which may have subsets below ``cutoff``.
         self._skipped: list[Branch] = []
-        #: The result of ``reach`` when the listing of near subsets ended early.
-        self._reached: tuple[NDArray[np.bool_], NDArray[np.bool_]] | None = None
+        #: The result of ``possible_units`` when the listing of near subsets ended early.
+        self._final_masks: tuple[NDArray[np.bool_], NDArray[np.bool_]] | None = None
         self._numbers = itertools.count()
 
     # --- bounds and sets so far ---------------------------------------------------------------
@@ -115,8 +118,8 @@ class Search(Exchange):
     def lower(self) -> float:
         """A lower bound on the objectives of all subsets.
 
-        It is the smallest bound of open nodes, of pruned nodes and of fitted subsets, where
-        ``floor`` replaces the first two if it is larger.
+        It is the minimum of the bounds of open nodes, of closed nodes and of fitted subsets.
+        ``floor`` replaces the bounds of the nodes if it is larger than their minimum.
         """
         return min(max(min(self._lowest_bound, self._closed_bound), self.floor), self.fitted)
 
@@ -141,34 +144,37 @@ class Search(Exchange):
         bound = min(self._closed_bound, min(others, default=math.inf))
         return self._lowest_bound == math.inf and bound > self.upper + 0.5 * WORSE * abs(self.upper)
 
-    def within_reach(self, within: float) -> list[Subset]:
+    def near_subsets(self, within: float) -> list[Subset]:
         """Return the fitted subsets whose objective is at most (1 + within) times the smallest.
 
         The best one is first. They have k units; with a price they may have fewer.
         """
-        limit = self.reached(within)
-        points = [point for point in self._sized() if point.objective <= limit + WORSE * abs(limit)]
+        limit = self.upper_within(within)
+        points = [
+            point for point in self._candidates() if point.objective <= limit + WORSE * abs(limit)
+        ]
         return sorted(points, key=lambda each: each.objective)
 
     def is_complete(self, within: float) -> bool:
-        """Return whether ``within_reach(within)`` is proved complete.
+        """Return whether ``near_subsets(within)`` is proved complete.
 
         It is complete if no node is open, and if no fit that ended early may be below the limit.
         """
-        limit = self.reached(within)
+        limit = self.upper_within(within)
         rounded_limit = limit + WORSE * abs(limit)
         return not self.is_open and not any(
-            point.lower <= limit and point.objective > rounded_limit for point in self._sized()
+            point.lower <= limit and point.objective > rounded_limit for point in self._candidates()
         )
 
-    def reach(self) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-        """Return two masks (n_units,): units in some subset below ``cutoff``, and units in all.
+    def possible_units(self) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+        """Return two masks (n_units,) of the units in subsets with objectives below ``cutoff``.
 
-        The first mask has all units that may be in such a subset. After ``end_list`` the masks are
-        those of that moment, which remain valid because the cutoff never rises.
+        The first mask has the units that may be in some such subset, and the second one the units
+        that are in all of them. After ``end_list`` the masks do not change any more. They remain
+        valid, because the cutoff never rises.
         """
-        if self._reached is not None:
-            return self._reached
+        if self._final_masks is not None:
+            return self._final_masks
         count = self.relaxation.units.count
         limit = self.cutoff
         if self._closed_bound == -math.inf and not self._batch:
@@ -183,7 +189,7 @@ class Search(Exchange):
             if branch.bound < limit:
                 some |= branch.fixed != OUT
                 every &= branch.fixed == IN
-        for subset in self._sized():
+        for subset in self._candidates():
             if subset.lower <= limit or subset.objective <= limit + WORSE * abs(limit):
                 in_some = np.zeros(count, dtype=bool)
                 in_some[subset.units] = True
@@ -193,14 +199,17 @@ class Search(Exchange):
 
     def end_list(self) -> None:
         """End the listing of near subsets: only the proof of the best one continues."""
-        self._reached = self.reach()
+        self._final_masks = self.possible_units()
         self.within = None
 
-    def _sized(self) -> list[Subset]:
-        """Return the fitted subsets of k units, or of any size with a price."""
+    def _candidates(self) -> list[Subset]:
+        """Return the fitted subsets of k units; with a price, the fitted subsets of any size.
+
+        Without a price, smaller subsets are not listed, as adding a unit never worsens the fit.
+        """
         return [point for point in self.known.values() if self.price or point.units.size == self.k]
 
-    def reached(self, share: float) -> float:
+    def upper_within(self, share: float) -> float:
         """Return the best objective plus ``share`` of its absolute value; inf if nothing is fitted.
 
         ``share`` may be negative.
@@ -210,25 +219,25 @@ class Search(Exchange):
     @property
     def cutoff(self) -> float:
         """The objective at which nodes are pruned: those with a bound at least this large."""
-        return self.reached(-self.gap if self.within is None else self.within)
+        return self.upper_within(-self.gap if self.within is None else self.within)
 
     @property
     def limit(self) -> float:
         """The objective for fixing units: a unit is fixed if the alternative has a larger bound."""
-        return self.reached(WORSE if self.within is None else self.within)
+        return self.upper_within(WORSE if self.within is None else self.within)
 
     # --- the search -------------------------------------------------------------------------
 
     def improve(self) -> None:
         """Run the local search from the best subset, then from the empty set.
 
-        The second start is forward selection followed by swaps. It is skipped if ``floor`` already
-        proves that the best subset is good enough.
+        From the empty set it is forward selection followed by replacements. This second search is
+        skipped if ``floor`` already proves that the best subset is good enough.
         """
-        self.settle()
+        self.descend()
         if self.floor < self.cutoff:
             self.exchange(self.offer(np.zeros(0, dtype=np.int64)))
-            self.settle()
+            self.descend()
 
     def begin(self, start: RelaxedPoint, fixed: NDArray[np.int8]) -> Bound | None:
         """Bound the root node and branch on it; return its bound, None after the deadline.
@@ -242,7 +251,7 @@ class Search(Exchange):
         (bound,) = self.relaxation.bounds([self._bound_arguments(root)])
         self._process(root, bound)
         self._batch.remove(root)
-        self.settle()
+        self.descend()
         return bound
 
     def run(self, threads: int, stop: Callable[[], bool]) -> Iterator[None]:
@@ -266,15 +275,15 @@ class Search(Exchange):
                         self._enumerate(branch)
                     self._batch.remove(branch)
                 # The local search starts again if a node has a new best subset.
-                self.settle()
+                self.descend()
                 yield
 
     def _next_batch(self) -> None:
         """Move the nodes with the smallest bounds from the heap to the batch.
 
         Nodes with a bound of at least ``cutoff`` are pruned instead.
-        KeyboardInterrupt may come between any two lines. Each node is added to its new place before
-        it leaves the heap, so that it is never lost and the lower bound remains valid.
+        KeyboardInterrupt may occur between any two lines. Each node is added to its new place
+        before it is removed from the heap, so that the lower bound always counts it.
         """
         while self._open and len(self._batch) < AT_ONCE:
             branch = self._open[0]
@@ -285,15 +294,15 @@ class Search(Exchange):
             heapq.heappop(self._open)
 
     def _bound_arguments(self, branch: Branch) -> NodeTask:
-        """Return the argument of ``Relaxation.bounds`` for the node ``branch``."""
+        """Return norm, warm start, first columns and cutoff of the relaxation of ``branch``."""
         norm = self.relaxation.norm(branch.k, branch.fixed)
         return norm, branch.start, branch.near, self.cutoff
 
     def _is_enumerated(self, branch: Branch) -> bool:
         """Return whether the subsets of the node ``branch`` are enumerated instead of relaxed.
 
-        With at most one more unit they are few. For k = 1 the bounds of the subsets come
-        from a quadratic model of columns, so that f must be quadratic and without groups.
+        A node with k <= 1, at most one free unit in a subset, has few subsets. For k = 1 a
+        quadratic model bounds their objectives. So the loss f must be quadratic, without groups.
         """
         relaxation = self.relaxation
         is_exact = relaxation.quadratic and relaxation.units.partition is None
@@ -302,7 +311,8 @@ class Search(Exchange):
     def _process(self, branch: Branch, bound: Bound | None) -> None:
         """Fit the rounded subset of a bounded node, then prune the node or branch on it.
 
-        ``bound`` is None if the deadline passed before the node was bounded.
+        The rounded subset is near the solution of the relaxation. ``bound`` is the bound of the
+        node, None if the deadline passed before it was computed.
         """
         if bound is None:
             self._closed_bound = min(self._closed_bound, branch.bound)
@@ -320,8 +330,8 @@ class Search(Exchange):
     def _bound_without(self, branch: Branch, bound: Bound, subset: Subset | None) -> float:
         """Return a lower bound on all subsets of the node ``branch`` except the fitted ``subset``.
 
-        ``bound`` is the bound of the node. The result exceeds it only if the relaxation has
-        chosen exactly ``subset``.
+        ``bound`` is the bound of the node. The result exceeds it only if the k best units of the
+        relaxation are exactly those of ``subset``.
         """
         paying, last, following, after = self._ranked(branch.fixed, branch.k, bound)
         if subset is None or not branch.k:
@@ -338,10 +348,10 @@ class Search(Exchange):
     def _ranked(
         self, fixed: NDArray[np.int8], k: int, bound: Bound
     ) -> tuple[Columns, float, float, float]:
-        """Rank the free units by worth; return the best units that pay, and three worths.
+        """Rank the free units by worth; return the best paying units, and three worths.
 
-        The worth of a unit is its squared score in ``bound`` minus 2 level price; it pays
-        if this is positive. ``fixed`` (n_units,) is 0 for free units. The result is
+        The worth of a unit is its squared score in ``bound`` minus 2 level price. The unit is
+        paying if its worth is positive. ``fixed`` (n_units,) is 0 for free units. The result is
         (paying, last, following, after): ``paying`` has the paying units among the k best
         free ones, best first. ``last`` is the k-th largest worth and ``following`` the next
         one; if fewer than k units pay, both are 0. ``after`` is the largest worth after the
@@ -362,20 +372,22 @@ class Search(Exchange):
     def _rounded_fit(self, branch: Branch, bound: Bound) -> Subset:
         """Round the solution of the relaxation of ``branch`` to a subset, and return its ridge fit.
 
-        ``bound`` has this solution. The subset has the units fixed in and the free units
-        with the largest weights, k in total. Without a price it is filled up to k units by
-        those with the best scores.
+        ``bound`` has this solution. The subset has the units fixed in, and the free units with the
+        largest weights, at most k units in total. If there are fewer and no price, the free units
+        with the largest squared scores are added up to k.
         """
-        sizes = self.relaxation.sizes(bound.point)
+        unit_norms = self.relaxation.unit_norms(bound.point)
         threshold = (
-            0.5 * self.relaxation.norm(branch.k, branch.fixed).bar(sizes) if self.price else 0.0
+            0.5 * self.relaxation.norm(branch.k, branch.fixed).entry_threshold(unit_norms)
+            if self.price
+            else 0.0
         )
-        sizes[branch.fixed == IN] = math.inf
-        top = np.argsort(-sizes, kind="stable")[: self.k]
-        # With a price, units whose share is below one half are rounded down to 0.
-        top = top[sizes[top] > threshold]
+        unit_norms[branch.fixed == IN] = math.inf
+        top = np.argsort(-unit_norms, kind="stable")[: self.k]
+        # With a price, units whose share, norm / entry threshold, is below 1/2 are rounded to 0.
+        top = top[unit_norms[top] > threshold]
         if top.size < self.k and not self.price:
-            others = np.where((branch.fixed == 0) & (sizes == 0.0), bound.squares, -1.0)
+            others = np.where((branch.fixed == 0) & (unit_norms == 0.0), bound.squares, -1.0)
             added = np.argsort(-others, kind="stable")[: self.k - top.size]
             top = np.append(top, added[others[added] >= 0.0])
         return self.offer(top)
@@ -383,8 +395,8 @@ class Search(Exchange):
     def _enumerate(self, branch: Branch) -> None:
         """Enumerate the node ``branch``: fit its subsets that may be below ``cutoff``.
 
-        It has k <= 1. Its subsets are the units fixed in, and for k = 1 these units with
-        one free unit more.
+        It has k <= 1. Its subsets are the units fixed in, and for k = 1 also these units with one
+        free unit more.
         """
         self.nodes += 1
         fixed_units = np.flatnonzero(branch.fixed == IN)
@@ -403,9 +415,10 @@ class Search(Exchange):
             if np.sort(np.append(fixed_units, free[position])).tobytes() in self.known:
                 continue
             if bounds[position] >= self.cutoff or self.relaxation.problem.deadline.use_step():
-                # The bound of the node holds as well; that of a fit that ended early is weak.
-                weak = float(bounds[position])
-                self._closed_bound = min(self._closed_bound, max(weak, branch.bound))
+                # The bound of the node holds as well. It may be larger if ``base`` was fitted only
+                # roughly, at the deadline.
+                model_bound = float(bounds[position])
+                self._closed_bound = min(self._closed_bound, max(model_bound, branch.bound))
                 if bounds[position] < self.cutoff:
                     self._skipped.append(branch)
                 break
@@ -414,9 +427,10 @@ class Search(Exchange):
     def _branch(self, branch: Branch, bound: Bound) -> None:
         """Fix units of the bounded node ``branch`` by their scores, and open its child nodes.
 
-        ``bound`` has the lower bound, the solution of the relaxation and the scores. For
-        each unit that the relaxation uses in full, a child without it is opened, and the
-        unit is fixed in. Then the node is split at the free unit with the largest share.
+        ``bound`` has the lower bound, the solution of the relaxation and the scores. The share d_j
+        of a free unit, from 0 to 1, is how much of the unit the relaxation uses (see
+        ``BranchNorm``). For each unit of share 1, a child without the unit is opened, and the unit
+        is fixed in. Then the node is split at the free unit with the largest share.
         """
         fixed = branch.fixed.copy()
         k = branch.k
@@ -426,16 +440,18 @@ class Search(Exchange):
         # Fixing a unit eliminates subsets, whose bounds are at least ``limit``.
         if np.count_nonzero(fixed) > np.count_nonzero(branch.fixed):
             self._closed_bound = min(self._closed_bound, self.limit)
-        # The share of a free unit is how much of it the relaxation uses, between 0 and 1.
-        sizes = np.where(fixed == 0, self.relaxation.sizes(bound.point), 0.0)
-        full = self.relaxation.norm(k, fixed).bar(sizes)
-        shares = np.minimum(sizes / full, 1.0) if full else (sizes > 0.0).astype(np.float64)
+        # The share is the weight of the unit divided by the weight of a full unit, at most 1.
+        unit_norms = np.where(fixed == 0, self.relaxation.unit_norms(bound.point), 0.0)
+        full = self.relaxation.norm(k, fixed).entry_threshold(unit_norms)
+        shares = (
+            np.minimum(unit_norms / full, 1.0) if full else (unit_norms > 0.0).astype(np.float64)
+        )
         free = np.flatnonzero(fixed == 0)
         if not k or not free.size:
             self._open_branch(bound, fixed, 0)
             return
-        # The relaxation uses units of share 1 in full. Without such a unit the bound grows, by
-        # the difference between its squared score and the next one; with it the bound stays.
+        # Without a unit of share 1 the dual bound grows by the difference between its worth and the
+        # next worth, over 2 level. With the unit fixed in, the bound remains the same.
         used_in_full = np.flatnonzero(shares >= 1.0 - 1e-9)
         used_in_full = used_in_full[np.argsort(-squares[used_in_full], kind="stable")]
         for unit in used_in_full[:k]:
@@ -447,7 +463,7 @@ class Search(Exchange):
             fixed[unit] = IN
             k = k - 1
         # The last two children: without the unit of the largest share, and with it. Among units of
-        # equal shares, the one with the best score is taken.
+        # equal shares it is the unit with the largest squared score.
         free = np.flatnonzero(fixed == 0)
         if k and free.size:
             largest = free[shares[free] == shares[free].max()]
@@ -465,7 +481,7 @@ class Search(Exchange):
         The worth s_j of a free unit is its squared score minus 2 level price, and s_(k) the k-th
         largest worth. If unit j must be in, the dual bound of the node grows by
         (s_(k) - s_j) / (2 level); if it must be out, by (s_j - s_(k+1)) / (2 level). A unit is
-        fixed if the other choice lifts the bound above ``limit``, an objective. If fewer than k
+        fixed if the other choice raises the bound above ``limit``, an objective. If fewer than k
         units have a positive worth, s_(k) and s_(k+1) are 0.
 
         ``fixed`` (n_units,) is changed in place. ``k`` is the largest number of free units that a
@@ -475,7 +491,7 @@ class Search(Exchange):
             return 0
         paying, last, following, _ = self._ranked(fixed, k, bound)
         worth = bound.squares - self._price_square
-        # The growth of the bound, times 2 level, that reaches the limit; rounding is added.
+        # A growth of the bound by ``needed`` / (2 level) reaches the limit, also with rounding.
         needed = 2.0 * self.relaxation.level * (limit - bound.dual)
         needed = needed * (1.0 + 1e-9) + self._rounding_bound(last, bound)
         fixed[(fixed == 0) & (worth < last - needed)] = OUT
@@ -487,8 +503,8 @@ class Search(Exchange):
     def _rounding_bound(self, worth: float, bound: Bound) -> float:
         """Return a bound on the rounding error of a difference of squared scores.
 
-        ``worth`` is the larger of the two, minus 2 level price. ``bound`` has the bound on the
-        error of one score.
+        ``worth`` is the larger square minus 2 level price. ``bound`` has the bound e on the error
+        of one score z; the square z^2 has an error of at most 2 e |z| + e^2.
         """
         square = worth + self._price_square
         return 1e-9 * square + 4.0 * bound.error_of_score * (
@@ -500,10 +516,10 @@ class Search(Exchange):
     ) -> None:
         """Add a child node to the heap, or prune it if its bound is at least ``cutoff``.
 
-        ``bound`` is the bound of the parent, and ``cost`` the amount by which fixing units
-        raises it. ``fixed`` (n_units,) has the state of each unit in the child: 1 in, -1
-        out, 0 free. ``k`` is the largest number of free units that a subset of the child
-        may have.
+        ``bound`` is the bound of the parent. The dual bound of the child is larger by ``cost``,
+        because of the units that are fixed. ``fixed`` (n_units,) has the state of each unit in the
+        child: 1 in, -1 out, 0 free. ``k`` is the largest number of free units in a subset of the
+        child.
         """
         lower = max(bound.lower, bound.dual + max(cost, 0.0))
         if lower >= self.cutoff:

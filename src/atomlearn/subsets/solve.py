@@ -198,7 +198,7 @@ def best_subset(
     price : float, default=0.0
         Added to the objective for each selected column, or group (an l0 penalty).
     """
-    limit = k
+    largest = k
     units = Choices(problem)
     if price:
         zero = np.zeros(problem.y.size)
@@ -206,8 +206,8 @@ def best_subset(
         # empty subset times 1 + within, so it cannot be among the subsets that are sought.
         null_loss = loss_value(problem, zero + optimal_intercept(problem, zero))
         affordable = (1.0 + (settings.within or 0.0)) * null_loss / price * (1.0 + 1e-9)
-        limit = max(1, int(min(k, units.count - units.n_free, affordable)))
-    problem = with_norm(problem, units.norm.replaced(k=limit))
+        largest = max(1, int(min(k, units.count - units.n_free, affordable)))
+    problem = with_norm(problem, units.norm.replaced(k=largest))
     return replace(Hunt(problem, settings, price).run(starts), n_features=k)
 
 
@@ -438,7 +438,7 @@ def subset_path(
     deadline = Deadline.limited(time_limit)
     results: list[SubsetResult] = []
     with single_threaded_blas():
-        # One problem serves all sizes; its own size is the largest one.
+        # The problem of the largest size is used for all sizes.
         problem = subset_problem(
             X, y, sizes[-1], l2, loss, groups, fit_intercept, sample_weight, offset, unpenalized
         )

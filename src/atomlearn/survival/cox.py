@@ -106,7 +106,7 @@ class Cox(Loss):
         zero = self._risk_sets_at_zero(y, weight)
 
         def find() -> tuple[Any, list[RiskSets]]:
-            """Return the weights of events, and the risk sets moved to ``prediction``."""
+            """Return the result for z = 0, and its risk sets recomputed at ``prediction``."""
             return zero, [sets.at(prediction) for sets in zero[1]]
 
         cached: Any = self.there.of(find, prediction)
@@ -125,17 +125,17 @@ class Cox(Loss):
             """Return the weights of events and the risk sets of all strata."""
             # Split the sorted rows where the stratum changes; strata without an event are left out.
             order = np.argsort(y["stratum"], kind="stable")
-            parts = np.split(order, np.flatnonzero(np.diff(y["stratum"][order])) + 1)
-            sets = (RiskSets.of_stratum(y, weight, rows, self.ties == "efron") for rows in parts)
-            return _event_weights(y, weight), [
-                risk_set for risk_set in sets if risk_set is not None
-            ]
+            rows_by_stratum = np.split(order, np.flatnonzero(np.diff(y["stratum"][order])) + 1)
+            efron = self.ties == "efron"
+            strata = (RiskSets.of_stratum(y, weight, rows, efron) for rows in rows_by_stratum)
+            return _event_weights(y, weight), [sets for sets in strata if sets is not None]
 
         cached: tuple[Array, list[RiskSets]] = self.at_zero.of(find, y, weight)
         return cached
 
     def value(self, y: Array, prediction: Array, weight: Array) -> float:
         """Return f(z) >= 0 at z = ``prediction``, for targets ``y`` and weights ``weight``."""
+        # The term of each stratum is at least 0 except for rounding.
         z = prediction
         event_weight, strata = self._risk_sets_at(y, z, weight)
         return sum(
@@ -192,8 +192,8 @@ class Cox(Loss):
         """
         event_weight = _event_weights(y, weight)
         residuals = -self.gradient(y, prediction, weight)[:, None] * A
-        # Add the means of A over the risk sets: those at all event times at which a sample is at
-        # risk, minus the mean at its own event.
+        # Two terms have the means p_m'A of A over the risk sets. K K'A = sum_m omega_m p_m p_m'A
+        # sums them over the terms in which a sample is at risk. The other one is at its own event.
         for sets in self.strata(y, prediction, weight):
             residuals[sets.rows] += sets.spread(sets.pulled(A))
             events = sets.rows[sets.events]
@@ -203,24 +203,26 @@ class Cox(Loss):
     def conjugate(self, y: Array, dual: Array, weight: Array) -> float:
         """Return the convex conjugate f*(u) at u = ``dual``; ``inf`` outside its domain.
 
-        ``y`` are the targets, ``weight`` the sample weights. With left truncation or competing
-        events there is no formula, and the result is always ``inf``.
+        It is a function of e_i = u_i + s_i event_i >= 0, a sum over strata. ``y`` are the targets,
+        and s = ``weight`` the sample weights. With left truncation or competing events there is no
+        formula, and the result is always ``inf``.
         """
         event_weight, at_zero = self._risk_sets_at_zero(y, weight)
-        events = dual + event_weight
+        e = dual + event_weight
         # Tolerances for single entries and sums that are negative because of rounding.
         tolerances = EDGE_TOLERANCE * (np.abs(dual) + event_weight)
-        if not np.all(events >= -tolerances):
+        if not np.all(e >= -tolerances):
             return float("inf")
-        events = np.maximum(events, 0.0)
+        e = np.maximum(e, 0.0)
         slack = float(tolerances.sum())
         is_counted = np.zeros(y.size, dtype=bool)
         total = 0.0
         for sets in at_zero:
             is_counted[sets.rows] = True
-            total += _conjugate(sets, events[sets.rows], weight[sets.rows], slack)
-        # Written as "not all inside" rather than "any outside", so that NaN counts as outside.
-        return total if np.all(np.abs(events[~is_counted]) <= 0.0) else float("inf")
+            total += _conjugate(sets, e[sets.rows], weight[sets.rows], slack)
+        # The conjugate is finite only if e = 0 outside all risk sets. The test is written as "not
+        # all inside", so that NaN counts as outside.
+        return total if np.all(np.abs(e[~is_counted]) <= 0.0) else float("inf")
 
     def conjugate_along(
         self, y: Array, prediction: Array, dual: Array, weight: Array, factor: float
@@ -275,8 +277,8 @@ class Coupling:
         A = np.asarray(other, dtype=np.float64)
         columns = A[:, None] if A.ndim == 1 else A
         if self.transposed:
-            parts = [sets.pulled(columns) for sets in self.strata] or [columns[:0]]
-            result = parts[0] if len(parts) == 1 else np.vstack(parts)
+            products = [sets.pulled(columns) for sets in self.strata] or [columns[:0]]
+            result = products[0] if len(products) == 1 else np.vstack(products)
         else:
             # The terms of the strata follow one another in the columns of K.
             result = np.zeros((self.n_samples, columns.shape[1]))
@@ -314,23 +316,24 @@ def _x_log(x: Array, y: Array) -> Array:
         return np.asarray(x * np.log(np.where(x > 0.0, y, 1.0)))
 
 
-def _conjugate(sets: RiskSets, events: Array, weight: Array, slack: float) -> float:
+def _conjugate(sets: RiskSets, e: Array, weight: Array, slack: float) -> float:
     """Return the conjugate of the loss of one stratum; ``inf`` outside its domain.
 
-    It is ``inf`` with left truncation or competing events, too. With e_i = u_i plus the weight s_i
-    of an observed event, the value is
+    It is ``inf`` also with left truncation or competing events. Let e_i be u_i plus the weight s_i
+    of an observed event. The value is
 
         sum_i e_i log(e_i / s_i) + sum over event times of
         [L log L - (C + L) log(C + L) - D log D + max of ``_largest_of_set``] + ``least``
 
-    where D is the sum of e_i over samples with an event at the time, C over those censored between
-    this time and the next, and L is the sum of u_i over all later times.
+    where D is the sum of e_i over samples with an event at the time, and C the sum of e_i over
+    samples censored between this event time and the next one. L is the sum of u_i over the samples
+    of all later event times.
 
     Parameters
     ----------
     sets : RiskSets
-    events : (n,)
-        e, in the order of ``sets.rows``.
+    e : (n,)
+        The e_i >= 0, in the order of ``sets.rows``.
     weight : (n,)
         s, in the same order.
     slack : float
@@ -339,53 +342,52 @@ def _conjugate(sets: RiskSets, events: Array, weight: Array, slack: float) -> fl
     if sets.entries is not None or sets.staying is not None:
         return float("inf")
     group = sets.last - 1  # number of the last event time up to each sample's time; -1: none
-    if np.any(events[group < 0] > 0.0):
+    if np.any(e[group < 0] > 0.0):
         return float("inf")
     # Sums of e over the samples of each event time: all of them, D and C.
     m = sets.ends.size
     has_event = np.zeros(group.size, dtype=bool)
     has_event[sets.events] = True
     is_other = ~has_event & (group >= 0)
-    total = np.bincount(group[group >= 0], events[group >= 0], minlength=m)
-    D: Array = np.asarray(np.bincount(sets.of, events[sets.events], minlength=m), dtype=np.float64)
-    C: Array = np.asarray(
-        np.bincount(group[is_other], events[is_other], minlength=m), dtype=np.float64
-    )
-    # Sums of u from each time on must be >= 0, and 0 in total: else u is outside the domain.
+    total = np.bincount(group[group >= 0], e[group >= 0], minlength=m)
+    D: Array = np.asarray(np.bincount(sets.of, e[sets.events], minlength=m), dtype=np.float64)
+    C: Array = np.asarray(np.bincount(group[is_other], e[is_other], minlength=m), dtype=np.float64)
+    # The sum of u over the samples from each event time on must be >= 0, and 0 from the first time
+    # on. Otherwise u is outside the domain.
     after = np.cumsum((total - sets.totals)[::-1])[::-1]
     if abs(after[0]) > slack or not np.all(after >= -slack):
         return float("inf")
-    later = np.maximum(np.append(after[1:], 0.0), 0.0)
-    result = float((_x_log(events, events) - _x_log(events, weight))[group >= 0].sum())
+    L = np.maximum(np.append(after[1:], 0.0), 0.0)
+    result = float((_x_log(e, e) - _x_log(e, weight))[group >= 0].sum())
     result -= float(_x_log(D, D).sum())
-    total_weight = C + later
-    of_both = _x_log(total_weight, total_weight)
-    result += float((_x_log(later, later) - of_both).sum())
-    result += float(_largest_of_set(sets, D, total_weight, np.maximum(after, 0.0)).sum())
+    C_and_L = C + L
+    result += float((_x_log(L, L) - _x_log(C_and_L, C_and_L)).sum())
+    result += float(_largest_of_set(sets, D, C_and_L, np.maximum(after, 0.0)).sum())
     return result + sets.least
 
 
-def _largest_of_set(sets: RiskSets, D: Array, both: Array, after: Array) -> Array:
-    """Return max over x in [0, 1] of D log x + both log(1 - x) - sum_l w log(1 - x l / k).
+def _largest_of_set(sets: RiskSets, D: Array, C_and_L: Array, after: Array) -> Array:
+    """Return max over x in [0, 1] of D log x + (C + L) log(1 - x) - sum_l w log(1 - x l / k).
 
-    There is one maximum for each event time of ``sets``, (m,); the sum is over Efron's terms l of
-    the k tied events, each with weight w (``term_weights``). Without ties the maximum has a closed
-    form; else bisection is used. ``D``, ``both`` and ``after`` (m,) are sums of ``_conjugate``:
-    those of samples with an event at the time, of later ones and those censored until then, and of
-    all from the time on.
+    There is one maximum for each event time of ``sets``, (m,). The sum is over Efron's terms l = 0,
+    ..., k - 1 of the k tied events, each with weight w (``term_weights``). Without ties the maximum
+    has a closed form; else bisection is used. D, C and L (m,) are the sums of ``_conjugate``, and
+    ``after`` = D + C + L - k w is the sum of u_i over the samples from the event time on.
     """
-    # Without ties the maximum is at x = D / (D + both).
-    interior = _x_log(D, D) + _x_log(both, both) - _x_log(D + both, D + both)
+    # Without ties the maximum is at x = D / (D + C + L).
+    total = D + C_and_L
+    interior = _x_log(D, D) + _x_log(C_and_L, C_and_L) - _x_log(total, total)
     if not sets.shares[1].any():
         return np.asarray(interior)
     times, share = sets.shares
     term_weights = (sets.totals / sets.counts)[times]
     m = sets.ends.size
-    open_ = (D > 0.0) & (both > 0.0)
+    is_interior = (D > 0.0) & (C_and_L > 0.0)
     low = np.full(m, -80.0)
     high = np.full(m, 80.0)
-    # With x = expit(theta) the objective is concave, and its derivative decreases from D > 0 to
-    # -both < 0, so that bisection finds its zero.
+    # With x = expit(theta) and r = 1 - l / k, the objective is concave in theta:
+    #     D theta - after log(1 + e^theta) - sum_l w log(1 + r e^theta).
+    # Its derivative decreases from D > 0 to -(C + L) < 0, so that bisection finds its zero.
     for _ in range(70):
         theta = 0.5 * (low + high)
         slope = D - after * expit(theta)
@@ -394,13 +396,13 @@ def _largest_of_set(sets: RiskSets, D: Array, both: Array, after: Array) -> Arra
         )
         low = np.where(slope > 0, theta, low)
         high = np.where(slope > 0, high, theta)
-    # The maximum at the zero of the derivative, or at an end x = 0 or 1 if D or both is 0.
+    # The maximum is at the zero of the derivative, or at x = 0 if D = 0, or at x = 1 if C + L = 0.
     best = D * theta - after * np.logaddexp(0.0, theta)
     best -= np.bincount(
         times, term_weights * np.logaddexp(0.0, theta[times] + np.log1p(-share)), minlength=m
     )
     at_end = -np.bincount(times, term_weights * np.log1p(-share), minlength=m)
-    largest = np.where(open_, best, np.where(both > 0.0, 0.0, at_end))
+    largest = np.where(is_interior, best, np.where(C_and_L > 0.0, 0.0, at_end))
     return np.where(sets.counts > 1, largest, interior)
 
 
@@ -433,7 +435,8 @@ def concordance(y: Any, risk: Array) -> float:
             risk[ends[i] :][was_at_risk[ends[i] :]],
             risk[tied][(was_at_risk & ~event)[tied]],
         ):
-            # A higher risk than the other's is right, an equal one counts half.
+            # A pair is ordered correctly if the sample with the event has the higher risk. A tie
+            # counts one half.
             pairs += other_risks.size
             difference = risk[i] - other_risks
             concordant += float(np.count_nonzero(difference > TIED))

@@ -69,9 +69,9 @@ class Events:
     others : tuple of str
         Labels of other events, which are censored at their times.
     words : str
-        How each label was read, with its number of rows.
+        A sentence for the user: what each label was taken to mean, with its number of rows.
     is_plain : bool
-        Whether the labels are such that the reading needs no explanation, as 0 and 1.
+        Whether the labels are only 0 and 1, or true and false, which need no such sentence.
     """
 
     observed: NDArray[np.bool_]
@@ -93,8 +93,8 @@ def read_events(
     name : str
         Name of the column, for messages.
     observed : label or sequence of labels, optional
-        The labels of the event. None: 1, True, yes, or a word such as dead, against 0, False, no,
-        or a word such as alive. Of the two labels 1 and 2, 2 is the event, as in R.
+        The labels of the event. None: the event is 1, True, yes, or a word such as dead; censoring
+        is 0, False, no, or a word such as alive. With the labels 1 and 2, 2 is the event, as in R.
     competing : "all", label or sequence of labels, optional
         Labels of competing events that are modeled. "all": every label that is neither that of the
         event nor of censoring. None: rows with other events are censored at their times.
@@ -108,7 +108,7 @@ def read_events(
     "status: '2' (1 row) is the event; '0' (1 row) is censored; '1' (1 row) is another event, \
 censored at its time: hazards are those of rows still at risk"
     """
-    # Sort the labels into events, censored ones, and others.
+    # Classify the labels: events, censored ones, and unknown ones.
     labels = label_texts(status)
     counts = Counter(labels.tolist())
     events = _labels_in_data(observed, counts, name, "the event") if observed is not None else None
@@ -118,7 +118,7 @@ censored at its time: hazards are those of rows still at risk"
     recognized = [label for label in other_labels if _without_code(label) in CENSORED_LABELS]
     censored = recognized or (other_labels if len(other_labels) == 1 else [])
     unknown = [label for label in other_labels if label not in censored]
-    # Choose the competing events among the others.
+    # Choose the modeled competing events among the unknown labels.
     modeled = list[str]()
     if competing is not None:
         modeled = (

@@ -25,19 +25,19 @@ class Staying:
     ----------
     rows : (q,) int64
         Positions of the samples in ``RiskSets.rows``, by increasing time.
-    log_then : (q,) float64
-        log G(c-) of each of them.
-    log_now : (m,) float64
+    log_G_of_rows : (q,) float64
+        log G(c-) of each of these samples.
+    log_G_at_events : (m,) float64
         log G(t-) at each event time t.
     before : (m,) int64
-        Number of these samples with a time before each event time.
+        Number of these samples with c < t, for each event time t.
     since : (q,) int64
-        Number of event times up to the time of each of them.
+        Number of event times t <= c, for each of these samples.
     """
 
     rows: Rows
-    log_then: Array
-    log_now: Array
+    log_G_of_rows: Array
+    log_G_at_events: Array
     before: Rows
     since: Rows
 
@@ -68,7 +68,8 @@ class Staying:
         weight_at_risk = np.append(0.0, np.cumsum(s))[
             np.searchsorted(-time, -censoring_times, side="right")
         ]
-        # Events at the same time come first, so they are no longer at risk of censoring.
+        # An event precedes censoring at the same time. So its sample is subtracted from those at
+        # risk of censoring.
         event_times, event_of = np.unique(time[~censored], return_inverse=True)
         n_events = np.bincount(event_of, weights=s[~censored], minlength=event_times.size)
         is_event_time = np.isin(censoring_times, event_times)
@@ -90,20 +91,24 @@ class Staying:
     def sums(self, columns: Array) -> Array:
         """Return the weighted sums of ``columns`` (k, n) over these samples, (k, m).
 
-        There is one sum for each event time, and the weights are the factors G(t-) / G(c-).
+        There is one sum for each of the m event times t, over the samples with c < t. The weights
+        are the factors G(t-) / G(c-).
         """
         cumulative = np.zeros((columns.shape[0], self.rows.size + 1))
-        np.cumsum(columns[:, self.rows] * np.exp(-self.log_then), axis=1, out=cumulative[:, 1:])
-        return np.asarray(np.exp(self.log_now) * cumulative[:, self.before])
+        np.cumsum(
+            columns[:, self.rows] * np.exp(-self.log_G_of_rows), axis=1, out=cumulative[:, 1:]
+        )
+        return np.asarray(np.exp(self.log_G_at_events) * cumulative[:, self.before])
 
     def spread(self, values: Array) -> Array:
-        """Return the weighted sums of ``values`` (m, k) over the event times after each sample.
+        """Return the weighted sums of ``values`` (m, k) over the event times t > c, (q, k).
 
-        The result is (q, k), the transpose of ``sums``.
+        There is one row for each of these samples, with the weights G(t-) / G(c-). This is the
+        transpose of the linear map of ``sums``.
         """
         sums = np.zeros((values.shape[0] + 1, values.shape[1]))
-        np.cumsum((np.exp(self.log_now)[:, None] * values)[::-1], axis=0, out=sums[1:])
-        return np.asarray(np.exp(-self.log_then)[:, None] * sums[::-1][self.since])
+        np.cumsum((np.exp(self.log_G_at_events)[:, None] * values)[::-1], axis=0, out=sums[1:])
+        return np.asarray(np.exp(-self.log_G_of_rows)[:, None] * sums[::-1][self.since])
 
 
 @dataclass(frozen=True)
@@ -174,7 +179,7 @@ class RiskSets:
         # Events by increasing time, so that tied events are adjacent.
         events = np.flatnonzero(event)[::-1]
         times, event_time = np.unique(time[events], return_inverse=True)
-        own_weight = weight[rows]
+        row_weight = weight[rows]
         entry = y["entry"][rows]
         # If all samples enter before the first event, there is no left truncation.
         entries = None
@@ -188,13 +193,13 @@ class RiskSets:
         last = np.searchsorted(times, time, side="right")
         sets = cls(
             rows=rows,
-            x=np.log(own_weight),
+            x=np.log(row_weight),
             ends=np.searchsorted(-time, -times, side="right"),
             events=events,
             of=event_time,
             counts=np.bincount(event_time).astype(np.float64),
             totals=np.asarray(
-                np.bincount(event_time, weights=own_weight[events]), dtype=np.float64
+                np.bincount(event_time, weights=row_weight[events]), dtype=np.float64
             ),
             entries=entries,
             before=before,
@@ -202,7 +207,7 @@ class RiskSets:
             first=first,
             efron=efron,
             times=times,
-            staying=Staying.of(y[rows], own_weight, times, last),
+            staying=Staying.of(y[rows], row_weight, times, last),
         )
         # These do not depend on the predictions: compute them once, for the copies made by ``at``.
         _ = sets.shares, sets.weights, sets.starts, sets.least, sets.spans, sets.largest
@@ -224,6 +229,7 @@ class RiskSets:
     def shares(self) -> tuple[Rows, Array]:
         """The event time of each term, and the fraction of the tied events that its sum excludes.
 
+        Both are (n_terms,); the event time is its index 0, ..., m - 1.
         Breslow: one term for each event time, with fraction 0. Efron: one term for each of the k
         events at a time, with fraction l / k for l = 0, ..., k - 1.
         """
@@ -241,7 +247,7 @@ class RiskSets:
 
     @cached_property
     def starts(self) -> tuple[Rows, Rows]:
-        """The positions of the first event, and of the first term, of each event time."""
+        """The first positions in ``events`` and in ``terms`` of each event time, both (m,)."""
         of_events = np.searchsorted(self.of, np.arange(self.ends.size))
         return of_events, np.searchsorted(self.shares[0], np.arange(self.ends.size))
 
@@ -249,7 +255,8 @@ class RiskSets:
     def terms(self) -> tuple[Rows, Array, Array, Array]:
         """Event time, excluded fraction (``shares``), weight and log-sum-exp of each term.
 
-        With Efron's method, the tied events are subtracted from the sum by the excluded fraction.
+        All are (n_terms,). With Efron's method, a term subtracts its excluded fraction of the sum
+        over the tied events: log(sum - share * tied) = log(sum) + log(1 - share * tied / sum).
         """
         times, share = self.shares
         logs = self.at_risk[times]
@@ -263,8 +270,8 @@ class RiskSets:
     def at_risk(self) -> Array:
         """The log-sum-exp of x over the risk set at each event time, (m,).
 
-        Without left truncation it is a cumulative sum over decreasing times. Samples that stay
-        after a competing event are added.
+        Without left truncation it is a cumulative sum over samples by decreasing time. Samples that
+        stay at risk after a competing event are added, with their factors G(t-) / G(c-).
         """
         if self.spans is not None:
             return self.spans.at_times(self.x)
@@ -272,50 +279,60 @@ class RiskSets:
         log_sums = running(self.x)[self.ends - 1]
         staying = self.staying
         if staying is not None:
-            log_competing = np.append(-np.inf, running(self.x[staying.rows] - staying.log_then))[
-                staying.before
-            ]
-            log_sums = np.logaddexp(log_sums, staying.log_now + log_competing)
+            log_competing = np.append(
+                -np.inf, running(self.x[staying.rows] - staying.log_G_of_rows)
+            )[staying.before]
+            log_sums = np.logaddexp(log_sums, staying.log_G_at_events + log_competing)
         return log_sums
 
     @cached_property
     def least(self) -> float:
         """The constant that ``value`` subtracts: the sum of the infima over event times.
 
-        With d the total weight and k the number of the events at a time, it is the sum of d log d,
-        plus for Efron's method (d / k) log(1 - l / k) for l = 0, ..., k - 1.
+        An event time with k events of total weight d adds d log d. With Efron's method it also adds
+        sum_l (d / k) log(1 - l / k) over l = 0, ..., k - 1.
         """
         times, share = self.shares
         total = float(self.totals @ np.log(self.totals))
         total += float((self.totals / self.counts)[times] @ np.log1p(-share))
         return total
 
-    def value(self, seen: float) -> float:
-        """Return the loss of the stratum; ``seen`` is the sum of s_i z_i over its events."""
+    def value(self, event_sum: float) -> float:
+        """Return the loss of the stratum; ``event_sum`` is the sum of s_i z_i over its events."""
         _, _, weight, logs = self.terms
-        return float(weight @ logs) - seen - self.least
+        return float(weight @ logs) - event_sum - self.least
 
-    def rounding(self, seen: Array) -> float:
-        """Return a rounding error bound for ``value``; ``seen`` are the s_i z_i of its events."""
+    def rounding(self, event_terms: Array) -> float:
+        """Return a bound on the rounding error of ``value``.
+
+        ``event_terms`` (n,) are s_i z_i for the rows with an event, and 0 for the others.
+        """
         times, _, weight, logs = self.terms
-        # The error of each logarithm is a few units of rounding of its size and of that of z + log
-        # s. Efron's subtraction amplifies it by the ratio of the whole sum to the remaining part.
+        # The error of each logarithm is a few units of rounding of its magnitude and of z + log s.
+        # Efron's subtraction amplifies it by the ratio of the whole sum to the remaining part.
         error_bounds = (np.abs(logs) + self.largest) * np.exp(self.at_risk[times] - logs)
-        size = float(weight @ error_bounds) + float(np.abs(seen).sum()) + abs(self.least)
-        return float(EPS * (4.0 + np.sqrt(self.rows.size)) * size)
+        magnitudes = float(weight @ error_bounds + np.abs(event_terms).sum()) + abs(self.least)
+        return float(EPS * (4.0 + np.sqrt(self.rows.size)) * magnitudes)
 
     @cached_property
     def largest(self) -> float:
-        """1 + max_i |log s_i|, and the sizes of log G; computed at z = 0, where x = log s."""
+        """1 + max_i |log s_i| + the largest |log G| of both kinds; at z = 0, where x = log s.
+
+        ``rounding`` multiplies it by the relative rounding error of one operation.
+        """
         staying = self.staying
-        of_G = 0.0 if staying is None else -float(staying.log_now.min() + staying.log_then.min())
+        of_G = (
+            0.0
+            if staying is None
+            else -float(staying.log_G_at_events.min() + staying.log_G_of_rows.min())
+        )
         return 1.0 + float(np.abs(self.x).max()) + of_G
 
     @cached_property
     def expected(self) -> Array:
         """The expected weight of events of each row, sum_m omega_m p_mi, (n,)."""
         times, share, weight, logs = self.terms
-        # log(omega_m / sum_m) of each term, added up (in logarithms) for each event time.
+        # The logarithm of the hazard at each event time: the sum of omega_m / sum_m over its terms.
         log_hazard = self.weights[1] - logs
         if log_hazard.size > self.ends.size:
             log_hazard = np.logaddexp.reduceat(log_hazard, self.starts[1])
@@ -326,18 +343,20 @@ class RiskSets:
             log_hazards = self.spans.over_rows(log_hazard)
         staying = self.staying
         if staying is not None:
-            later_hazards = running((log_hazard + staying.log_now)[::-1])[::-1]
-            later_hazards = np.append(later_hazards, -np.inf)[staying.since] - staying.log_then
+            later_hazards = running((log_hazard + staying.log_G_at_events)[::-1])[::-1]
+            later_hazards = np.append(later_hazards, -np.inf)[staying.since] - staying.log_G_of_rows
             log_hazards[staying.rows] = np.logaddexp(log_hazards[staying.rows], later_hazards)
         result = np.exp(self.x + log_hazards)
-        # Efron's method excludes a fraction of each tied event from the later terms of its time.
+        # Efron's method excludes the fraction ``share`` of each tied event from a term. So the sum
+        # of omega_m share_m / sum_m over the terms of its time is subtracted from its hazard. The
+        # sum of the first term, exp(scale), is factored out against overflow.
         if share.any():
             scale = logs[self.starts[1]]
             shares = weight * share * np.exp(scale[times] - logs)
             efron_part = np.add.reduceat(shares, self.starts[1])[self.of]
             result[self.events] -= np.exp(self.x[self.events] - scale[self.of]) * efron_part
-        # Expected and observed totals are equal in theory. Enforce it, because a column with a
-        # large mean would multiply a rounding error in the total.
+        # The expected and the observed total are equal in exact arithmetic. They are made equal in
+        # floating point, too, because a column with a large mean multiplies an error of the total.
         return np.asarray(result * (float(self.totals.sum()) / (float(result.sum()) or 1.0)))
 
     def pulled(self, A: Array) -> Array:
@@ -356,8 +375,9 @@ class RiskSets:
         ``times`` and ``share`` are the event time and the excluded fraction of each term
         (``shares``).
         """
-        # Rows are sorted by decreasing time: those observed until t come first. Then subtract those
-        # that enter later, add those that stay, and subtract Efron's share of the tied events.
+        # Rows are sorted by decreasing time, so the sum over rows with time >= t is cumulative. The
+        # rows that enter at t or later are subtracted. The rows that stay at risk after a competing
+        # event are added. At last Efron's share of the tied events is subtracted.
         running_sums = np.cumsum(columns, axis=1)
         sums = np.take(running_sums, self.ends - 1, axis=1)
         if self.entries is not None:
@@ -377,7 +397,7 @@ class RiskSets:
 
         K has the columns sqrt(omega_m) p_m of ``pulled``.
         """
-        # As in ``_sums_of``, transposed: sums over the event times at which a row is at risk.
+        # The transpose of ``_sums_of``: the sums over the event times at which a row is at risk.
         _, share = self.shares
         row_scales, term_scales = self._scales
         _, first_terms = self.starts

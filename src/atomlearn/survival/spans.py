@@ -23,8 +23,8 @@ class Spans:
 
     Attributes
     ----------
-    rows, nodes : int64
-        Pairs (row, node) such that the node is part of the row's span, two arrays of one length.
+    rows, nodes : (n_pairs,) int64
+        All pairs (row, node) of a row and one of the disjoint nodes whose union is its interval.
     n_rows, n_times : int
         Number of rows and of times.
     """
@@ -45,8 +45,9 @@ class Spans:
         right = np.maximum(first, last) + width
         rows = []
         nodes = []
-        # From the leaves up: an end of the interval that is not aligned with its parent adds a
-        # node, and moves inward. ``left`` is included, ``right`` is not.
+        # From the leaves up, [left, right) is the interval of each row in the nodes of one level.
+        # If its first node is a right half, or its last node a left half, the parent is not inside
+        # the interval. So this node is added, and the interval becomes shorter by it.
         while np.any(left < right):
             adds_node = (left < right) & (left % 2 == 1)
             rows.append(np.flatnonzero(adds_node))

@@ -119,9 +119,9 @@ def checked_survival(y: object) -> NDArray[Any]:
 
 
 def competing_at_infinity(y: NDArray[Any]) -> NDArray[Any]:
-    """Return the records ``y`` with competing events at infinite times.
+    """Return the records ``y`` with the times of competing events replaced by infinity.
 
-    The event cannot happen after a competing event, so such a sample stays at risk for ever.
+    In the model of Fine and Gray a sample with a competing event remains at risk forever.
     """
     if not y["competing"].any():
         return y

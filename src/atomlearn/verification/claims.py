@@ -250,10 +250,10 @@ def norm_entry(norm: Norm, n_features: int) -> dict[str, Any]:
         return inner | _sets(lift.norm, lift.expansion.matrix.indices.astype(np.int64))
     if isinstance(norm, L1):
         # The two signs of a coefficient may have different bounds.
-        sides = norm._sides(n_features)
-        if sides is not None:
-            names = ("weights", "lower", "upper") if not sides.symmetric else ("weights",)
-            parts = sides.price, sides.lower, sides.upper
+        box = norm._box(n_features)
+        if box is not None:
+            names = ("weights", "lower", "upper") if not box.symmetric else ("weights",)
+            parts = box.weights, box.lower, box.upper
             entry |= {name: numbers(part) for name, part in zip(names, parts, strict=False)}
         return {"name": "l1", **entry}
     if isinstance(norm, Groups):

@@ -184,3 +184,14 @@ def test_refusals_name_the_remedy(data: Any, norm: Constrained, message: str) ->
 def test_other_norms_are_refused(data: Any) -> None:
     with pytest.raises(TypeError, match="norm must be 'l1'"):
         solve(*data, norm=Constrained(SUM, norm="l2"), alpha=0.1)
+
+
+def test_rows_may_be_mappings_and_lists_in_one() -> None:
+    """A mapping and a list of all numbers, by name and by index."""
+    mixed = Constrained([{"b": -1.0}, [1.0, 0.0, 1.0]], [0.0, 2.0])
+    plain = Constrained([[0.0, -1.0, 0.0], [1.0, 0.0, 1.0]], [0.0, 2.0])
+    w = np.array([0.5, 1.0, 1.0])
+    assert mixed.with_names(["a", "b", "c"]).value(w) == plain.value(w) == 2.5
+    assert plain.value(np.array([3.0, 0.0, 0.0])) == np.inf
+    with pytest.raises(ValueError, match="row 1 of A has 2 entries, but X has 3 columns"):
+        Constrained([{0: 1.0}, [1.0, 0.0]], [0.0, 2.0]).value(w)

@@ -67,7 +67,7 @@ class TestImplicitScores:
             polar = ElasticNetNorm(20).polar(scores)
             assert max(scores.asked) <= 320
             # The polar of all scores at once: nothing was missed.
-            theta = ElasticNetNorm(20)._best_atom(ArrayScores(z[np.argsort(-np.abs(z))]))[2]
+            theta = ElasticNetNorm(20)._top_scores(ArrayScores(z[np.argsort(-np.abs(z))]))[2]
             expected = np.linalg.norm(np.maximum(np.abs(z) - theta, 0)) + np.sqrt(20) * theta
             assert_allclose(polar, expected, rtol=SAME)
 

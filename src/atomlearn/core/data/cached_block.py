@@ -16,8 +16,8 @@ from atomlearn.core.data.limits import LIMITS
 from atomlearn.core.interfaces import Array, Block, Columns, Deadline, Design, Scores
 from atomlearn.core.interfaces.forwarding import forward
 
-#: A Gram matrix keeps columns that the present request does not contain, because they may be
-#: requested again: at most this number, plus the number of requested columns.
+#: A Gram matrix keeps columns that are not requested now, as they may be requested again. Their
+#: number is at most this, plus the number of requested columns.
 FORGOTTEN = 1000
 
 
@@ -26,10 +26,12 @@ class GrowingGram:
 
     If ``centered``, the C-weighted column means are subtracted from A, which eliminates an
     intercept. With a ``basis`` Q (n_samples, r), A is replaced by its residual on Q in the metric
-    C, which eliminates unpenalized columns. Both happen before any product, so no digits cancel; a
-    matrix in float32 of genotypes is corrected afterwards, in float64, as their bits are counted.
+    C, which eliminates unpenalized columns. Both happen before any product, so that no digits
+    cancel. There is one exception: for genotypes that are packed in bits, A'CA is computed by
+    counting bits, and the means and the basis are subtracted from the products.
 
-    curvature : (n_samples,), the diagonal of C. dtype : of H; the products are computed in it.
+    curvature : (n_samples,), the diagonal of C. dtype : the dtype of H, in which products are
+    computed.
     """
 
     def __init__(
@@ -47,11 +49,12 @@ class GrowingGram:
         self.size = 0
         #: An array with spare rows and columns, of which the first ``size`` are H.
         self._buffer: NDArray[Any] = np.zeros((0, 0), dtype)
-        #: Q such that H = A'CA - (Q'A)'Q'A, of columns CA whose products are counted, and Q'A below
-        #: the sums of CA.
+        #: For packed genotypes: D = [c, C^1/2 U] (n_samples, 1 + r), and D'A for the columns of H.
+        #: The columns of U are an orthonormal basis of C^1/2 [1, Q], so that H is A'CA minus the
+        #: Gram matrix of the rows 1 to r of D'A. Row 0 has the sums of CA.
         self._directions: Array | None = None
         self._shares: Array = np.zeros((0, 0))
-        #: The factor of some columns of H, and the coupling, ridge and price it was made for.
+        #: The factor of some columns of H, and the coupling, ridge and price it belongs to.
         self._factor = ActiveFactor()
         self._factored: tuple[float, float, Array] = (0.0, 0.0, np.zeros(0))
 
@@ -73,8 +76,8 @@ class GrowingGram:
     def factor(self, coupling: float, ridge: float, price: Array) -> ActiveFactor:
         """Return the cached Cholesky factor of H + coupling p p' + ridge I, for some columns of H.
 
-        coupling, ridge : numbers; price : p (m,), to which entries may have been appended since the
-        last call. If anything else has changed, the factor is emptied first.
+        coupling, ridge : numbers; price : p (m,), the weights of an l1 norm. Entries of p may have
+        been appended since the last call. If anything else has changed, the factor is emptied.
         """
         old_coupling, old_ridge, old_price = self._factored
         is_unchanged = (old_coupling, old_ridge) == (coupling, ridge)
@@ -98,7 +101,7 @@ class GrowingGram:
             buffer = self._spare_array(total) if start else np.empty((total, total), self.dtype)
             buffer[:start, :start] = self.matrix
             self._buffer = buffer
-        # Packed columns (less than 4 bytes an entry) take the slower way, as they cannot be
+        # Packed columns (less than 4 bytes an entry) are copied in batches, as they cannot be
         # multiplied in place.
         packed = block.traits.bytes_an_entry < 4.0
         if start == 0 and self.basis is None and columns is None and not packed:
@@ -138,14 +141,16 @@ class GrowingGram:
         self.size = end
 
     def _counted(self, block: Block, chosen: Columns) -> Array | None:
-        """Return the new rows of H from ``counted_products``, or None if it has none.
+        """Return the new rows of H by counting bits, or None if the block is not packed in bits.
 
-        chosen : as in ``_extend``. Means and basis are taken off after the products.
+        chosen : as in ``_extend``. The means and the basis are subtracted after the products.
         """
         if self._directions is None:
+            # U has the left singular vectors of C^1/2 [1, Q] with nonzero singular values. The
+            # column of zeros keeps the matrix non-empty.
             root = np.sqrt(self.curvature)[:, None]
-            parts = [root] * self.centered + ([] if self.basis is None else [root * self.basis])
-            u, s, _ = np.linalg.svd(np.hstack([0.0 * root, *parts]), full_matrices=False)
+            weighted = [root] * self.centered + ([] if self.basis is None else [root * self.basis])
+            u, s, _ = np.linalg.svd(np.hstack([0.0 * root, *weighted]), full_matrices=False)
             self._directions = np.hstack([root, u[:, s > 3e-7 * s[0]]]) * root
             self._shares = np.zeros((self._directions.shape[1], 0))
         new = block.gather(chosen[self.size :]).scores_many(self._directions)
@@ -159,7 +164,7 @@ class GrowingGram:
     def take(self, positions: Columns) -> GrowingGram:
         """Return the Gram matrix of the known columns at ``positions``.
 
-        The factor is kept if all its columns are in the subset.
+        The cached Cholesky factor is kept if all its columns are in the subset.
         """
         subset = GrowingGram(self.curvature, self.centered, self.basis, self.dtype)
         subset.size = positions.size
@@ -243,6 +248,7 @@ def _products(block: Block, columns: NDArray[Any], chosen: Columns) -> NDArray[A
             dense[:, part] = block.gather(numbers[part]).dense()
         products[:, pieces[piece]] = columns.T @ dense
 
+    # ``share_out`` calls ``work`` for each piece, in several threads if there is enough work.
     _kernels.share_out(work, len(pieces), float(columns.size) * chosen.size)
     return products
 
@@ -251,10 +257,10 @@ def _products(block: Block, columns: NDArray[Any], chosen: Columns) -> NDArray[A
 def counted_products(
     block: Block, curvature: Array, columns: Columns, start: int, sums: Array
 ) -> Array | None:
-    """Return the rows of A'CA from ``start`` on, in float64, if the block can count products.
+    """Return the rows of A'CA from ``start`` on, in float64, by counting bits, or None.
 
     A has the ``columns`` of the block, C is the diagonal matrix of ``curvature``, and ``sums`` are
-    A'C1.
+    A'C1. The result is None unless the kind of block, packed in bits, registers a function for it.
     """
     return None
 
@@ -270,6 +276,11 @@ class CachedBlock(Block):
     ----------
     inner : Block
         The columns A.
+
+    References
+    ----------
+    [V] M. Vinyes, G. Obozinski 2017, Fast column generation for atomic norm regularization.
+    [T] M. Tan, I. W. Tsang, L. Wang 2014, Towards ultrahigh dimensional feature selection.
 
     Examples
     --------
@@ -287,7 +298,7 @@ class CachedBlock(Block):
         self.inner: Block = inner.inner if isinstance(inner, CachedBlock) else inner
         #: The Gram matrix of all columns, if it was requested.
         self._growing: GrowingGram | None = None
-        #: The columns requested from ``growing_part`` so far, and their Gram matrix.
+        #: The columns that were requested from ``growing_part`` so far, and their Gram matrix.
         self._part: tuple[Columns, GrowingGram] | None = None
         #: The Hessian that ``newton_qp`` keeps between calls.
         self.hessian = _kernels.KeptHessian()
@@ -364,9 +375,9 @@ class CachedBlock(Block):
         """Return the columns requested so far, new ones last, and their Gram matrix.
 
         columns : the columns requested now. curvature, basis, centered, dtype : as in
-        ``GrowingGram``; if one of them changes, the cache is cleared. The columns are not copied,
-        as several paths may share one array. Of columns that are not requested now, the matrix
-        keeps a limited number.
+        ``GrowingGram``; if one of them changes, the cache is cleared. The data of the columns is
+        not copied, because several paths may share one array. If the matrix has too many columns
+        that are not requested now, these are dropped.
         """
         # An empty matrix, which replaces the cached one if an argument has changed.
         new = GrowingGram(curvature, centered, basis, dtype)

@@ -98,7 +98,7 @@ def weighted_squares(vectors: sp.csr_array, weights: Array) -> Array:
     for part in LIMITS.pieces(count, size):
         piece = vectors[part].toarray()
         piece *= roots[part, None]
-        # A product with itself cannot be negative: rows of negative weight are subtracted.
+        # With r_i = sqrt(|w_i|) x_i, the terms r_i r_i' of negative weights w_i are subtracted.
         negative = weights[part] < 0
         if negative.any():
             result -= piece[negative].T @ piece[negative]

@@ -98,8 +98,8 @@ class DenseDesign(Design):
         X = self.stored()
         if X is None or columns is not None:
             return super().product(W, columns)
-        parts = (X[rows] for rows in LIMITS.pieces(*X.shape))
-        return np.concatenate([part.astype(np.float64, copy=False) @ W for part in parts])
+        pieces = (X[rows] for rows in LIMITS.pieces(*X.shape))
+        return np.concatenate([piece.astype(np.float64, copy=False) @ W for piece in pieces])
 
     def squared_norms(self, curvature: Array | None = None) -> Array:
         """Return sum_i c_i x_ij^2 of each column j, c = ``curvature`` (None: ones): one pass."""

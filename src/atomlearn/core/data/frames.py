@@ -69,7 +69,7 @@ def table_names(X: object) -> list[str] | None:
 
 
 def narrowest(types: Iterable[np.dtype[Any]]) -> np.dtype[Any]:
-    """Return float32 if it holds every value of these types exactly, else float64."""
+    """Return float32 if it represents every value of these types exactly, else float64."""
     exact = all(np.can_cast(kind, np.float32, casting="safe") for kind in types)
     return np.dtype(np.float32 if exact else np.float64)
 
@@ -77,7 +77,7 @@ def narrowest(types: Iterable[np.dtype[Any]]) -> np.dtype[Any]:
 def number_types(frame: Any) -> list[np.dtype[Any] | None]:
     """Return the NumPy dtype of each column of a narwhals frame; None for other columns.
 
-    Columns of numbers and booleans have one; those of text, dates or categories do not.
+    Only columns of numbers and booleans have a dtype here; text, dates and categories have None.
     """
     import narwhals.stable.v2 as nw
 

@@ -200,10 +200,10 @@ def _distinct_repeated(block: RepeatedBlock) -> tuple[Block, Columns]:
 def _affine_repeated(block: RepeatedBlock, means: Array, factors: Array) -> Block:
     """Return the block with columns (x_j - means_j) factors_j; copies of a feature stay shared.
 
-    means, factors : (n_columns,). If copies of a feature have different ones, the block is made
-    dense.
+    means, factors : (n_columns,). If two copies of a feature have different means or factors, the
+    result is a dense block.
     """
-    # Two rows: the mean and the factor of each feature, taken from one of its copies.
+    # Two rows: the mean and the factor of each feature, read from one of its copies.
     by_feature = np.zeros((2, block.features.size))
     by_feature[:, block.positions] = means, factors
     if not np.array_equal(by_feature[:, block.positions], (means, factors)):

@@ -1,4 +1,4 @@
-"""Sizes at which one algorithm becomes faster than another with the same result."""
+"""Sizes at which one algorithm becomes faster than another one with the same result."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ class DataLimits:
     #: Share of nonzero entries from which BLAS is faster than sparse products, also for sums of
     #: squares of sparse vectors (BLAS is four times slower at 0.1, and as fast at 0.2).
     dense_from: float = 0.15
-    #: Share of nonzero entries from which products of two columns are searched by BLAS, in dense
-    #: pieces.
+    #: Share of nonzero entries from which a search over products of two columns uses BLAS on dense
+    #: pieces of X.
     blas_from: float = 0.05
     #: Number of entries that are checked, multiplied or made dense at a time (8 MB).
     piece_entries: int = 2**20

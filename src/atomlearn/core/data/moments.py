@@ -17,9 +17,9 @@ from atomlearn.core.interfaces import EPS, Array
 #: Asymmetry and negative eigenvalues up to this share of the largest entry are taken as rounding
 #: errors.
 ROUNDING = 1e-10
-#: Relative tolerance for rounded input, in two places: for the part of b outside of the range of Q;
-#: and for the ratio of diagonal entries of a Cholesky factor, below which Q is taken as singular
-#: and factored by its eigenvectors.
+#: Relative tolerance for rounded input. It bounds the part of b outside of the range of Q. And if
+#: two diagonal entries of a Cholesky factor have a smaller ratio, Q counts as singular and is
+#: factored by its eigenvectors.
 SINGLE = 1e-6
 
 
@@ -152,8 +152,8 @@ def _factored(Q: Array, b: Array, largest: float, name: str) -> tuple[Array, Arr
     rounding in b is judged. ``name`` : the name of the block, for errors.
     """
     _finite(name, Q)
-    size = float(np.abs(Q).max())
-    if float(np.abs(Q - Q.T).max()) > ROUNDING * size:
+    largest_entry = float(np.abs(Q).max())
+    if float(np.abs(Q - Q.T).max()) > ROUNDING * largest_entry:
         raise ValueError(f"from_moments: {name} is not symmetric; pass (Q + Q.T) / 2")
     symmetric = 0.5 * (Q + Q.T)
     # Cholesky's factor, if Q is safely positive definite; else the eigenvectors of Q.
@@ -166,7 +166,7 @@ def _factored(Q: Array, b: Array, largest: float, name: str) -> tuple[Array, Arr
         pass
     # A negative eigenvalue beyond rounding is refused, and smaller ones are dropped.
     values, vectors = scipy.linalg.eigh(symmetric, check_finite=False)
-    if float(values[0]) < -ROUNDING * max(size, float(values[-1])) * Q.shape[0]:
+    if float(values[0]) < -ROUNDING * max(largest_entry, float(values[-1])) * Q.shape[0]:
         raise ValueError(
             f"from_moments: {name} has the eigenvalue {values[0]:.3g}, but must be positive "
             "semidefinite; shrink it, (1 - s) * Q + s * np.eye(len(Q))"

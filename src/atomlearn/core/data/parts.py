@@ -38,7 +38,8 @@ def part_of(
     Notes
     -----
     If the design cannot select rows itself (``with_rows`` is None), scores of some rows take a pass
-    over all rows, with v = 0 at the others. Scores of some columns are selected from those of all.
+    over all rows, with v = 0 at the other rows. Scores of some columns are selected from the scores
+    of all columns.
 
     Examples
     --------
@@ -119,9 +120,9 @@ class SpreadRows(Derived):
     ) -> Sequence[Scores]:
         """Return the large scores X'v for each column v of V (n_rows, m), by one pass.
 
-        A score is large if it is at least ``bounds`` (m,) for some vector. affine : means and
-        factors (n_features,) of transformed columns, (x_j - mean_j) factor_j, whose scores are then
-        returned.
+        A column has large scores if the magnitude of its score reaches the entry of ``bounds`` (m,)
+        for some v. affine : means and factors (n_features,) of transformed columns,
+        (x_j - mean_j) factor_j, whose scores are then returned.
         """
         return self.design.scores_above(
             spread_rows(V, self.rows, self.design.shape[0]), bounds, affine
@@ -142,7 +143,7 @@ class SpreadRows(Derived):
     def subtracted_offsets(self, columns: Columns) -> Array:
         """Return the offsets that are subtracted from the scores of ``columns``, (len(columns),).
 
-        They are those of the whole design, by which digits are lost.
+        They are the offsets of the design with all rows. Scores lose digits in proportion to them.
         """
         return self.design.subtracted_offsets(columns)
 
@@ -211,7 +212,7 @@ class ColumnSubset(Derived):
         return [self._scores_of_columns(z) for z in self.design.scores_many(V)]
 
     def _scores_of_columns(self, z: Scores) -> Scores:
-        """Return the scores of the columns of this design, from z, those of all columns."""
+        """Return the scores of the columns of this design, selected from the scores z of X."""
         return ArrayScores(np.ascontiguousarray(z.at(self.columns)))
 
     def gather(self, columns: Columns) -> Block:

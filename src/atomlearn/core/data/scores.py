@@ -101,8 +101,8 @@ class ShiftedScores(Scores):
         norms = np.array(self._base.group_norms(labels, n_groups), dtype=np.float64)
         has_shift = np.zeros(n_groups, dtype=bool)
         has_shift[labels[self._columns]] = True
-        # The norms of groups with shifted columns are recomputed, because correcting them would
-        # cancel digits.
+        # The norms of groups with shifted columns are recomputed, because a correction of their
+        # squares would lose digits by cancellation.
         members = np.flatnonzero(has_shift[labels])
         values = self.at(members)
         norms[has_shift] = norms_by_label(values, labels[members], n_groups)[has_shift]
@@ -202,8 +202,8 @@ class FoundScores(Scores):
         """
         positions = self._order[: min(int(count), self.n_columns)]
         values = self._values[positions]
-        # The result is unknown if too few scores were kept, or one is below the bound: other
-        # columns may have larger ones.
+        # The result is unknown if too few scores were kept, or if one of them is below the bound: a
+        # column that was not kept may have a larger score.
         is_short = positions.size < min(count, self.n_columns)
         if is_short or (values.size and abs(values[-1]) < self._bound):
             raise self._unknown(f"the {count} largest")

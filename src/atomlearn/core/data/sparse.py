@@ -102,7 +102,7 @@ class SparseDesign(Design):
     def _transposed(self, v: Array, squared: bool = False) -> Array:
         """Return X'v, or (X * X)'v if ``squared``, (n_features,), for v (n_samples,).
 
-        It reads the CSC format if the design has it, which takes fewer writes.
+        If the design has X in CSC format, this is read, because it takes fewer writes.
         """
         columns = self if self._by_columns else self._csc
         if columns is not None:

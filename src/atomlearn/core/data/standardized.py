@@ -76,9 +76,9 @@ class Affine(Derived):
     ) -> Sequence[Scores]:
         """Return the large scores of the transformed columns, found by the inner design.
 
-        For each column v of V (n_samples, m), a score is large if it is at least ``bounds`` (m,)
-        for some vector. affine : means and factors (n_features,) of another transformation of these
-        columns, if any.
+        A column has large scores if the magnitude of its score reaches the entry of ``bounds`` (m,)
+        for some column v of V (n_samples, m). affine : means and factors (n_features,) of another
+        transformation of these columns, if any.
         """
         if affine is not None:
             return super().scores_above(V, bounds, affine)
@@ -165,8 +165,8 @@ class Standardized(Affine):
     Notes
     -----
     Construction takes two passes. Means and deviations keep their digits also for columns that
-    are far from zero: such columns are computed again, one by one. Entries below 1e-154 are
-    taken as zero, because their squares underflow.
+    are far from zero: such columns are computed again, one by one. Entries below 1e-154 count as
+    zero, because their squares underflow.
 
     Examples
     --------
@@ -233,7 +233,7 @@ def column_moments(design: Design, weight: ArrayLike | None = None) -> tuple[Arr
     with np.errstate(over="ignore", invalid="ignore"):
         squares = design.squared_norms(weights)
         variance = squares - means * means
-        # Most digits have cancelled, or something is not finite: compute from the columns instead.
+        # If most digits cancelled or a number is not finite, the column itself is used below.
         doubtful = ~(variance > LIMITS.cancelled * squares) & ((squares != 0) | (means != 0))
         deviations = np.sqrt(np.maximum(variance, 0.0))
     keep = np.flatnonzero(weights)
@@ -257,11 +257,11 @@ def moments_of(design: Design, columns: Columns) -> tuple[Array, Array]:
 
 
 def scales_of_inputs(design: Design) -> tuple[Array, str]:
-    """Return divisors (n_features,) for columns whose products are taken, and their name.
+    """Return divisors (n_features,) of columns that are multiplied later, and the divisors' name.
 
-    They are the standard deviations of the columns of the design. For sparse columns they are the
-    largest magnitudes: standard deviations of columns with few non-zeros are small, so that
-    dividing by them would enlarge the few rows where two columns are both non-zero.
+    They are the standard deviations of the columns of the design, or for a sparse design their
+    largest magnitudes. The standard deviation of a column with few non-zeros is small. Division by
+    it would enlarge the product of two columns in the few rows where both are non-zero.
     """
     if design.traits.is_sparse:
         scales = largest_magnitudes(design)
@@ -286,7 +286,8 @@ def largest_magnitudes(design: Design) -> Array:
 def scaled_design(design: Design, factors: Array) -> Design:
     """Return X diag(factors), for the X of the design and factors (n_features,).
 
-    Values of a sparse X are multiplied in a copy; other columns are scaled on the fly.
+    The values of a sparse X are multiplied in a copy; the columns of other designs are scaled when
+    they are used.
     """
     stored = design.stored()
     if design.traits.is_sparse and stored is not None:
@@ -313,7 +314,7 @@ def _exact_moments(array: Array, weights: Array) -> tuple[Array, Array]:
     deviation = height - mean_height
     # Deviations are divided by their largest magnitude before they are squared.
     largest = np.abs(deviation).max(axis=0)
-    unit = np.where(largest > 0, largest, 1.0)
-    deviations = unit * np.sqrt(weights @ np.square(deviation / unit))
+    divisor = np.where(largest > 0, largest, 1.0)
+    deviations = divisor * np.sqrt(weights @ np.square(deviation / divisor))
     constant = low == high
     return np.where(constant, low, low + mean_height), np.where(constant, 0.0, deviations)

@@ -78,17 +78,17 @@ class Concatenated(Design):
 
     def scores_many(self, V: Array) -> Sequence[Scores]:
         """Return the scores X'v for each column v of V (n_samples, m)."""
-        parts = [design.scores_many(V) for design in self.designs]
-        return [ConcatenatedScores(scores) for scores in zip(*parts, strict=True)]
+        scores_by_design = [design.scores_many(V) for design in self.designs]
+        return [ConcatenatedScores(scores) for scores in zip(*scores_by_design, strict=True)]
 
     def scores_above(
         self, V: Array, bounds: Array, affine: tuple[Array, Array] | None = None
     ) -> Sequence[Scores]:
         """Return the large scores X'v for each column v of V (n_samples, m).
 
-        A score is large if it is at least ``bounds`` (m,) for some vector. affine : means and
-        factors (n_features,) of transformed columns, (x_j - mean_j) factor_j, whose scores are then
-        returned.
+        A column has large scores if the magnitude of its score reaches the entry of ``bounds`` (m,)
+        for some v. affine : means and factors (n_features,) of transformed columns,
+        (x_j - mean_j) factor_j, whose scores are then returned.
         """
         columns = []
         values = []
@@ -102,10 +102,10 @@ class Concatenated(Design):
             columns.append(distinct + a)
             values.append([z.at(distinct) for z in above])
         numbers = np.concatenate(columns)
-        size = self.shape[1]
-        # For each vector: its bound, and its scores in each design.
-        of_each = zip(bounds.tolist(), *values, strict=True)
-        return [FoundScores(numbers, np.concatenate(z), bound, size) for bound, *z in of_each]
+        # For each vector: its bound, and the scores found in each design.
+        by_vector = zip(bounds.tolist(), *values, strict=True)
+        p = self.shape[1]
+        return [FoundScores(numbers, np.concatenate(z), bound, p) for bound, *z in by_vector]
 
     def _by_design(self, columns: Columns) -> Iterator[tuple[Design, Columns, Columns]]:
         """Yield each design that has some of ``columns``, for methods that work design by design.
@@ -235,9 +235,9 @@ class Counted(Forwarding):
     ) -> Sequence[Scores]:
         """Count the passes of the columns v of V (n_samples, m), and return the large scores X'v.
 
-        A score is large if it is at least ``bounds`` (m,) for some vector. affine : means and
-        factors (n_features,) of transformed columns, (x_j - mean_j) factor_j, whose scores are then
-        returned.
+        A column has large scores if the magnitude of its score reaches the entry of ``bounds`` (m,)
+        for some v. affine : means and factors (n_features,) of transformed columns,
+        (x_j - mean_j) factor_j, whose scores are then returned.
         """
         self._read(V.shape[1])
         return self.inner.scores_above(V, bounds, affine)

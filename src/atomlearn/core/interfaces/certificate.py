@@ -51,8 +51,8 @@ class Status(StrEnum):
 class Excess(ABC):
     """E(t): the term that constraints on coefficients add to the conjugate of a penalty.
 
-    With gauge(w) the value of the norm, h the penalty as a function of the gauge, and C the
-    constraints,
+    Let gauge(w) be the value of the norm, h the penalty as a function of the gauge, and C the set
+    of coefficients that satisfy the constraints. Then
 
         sup over w in C of <z, w> - h(gauge(w))  =  min over t >= polar of  h*(t) + E(t),
 
@@ -60,8 +60,7 @@ class Excess(ABC):
     1970, theorem 16.4 and corollary 28.3.1]
     """
 
-    #: Whether E (the excess) changes the scores by which columns are chosen, as multipliers of
-    #: constraints do.
+    #: Whether the multipliers of the constraints change the scores by which columns are chosen.
     moves_scores: ClassVar[bool] = False
     polar: float
 

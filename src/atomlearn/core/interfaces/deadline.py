@@ -69,9 +69,12 @@ class Deadline:
 
     @contextmanager
     def kept(self) -> Iterator[None]:
-        """Make this the ``current`` deadline of the thread, unless an earlier one is set."""
+        """Make this the ``current`` deadline of the thread within a ``with`` block.
+
+        If the thread already has an earlier deadline, that one remains in force.
+        """
         previous = _current.get()
-        # Try begins before anything is set, because Ctrl-C may interrupt between any two lines.
+        # The try block begins before the deadline is set, as Ctrl-C may come between any two lines.
         try:
             _current.set(self.sooner(previous))
             yield

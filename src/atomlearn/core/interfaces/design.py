@@ -16,7 +16,7 @@ from atomlearn.core.interfaces.scores import Scores, affine_scores
 
 
 class RowAccess:
-    """How the rows of a design are reached: by default they are in this process.
+    """Access to the rows of a design, which by default are in this process.
 
     A design whose rows are on other machines overrides ``sent`` and ``summed``. In the problem that
     ``summed`` returns, the predictions are the coefficients; its design overrides the other
@@ -82,12 +82,13 @@ class Traits:
     n_distinct : int, optional
         Number of columns that differ, if groups overlap and repeat some.
     keeps_gram : bool
-        For blocks: columns are stored as numbers, whose Gram matrices are fast products.
+        For blocks: the columns are stored as numbers, so that a Gram matrix takes one fast product
+        and is worth caching.
     bytes_an_entry : float
-        For blocks: memory of an entry.
+        For blocks: memory of an entry; less than 1 if entries are packed in bits.
     couples_by_structure : bool
-        For blocks: ``coupled_gram`` uses the structure of their kind, so that larger blocks are
-        fast.
+        For blocks: the Gram matrix A'(diag(c) - K K')A of ``coupled_gram`` is computed without a
+        dense copy of A, so that larger blocks are solved.
     """
 
     reads_at_once: bool = False
@@ -161,7 +162,7 @@ class Design(OwnMethods, ABC):
 
     #: How the columns are stored; see ``Traits``.
     traits: Traits = Traits()
-    #: How the rows are reached; rows on other machines form sums, and only these travel.
+    #: Access to the rows; rows on other machines are summed there, and only the sums are sent.
     row_access: RowAccess = RowAccess()
 
     def scores_many(self, V: Array) -> Sequence[Scores]:
@@ -269,9 +270,9 @@ class Design(OwnMethods, ABC):
 class Block(Design):
     """A few columns of X in memory, for which masters solve. Products are in float64.
 
-    A block is a design too, with cheap scores, so that the restricted problem is a problem. Its
-    ``gather`` returns some of its columns, as a copy or a view. ``np.asarray(block)`` gives the
-    dense (n_samples, n_columns) array.
+    A block is also a design, whose scores are cheap. So the problem restricted to these columns is
+    a ``Problem`` over a block. ``gather`` returns some of the columns, as a copy or a view.
+    ``np.asarray(block)`` is the dense (n_samples, n_columns) array.
 
     Examples
     --------

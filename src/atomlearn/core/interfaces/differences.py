@@ -41,7 +41,7 @@ def best_by_differences(norm: Any, columns: Columns, scores: Scores) -> tuple[Co
         scattered[columns] = values
         return scattered
 
-    size = float(np.abs(z).max())
+    largest = float(np.abs(z).max())
     rng = np.random.default_rng(0)
     best = np.zeros(z.size)
     value = 0.0
@@ -49,14 +49,14 @@ def best_by_differences(norm: Any, columns: Columns, scores: Scores) -> tuple[Co
     # score. The first pair is z itself, with the step that balances rounding and curvature. The
     # others are points far enough from kinks at z.
     for shift, step in ((0.0, 6e-6), (1e-7, 1e-9), (1e-4, 1e-6)):
-        perturbed = z + shift * size * rng.standard_normal(z.size)
+        perturbed = z + shift * largest * rng.standard_normal(z.size)
         slopes = np.empty(z.size)
-        for coordinate, change in enumerate(step * size * np.eye(z.size)):
+        for coordinate, change in enumerate(step * largest * np.eye(z.size)):
             polar_above, polar_below = (
                 norm.polar(ArrayScores(spread(perturbed + offset))) for offset in (change, -change)
             )
             # The central difference of the polar in this coordinate.
-            slopes[coordinate] = (polar_above - polar_below) / (2.0 * step * size)
+            slopes[coordinate] = (polar_above - polar_below) / (2.0 * step * largest)
         steepest = float(np.abs(slopes).max())
         if math.isfinite(steepest) and steepest > 0.0:
             # Round to seven digits, so that an atom of a polytope is the same for every z at

@@ -99,7 +99,10 @@ def unwrapped(design: Any) -> Any:
 
 
 class Derived(Design):
-    """A design whose columns are functions of the columns of ``design``; forwards the rest."""
+    """A design whose columns are functions of the columns of ``design``.
+
+    Attributes that it does not define itself are those of ``design``.
+    """
 
     def __init__(self, design: Design) -> None:
         """Store the design whose columns are used."""

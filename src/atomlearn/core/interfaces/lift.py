@@ -22,8 +22,8 @@ from scipy import sparse
 from atomlearn.core.interfaces.arrays import Array, Columns, numbered, power_of_two, ranges
 from atomlearn.core.interfaces.scores import ArrayScores, Scores, norms_by_label
 
-#: Total size of the sets of a tree from which on a search finds the best sets; for smaller trees,
-#: rating all sets takes less time.
+#: The best sets of a tree are found by a search if the sizes of its sets sum to this or more. In a
+#: smaller tree, rating all sets takes less time.
 SEARCHED_FROM = 2**19
 
 
@@ -74,8 +74,8 @@ class Nested:
     def by_parent(self) -> tuple[Columns, Columns, Columns]:
         """The sets ordered by parent, and the children of each set among them.
 
-        The result is (order, starts, counts). The children of set B are order[starts[B + 1]], and
-        so on, in number counts[B + 1]; entry 0 of starts and counts is for the roots.
+        The result is (order, starts, counts). With first = starts[B + 1], the children of set B are
+        order[first : first + counts[B + 1]]. Entry 0 of starts and counts is for the roots.
         """
         order = np.argsort(self.parents, kind="stable")
         starts = np.searchsorted(self.parents[order], np.arange(-1, self.parents.size + 1))
@@ -93,11 +93,11 @@ class Nested:
         """
         least = np.array(weights, dtype=np.float64)
         # List the sets by depth; then pass the minima up, from the deepest sets to the roots.
-        levels = [self.children(np.array([-1]))]
-        while levels[-1].size:
-            levels.append(self.children(levels[-1]))
-        for level in levels[-1:0:-1]:
-            np.minimum.at(least, self.parents[level], least[level])
+        sets_by_depth = [self.children(np.array([-1]))]
+        while sets_by_depth[-1].size:
+            sets_by_depth.append(self.children(sets_by_depth[-1]))
+        for sets in sets_by_depth[-1:0:-1]:
+            np.minimum.at(least, self.parents[sets], least[sets])
         return least
 
 
@@ -237,8 +237,8 @@ class LiftedScores(Scores):
     def at(self, columns: Columns) -> Array:
         """Return (L'z)_i at the lifted coordinates ``columns``, from scores of their features."""
         touched = self.expansion.touched(columns)
-        parts = touched.values * self.base.at(touched.features)[touched.rows]
-        return np.bincount(touched.owners, parts, columns.size).astype(np.float64)
+        products = touched.values * self.base.at(touched.features)[touched.rows]
+        return np.bincount(touched.owners, products, columns.size).astype(np.float64)
 
     def top(self, count: int) -> tuple[Columns, Array]:
         """Return the ``count`` largest scores by magnitude: their columns, and the scores."""
@@ -275,10 +275,10 @@ class LiftedScores(Scores):
 class TreeRatings(Scores):
     r"""||z_B||_2 / delta_B of nested sets B: the best are found without rating all of them.
 
-    [T] Remark 2: ||z_B||_2 is at least ||z_A||_2 for every set A inside B. So no set inside B is
-    among the best if ||z_B||_2, divided by the minimum weight inside B, is below their ratings. The
-    search begins at the roots and leaves out such sets; its result is exact. Small trees are rated
-    completely.
+    For every set A inside B, ||z_A||_2 is at most ||z_B||_2. So the rating of A is at most
+    ||z_B||_2 divided by the minimum weight of the sets inside B. If this bound is below the ratings
+    of the best sets so far, no set inside B is rated. The search begins at the roots, and its
+    result is exact ([T] Remark 2: Tan, Tsang, Wang 2014). In small trees all sets are rated.
 
     Parameters
     ----------
@@ -291,7 +291,7 @@ class TreeRatings(Scores):
     """
 
     def __init__(self, nested: Nested, cells: Array, weights: Array | None) -> None:
-        """Store squares of the norms, in a unit in which they do not overflow."""
+        """Store the squared norms of the cells, divided by a power of two against overflow."""
         self.nested = nested
         self.weights = weights
         self.n_columns = int(nested.sizes.size)
@@ -336,8 +336,8 @@ class TreeRatings(Scores):
         largest_ratio = np.ones(self.n_columns)
         if weights is not None and np.ptp(weights) > 0.0:
             largest_ratio = weights / nested.least_inside(weights)
-        # ``sets`` are rated; ``ahead`` are those whose children may still be rated, with ``bounds``
-        # on the ratings of all sets inside them; ``new`` are to be rated next.
+        # ``sets`` have been rated. ``ahead`` are those whose children may still be rated, and
+        # ``bounds`` bound the ratings of all sets inside each of them. ``new`` are rated next.
         sets = ahead = np.zeros(0, dtype=np.int64)
         ratings = bounds = np.zeros(0)
         new = nested.children(np.array([-1]))
@@ -352,7 +352,8 @@ class TreeRatings(Scores):
             # The rounding errors of nested sets differ, which the factor allows for.
             bounds = np.append(bounds, rated * largest_ratio[new] * (1 + 1e-9))
             candidates = bounds >= least
-            # Sets with the largest bounds are opened first, since their members raise ``least``.
+            # The children of the sets with the largest bounds are rated first, because they are
+            # likely to raise ``least``, the rating that a set must have.
             opened = candidates & (bounds >= 0.5 * float(bounds.max()))
             new = nested.children(ahead[opened])
             ahead = ahead[candidates & ~opened]

@@ -38,7 +38,7 @@ class Loss(OwnMethods, ABC):
 
     #: Name of the loss in errors and in ``loss=``, for example ``"logistic"``.
     name: ClassVar[str]
-    #: Kind of targets; those of ``"classification"`` are the two labels -1 and +1.
+    #: Kind of targets; the targets of ``"classification"`` are the two labels -1 and +1.
     task: ClassVar[Task] = "regression"
     #: Bounds of loss'' for a unit sample weight; equal for a quadratic loss.
     curvature_bounds: ClassVar[tuple[float, float]] = 0.0, math.inf
@@ -54,7 +54,7 @@ class Loss(OwnMethods, ABC):
     # --- methods that solvers need ----------------------------------------------------------
 
     def check_target(self, y: object) -> Array:
-        """Return the targets ``y`` as float64, or raise ValueError that names object and remedy.
+        """Return the targets ``y`` as float64; raise ValueError with a remedy for invalid ones.
 
         The default accepts any finite numbers; for a classification, the labels -1 and +1, to which
         it maps {0, 1} and booleans.
@@ -105,10 +105,11 @@ class Loss(OwnMethods, ABC):
         """
 
     def slack(self, y: Array, prediction: Array, dual: Array, weight: Array) -> float:
-        """Return a bound on the rounding error of f(z) + f*(u) that is not due to z and u.
+        """Return a bound on the rounding error of f(z) + f*(u) - <u, z> from terms that cancel.
 
-        z = ``prediction``, u = ``dual`` and s = ``weight``. The default suits functions of z - y,
-        with the error of <u, y>, and losses of labels, which have none.
+        Callers add the error of sums of the terms that do not cancel. z = ``prediction``, u =
+        ``dual`` and s = ``weight``. The default suits functions of z - y, in which <u, y> cancels,
+        and losses of labels, in which nothing does.
         """
         return rounded(dual, y, weight) if self.task == "regression" else 0.0
 

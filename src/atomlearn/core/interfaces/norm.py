@@ -58,6 +58,9 @@ class GroupWeights:
 class Ratings:
     """Ratings of columns by their scores: how close each is to entering the active set.
 
+    For the l1 norm the rating of column j is |z_j|. At an optimum all columns in use have about the
+    same rating, the ``reference``, and other columns have smaller ratings.
+
     Examples
     --------
     >>> import numpy as np
@@ -73,16 +76,16 @@ class Ratings:
     def scores_for_ratings(self) -> Literal["all", "large"] | None:
         """The scores that polar and ratings need; None: the norm does not rate columns.
 
-        "large": only those of at least 0.8 times the reference. Paths of a norm that does not
-        rate columns are solved level by level.
+        "large": only scores of at least 0.8 times the reference. Paths of a norm that does not rate
+        columns are solved one penalty strength at a time.
         """
         return None if type(self).reference is Ratings.reference else "all"
 
     def reference(self, scores: Scores) -> float:
         """Return the rating, in the units of ``rated``, of the columns in use at an optimum.
 
-        ``scores`` are z = X'v. The reference of the columns found so far is never above the
-        reference of all columns.
+        ``scores`` are z = X'v. The reference computed from some of the columns is at most the
+        reference computed from all columns.
         """
         raise TypeError(f"{type(self).__name__} rates no columns; see scores_for_ratings")
 
@@ -156,9 +159,9 @@ class Norm(Ratings, OwnMethods, ABC):
     def on(self, n_features: int, shape: tuple[int, int] | None = None) -> Norm:
         """Return the same norm for ``n_features``, with its parameters checked and read.
 
-        Problems use the returned norm, so that lists of groups are read only once. ``shape`` is
-        that of the matrix whose entries are the columns, if there is one; it must agree with a
-        shape given to the norm.
+        Problems use the returned norm, so that lists of groups are read only once. ``shape`` is the
+        shape of the matrix of coefficients, if the columns are the entries of a matrix. It must
+        agree with a shape that was given to the norm.
 
         Raises
         ------
@@ -192,7 +195,7 @@ class Norm(Ratings, OwnMethods, ABC):
         return polar, polar
 
     def polar_of_sizes(self, sizes: Scores) -> float:
-        """Return the largest polar of scores of these ``sizes`` or less, of any signs.
+        """Return the maximum of the polar over all scores z with |z_j| <= s_j, for s = ``sizes``.
 
         By default the polar of the sizes, which is right if the polar grows with each ``|z_j|``.
         """
@@ -269,19 +272,20 @@ class Norm(Ratings, OwnMethods, ABC):
     # What is known of the coordinates.
 
     def thresholds(self, w: Array, columns: Columns, n_features: int) -> Array | float:
-        """Return the largest t for which a subgradient at w has |s_j| = t at these zeros of w.
+        """Return the largest t such that the gauge at w has subgradients s with |s_j| = t.
 
-        ``columns`` are the zeros among ``n_features`` coordinates, and ``w`` holds the non-zero
-        ones (zeros may be left out). A zero coordinate with |z_j| <= multiplier * t stays zero. The
-        result is 0, which is always right, if w is 0, if every coordinate may enter, or if the norm
-        does not know t.
+        j are the ``columns``, zeros of w among ``n_features`` coordinates, and ``w`` has the
+        nonzero coordinates (zeros may be left out). Let lambda be the derivative of the penalty in
+        the gauge. A zero coordinate with a score |z_j| <= lambda t remains 0 at the optimum. The
+        result is 0, which is always valid, if w is 0, if every coordinate may become nonzero, or if
+        the norm does not know t.
         """
         return 0.0
 
     def excess(self, scores: Scores) -> Excess | None:
-        """Return the conjugate term of constraints at z = ``scores``; None if there are none.
+        """Return the term that constraints add to the conjugate of the penalty at z = ``scores``.
 
-        See ``Excess``.
+        None if the norm has no constraints on coefficients. See ``Excess``.
         """
         return None
 
@@ -295,9 +299,10 @@ class Norm(Ratings, OwnMethods, ABC):
     def without(self, columns: Columns, n_features: int) -> tuple[Columns, Norm]:
         """Return all unpenalized columns, and the norm to use for the other columns.
 
-        The unpenalized columns are ``columns`` and those of all ``n_features`` that the norm itself
-        does not penalize. The loss fits their coefficients, and the norm keeps its own copy of them
-        at 0. By default the norm does not change, because the scores of these columns are 0.
+        The unpenalized columns are ``columns``, and those of all ``n_features`` columns that the
+        norm itself does not penalize. Their coefficients are fitted in the loss; the entries of w
+        for them remain 0. By default the norm does not change: the scores of these columns are 0,
+        so that they are never selected.
         """
         return columns, self
 
@@ -399,8 +404,8 @@ class Lift:
 
         u has the values ``weights`` at the coordinates ``lifted``, and is 0 elsewhere.
         """
-        # Each entry of L belongs to a pair (set, feature), numbered by a key. Add up the products
-        # of each pair, and drop the pairs of sum 0.
+        # Each entry of L belongs to a pair (set, feature), numbered by a key. The products L_ij u_j
+        # of each pair are added up, and pairs of sum 0 are dropped.
         touched = self.expansion.touched(lifted)
         n_rows = max(touched.features.size, 1)
         keys = self.labels[lifted][touched.owners] * n_rows + touched.rows

@@ -150,7 +150,7 @@ def _one_each(name: str, value: object, n_samples: int, unit: str, remedy: str) 
         numbers = array.astype(np.float64, copy=False)
     except (TypeError, ValueError) as error:
         raise TypeError(f"{name} must be an array of numbers: {error}") from error
-    # A single number is that of every sample.
+    # A single number applies to every sample.
     if numbers.ndim == 0:
         numbers = np.full(n_samples, float(numbers))
     if numbers.shape != (n_samples,):

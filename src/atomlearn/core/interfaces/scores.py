@@ -54,7 +54,7 @@ class Scores(ABC):
 
     def above(self, bound: float) -> tuple[Columns, Array]:
         r"""Return the columns with \|z_j\| >= bound > 0, largest first, with their z_j."""
-        # Take ever more of the largest scores, until one of them is below the bound.
+        # Request four times as many of the largest scores, until one of them is below the bound.
         count = 1024
         while True:
             columns, values = self.top(count)
@@ -99,12 +99,11 @@ def norms_by_label(z: Array, labels: NDArray[np.int64], n_groups: int) -> Array:
     doubtful = ~((squares > 1e-200) & (squares < 1e200))
     rescaled = np.flatnonzero(doubtful[labels] & (z != 0.0)) if doubtful.any() else labels[:0]
     if rescaled.size:
-        # ``units`` are these magnitudes, one for each group.
-        units = np.zeros(n_groups)
-        np.maximum.at(units, labels[rescaled], np.abs(z[rescaled]))
-        parts = z[rescaled] / units[labels[rescaled]]
-        sums = np.bincount(labels[rescaled], weights=parts * parts, minlength=n_groups)
-        norms[doubtful] = (units * np.sqrt(sums))[doubtful]
+        largest = np.zeros(n_groups)
+        np.maximum.at(largest, labels[rescaled], np.abs(z[rescaled]))
+        scaled = z[rescaled] / largest[labels[rescaled]]
+        sums = np.bincount(labels[rescaled], weights=scaled * scaled, minlength=n_groups)
+        norms[doubtful] = (largest * np.sqrt(sums))[doubtful]
     return norms
 
 

@@ -236,8 +236,8 @@ class Joined:
     def __matmul__(self, other: Array) -> Array:
         """Return the product with a vector or matrix ``other``.
 
-        The first rows of ``other`` belong to ``first``, the rest to ``others``; of the transpose,
-        the products with both parts are stacked.
+        The first rows of ``other`` are multiplied by ``first``, and the remaining rows by
+        ``others``. For the transpose, the products with both matrices are stacked.
         """
         if self.transposed:
             return np.concatenate([self.first.T @ other, self.others.T @ other])

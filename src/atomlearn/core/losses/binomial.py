@@ -143,8 +143,8 @@ class Binomial(Explained):
         """Return D^2 = 1 - deviance / deviance of the best constant share.
 
         Half of each deviance is the loss minus the loss of the saturated model, which predicts each
-        y_i itself. If the constant share explains all: 1 for predictions without a deviance, else
-        0. y : shares; prediction : z (n_samples,); weight : sample weights.
+        y_i itself. If the constant share has no deviance, the score is 1 for predictions without a
+        deviance, else 0. y : shares; prediction : z (n_samples,); weight : sample weights.
         """
         # f*(0) is minus the smallest loss, the loss of the saturated model.
         saturated = self.conjugate(y, np.zeros(y.size), weight)

@@ -69,7 +69,7 @@ class ClippedSlopes(Explained):
     def curvature(self, y: Array, prediction: Array, weight: Array) -> Array:
         """Return f'' at z = ``prediction``, (n_samples,): s_i / width if the slope is not clipped.
 
-        It is 0 where the slope is clipped. At the kinks the larger value is taken. y are the
+        It is 0 where the slope is clipped, and the larger value at the kinks of f'. y are the
         targets, and s = ``weight`` the sample weights.
         """
         low, high, width = self.slopes

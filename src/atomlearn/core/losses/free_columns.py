@@ -19,8 +19,8 @@ from atomlearn.core.losses.domain import EDGE_TOLERANCE
 COLLINEAR = 1e-9
 
 
-#: c = argmin_c f(z + Q c), the predictions z + Q c, and an optimal dual point, or None if only c is
-#: known.
+#: The optimal c = argmin_c f(z + Q c), the predictions z + Q c, and an optimal dual point. The dual
+#: point is None if the minimization does not yield one; then it is computed from the predictions.
 Best = tuple[Array, Array, Array | None]
 
 
@@ -89,8 +89,8 @@ class FreeColumns(Around):
             return
         self._Q, self._back = _basis(columns, intercept)
         if shift_invariant:
-            # The loss does not change if all predictions of a row move by the same amount. That
-            # component of the columns is removed: the mean over the entries of each row.
+            # The loss does not change if all predictions of a row move by the same amount. So the
+            # mean over the entries of each row is subtracted from the columns.
             rows = columns.reshape(-1, bare_loss(inner).coupled, columns.shape[1])
             centered = (rows - rows.mean(axis=1, keepdims=True)).reshape(columns.shape)
             self._Q, _ = _basis(centered, intercept)
@@ -126,7 +126,7 @@ class FreeColumns(Around):
 
     @property
     def basis(self) -> Array:
-        """Q, whose orthonormal columns span the unpenalized ones, (n_samples, r)."""
+        """Q (n_samples, r), an orthonormal basis of the span of the unpenalized columns."""
         return _dense(self._Q)
 
     def _begin(self, inner: Loss) -> None:
@@ -206,7 +206,7 @@ class FreeColumns(Around):
 
         It is the Schur complement of Q: with H the Hessian of f at the optimal coefficients, the
         Hessian of f~ is H - H Q (Q'H Q)^+ Q'H. c has shape (n_samples,), and K has one column per
-        basis vector in addition to those of f. If f'' vanishes at a sample, H is replaced by its
+        basis vector after the columns of K of f. If f'' vanishes at a sample, H is replaced by its
         upper bound, because a quadratic model without curvature gives steps that are far too long.
         y : targets; ``weight`` : sample weights. f~(z) = min_c f(z + Q c) is the loss f with the
         unpenalized columns fitted.
@@ -214,7 +214,7 @@ class FreeColumns(Around):
         z = self.whole(y, prediction, weight)
         largest_curvature = self.inner.curvature_bounds[1]
         c, K = self.inner.coupling(y, z, weight)
-        # Some sample has no curvature: the quadratic model gets the largest curvature instead.
+        # A sample has no curvature: all samples get the largest possible curvature instead.
         if (
             largest_curvature < np.inf
             and self.inner.coupled == 1
@@ -244,11 +244,11 @@ class FreeColumns(Around):
         unpenalized columns.
         """
         c = self._optimal(y, prediction, weight)[0]
-        sizes = float(np.linalg.norm(c)) + float(np.linalg.norm(prediction))
+        norms = float(np.linalg.norm(c)) + float(np.linalg.norm(prediction))
         # |Q'u|, and the rounding error of this product itself; columns of Q have length 1.
         residual = float(np.linalg.norm(self._Q.T @ dual))
         residual += EPS * float((4.0 + np.sqrt(dual.size)) * np.linalg.norm(dual))
-        return 10.0 * residual * sizes + self.inner.slack(y, prediction, dual, weight)
+        return 10.0 * residual * norms + self.inner.slack(y, prediction, dual, weight)
 
     def whole(self, y: Array, prediction: Array, weight: Array) -> Array:
         """Return the full predictions z + Z g + b at the optimal g and b, (n_samples,).
@@ -279,30 +279,29 @@ class FreeColumns(Around):
         return best
 
     def _searched(self, y: Array, prediction: Array, weight: Array) -> Best:
-        """Return c = argmin_c f(z + Q c), z = ``prediction``, by damped Newton steps.
+        """Return c = argmin_c f(z + Q c) by damped Newton steps, z + Q c, and a dual point or None.
 
-        Armijo's rule chooses the step lengths. The result also holds z + Q c, and a dual point if
-        ``_start`` found one, else None.
+        z is ``prediction``, y are the targets, ``weight`` the sample weights, and Q the basis of
+        the unpenalized columns. The dual point is the one of ``_start``.
 
         A step is halved until the loss decreases by at least 1e-4 of the ``predicted`` linear
-        decrease, and doubled while the loss keeps falling. Near the minimum (``is_near``) values
-        differ only by rounding: there a step is accepted if it shrinks the largest entry of the
-        ``slope`` Q'f' below 0.9 of its size. ``damping`` is the share of the upper bound of the
-        Hessian that ``_step`` adds. It grows after short steps and falls after full ones. The
-        search ends at a slope of 0 up to rounding, or when no step descends. y : targets;
-        ``weight`` : sample weights. Q is the basis of the unpenalized columns.
+        decrease (Armijo's rule), and doubled while the loss keeps falling. Near the minimum
+        (``is_near``) values differ only by rounding. There a step is accepted if it reduces the
+        largest entry of the ``slope`` Q'f' by a factor of 0.9. ``damping`` is the share of the
+        upper bound of the Hessian that ``_step`` adds; it grows after short steps and falls after
+        full ones. The search ends at a slope of 0 up to rounding, or when no step descends.
         """
         Q = self._Q
         inner = self.inner
-        c, z, value, proof = self._start(y, prediction, weight)
-        if proof is not None:
-            return c, z, proof
+        c, z, value, closed_form_dual = self._start(y, prediction, weight)
+        if closed_form_dual is not None:
+            return c, z, closed_form_dual
         dual = inner.gradient(y, z, weight)
         slope = Q.T @ dual
         damping = 0.0
         for _ in range(200):
-            size = float(np.abs(slope).max(initial=0.0))
-            if size <= 4.0 * EPS * float(np.sqrt(dual @ dual)):
+            largest_slope = float(np.abs(slope).max(initial=0.0))
+            if largest_slope <= 4.0 * EPS * float(np.sqrt(dual @ dual)):
                 break
             step = self._step(y, z, weight, slope, damping)
             predicted = -float(slope @ step)
@@ -331,7 +330,7 @@ class FreeColumns(Around):
                     next_slope = Q.T @ gradient
                     descends = trial_value < value
                     if is_near:
-                        descends = float(np.abs(next_slope).max()) < 0.9 * size
+                        descends = float(np.abs(next_slope).max()) < 0.9 * largest_slope
                     if descends:
                         break
                 # A flat exponential may give a step of 1e80, so the step shrinks fast after an
@@ -410,11 +409,11 @@ class FreeColumns(Around):
     def _balanced(self, dual: Array) -> Array:
         """Return u = ``dual`` rescaled row by row so that Q'u = 0 to rounding, (n_samples,).
 
-        A row u_i is one entry, or the entries of a sample that the loss couples, and Q_i are its
-        rows of Q. A row is multiplied by 1 - t'Q_i'u_i / ||u_i||, where t is a least-squares
-        solution. If some factors exceed 1, all of u is then divided by the largest factor of a row
-        that is not tiny: the conjugate must stay finite. Q is the basis of the unpenalized columns,
-        (n_samples, r).
+        Q (n_samples, r) is the basis of the unpenalized columns. A row u_i is one entry of u, or
+        the entries of a sample that the loss couples, and Q_i are its rows of Q. It is multiplied
+        by 1 - t'p_i / ||u_i|| with p_i = Q_i'u_i. Here t solves (sum_i p_i p_i' / ||u_i||) t = Q'u,
+        so that Q'u becomes 0. If some factors exceed 1, all of u is divided by the largest factor
+        of a row that is not tiny, so that the conjugate stays finite.
         """
         Q = self._Q
         coupled = self.inner.coupled
@@ -422,21 +421,21 @@ class FreeColumns(Around):
         # The second round removes the rounding error of the first.
         for _ in range(2):
             surplus = Q.T @ dual
-            size = float(np.sqrt(dual @ dual))
-            if not 4.0 * EPS * size < float(np.abs(surplus).max(initial=0.0)) < np.inf:
+            length = float(np.sqrt(dual @ dual))
+            if not 4.0 * EPS * length < float(np.abs(surplus).max(initial=0.0)) < np.inf:
                 break
             rows = dual.reshape(-1, coupled)
-            sizes = np.sqrt(np.einsum("ij,ij->i", rows, rows))[:, None]
-            # Row i of ``pulls`` is u_i'Q_i: the part of Q'u that comes from row i.
-            parts = dual, np.arange(dual.size), np.arange(0, dual.size + 1, coupled)
-            pulls = _dense(sparse.csr_array(parts, shape=(sizes.size, dual.size)) @ Q)
-            unit = np.divide(pulls, sizes, out=np.zeros_like(pulls), where=sizes > 0.0)
-            factors = 1.0 - unit @ np.linalg.lstsq(unit.T @ pulls, surplus, rcond=1e-14)[0]
+            lengths = np.sqrt(np.einsum("ij,ij->i", rows, rows))[:, None]
+            # Row i of P is p_i, which row i adds to Q'u. U has the rows p_i / ||u_i||.
+            blocks = dual, np.arange(dual.size), np.arange(0, dual.size + 1, coupled)
+            P = _dense(sparse.csr_array(blocks, shape=(lengths.size, dual.size)) @ Q)
+            U = np.divide(P, lengths, out=np.zeros_like(P), where=lengths > 0.0)
+            factors = 1.0 - U @ np.linalg.lstsq(U.T @ P, surplus, rcond=1e-14)[0]
             # If a column separates the classes, the rows of a group may be so small that their
             # factors would change sign.
             dual = (rows * np.maximum(factors, 0.0)[:, None]).reshape(-1)
-            # Tiny rows (of separable classes) may grow: they stay within the domain.
-            large = sizes[:, 0] > 1e-6 * sizes.max()
+            # Tiny rows (of separable classes) remain in the domain even if they grow.
+            large = lengths[:, 0] > 1e-6 * lengths.max()
             largest *= float(factors[large].max(initial=1.0))
         return dual / largest if largest > 1.0 else dual
 
@@ -477,7 +476,8 @@ def _of_tasks(columns: Any, shift_invariant: bool) -> tuple[Any, Array]:
     amount. The last column is then redundant and dropped, and the coefficients sum to zero.
     """
     lengths = np.sqrt(np.asarray(columns.power(2).sum(axis=0)))
-    # The projection on coefficients of sum zero, or the identity; all columns, or all but the last.
+    # I - 1 1'/q projects the q coefficients onto those of sum zero; without shift invariance it is
+    # I. ``determined`` selects the columns of Q: all, or all but the last.
     projection = np.eye(lengths.size) - shift_invariant / lengths.size
     determined = slice(lengths.size - shift_invariant)
     Q = sparse.csc_array(columns * (1.0 / lengths))[:, determined]

@@ -91,7 +91,10 @@ class Multinomial(Loss):
         return np.reshape(vector, (-1, self.n_classes))
 
     def _by_class(self, vector: Array) -> Array:
-        """Return a copy (n_classes, n_rows): sums over few classes are faster along axis 0."""
+        """Return ``vector`` (n_rows * n_classes,) as a contiguous matrix (n_classes, n_rows).
+
+        Sums over a few classes are faster along axis 0.
+        """
         return np.array(self.rows(vector).T, order="C")
 
     def value(self, y: Array, prediction: Array, weight: Array) -> float:
@@ -171,11 +174,11 @@ class Multinomial(Loss):
         P = U + Y
         # A dual point is feasible if P >= 0 and its rows sum to 1 (those of U to 0), up to a few
         # rounding errors.
-        sizes = np.abs(U)
+        magnitudes = np.abs(U)
         surplus = np.abs(U.sum(axis=0))
-        sums_to_zero = surplus <= EDGE_TOLERANCE * self.n_classes * sizes.sum(axis=0)
+        sums_to_zero = surplus <= EDGE_TOLERANCE * self.n_classes * magnitudes.sum(axis=0)
         # "Not all inside" instead of "any outside", because no comparison holds for NaN.
-        if not (np.all(-EDGE_TOLERANCE * (sizes + Y) <= P) and np.all(sums_to_zero)):
+        if not (np.all(-EDGE_TOLERANCE * (magnitudes + Y) <= P) and np.all(sums_to_zero)):
             return float("inf")
         np.clip(P, 0.0, 1.0, out=P)
         logarithms = np.log(P, out=np.zeros_like(P), where=P > 0.0)
@@ -215,8 +218,9 @@ class Multinomial(Loss):
         n_rows = P.shape[0]
         # The column pointers of K: column i has the n_classes entries of row i.
         starts = np.arange(n_rows + 1) * self.n_classes
-        parts = ((np.sqrt(s) * P).reshape(-1), np.arange(P.size), starts)
-        return (s * P).reshape(-1), sparse.csc_array(parts, shape=(P.size, n_rows))
+        entries = (np.sqrt(s) * P).reshape(-1)
+        K = sparse.csc_array((entries, np.arange(P.size), starts), shape=(P.size, n_rows))
+        return (s * P).reshape(-1), K
 
     def along(
         self, y: Array, prediction: Array, weight: Array, basis: Any
@@ -243,18 +247,18 @@ class Multinomial(Loss):
         b = np.zeros(self.n_classes)
         P, slope = probabilities_and_slope(b)
         for _ in range(200):
-            size = float(np.linalg.norm(slope))
-            if size <= 1e-15 * float(s.sum()):
+            slope_norm = float(np.linalg.norm(slope))
+            if slope_norm <= 1e-15 * float(s.sum()):
                 break
             move = _newton_step(P, s, slope)
             # Intercepts move by at most 2, the range in which the quadratic model is useful.
             move *= min(1.0, 2.0 / (float(np.abs(move).max()) or 1.0))
-            # Below this slope, only full steps are tried, and each has to halve the slope: the
-            # rest is rounding error.
-            is_fine = size <= 1e-11 * float(s.sum())
-            for _ in range(1 if is_fine else 10):
+            # At slopes this small, a slow decrease is only rounding. So only full steps are tried,
+            # and each has to halve the slope.
+            is_nearly_zero = slope_norm <= 1e-11 * float(s.sum())
+            for _ in range(1 if is_nearly_zero else 10):
                 trial_P, trial_slope = probabilities_and_slope(b + move)
-                limit = (0.5 if is_fine else 1.0) * size
+                limit = (0.5 if is_nearly_zero else 1.0) * slope_norm
                 descends = float(np.linalg.norm(trial_slope)) < limit
                 if descends:
                     break

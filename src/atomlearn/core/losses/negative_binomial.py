@@ -82,8 +82,8 @@ class NegativeBinomial(LogLink):
         smaller = np.minimum(y, theta)
         d = np.where(is_positive, z - log_or_zero(y), 0.0)
         # With d = log(m / y), the loss is (y + theta) log((theta + y exp(d)) / (theta + y)) - y d.
-        # It is symmetric in y and theta if d changes its sign. So the smaller of the two takes the
-        # place of y, which avoids cancellation.
+        # Exchanging y and theta and changing the sign of d does not change it. So the smaller of
+        # the two replaces y, and x is d or -d, which avoids cancellation.
         share = smaller / (y + theta)
         x = np.where(y < theta, d, -d)
         # log(1 - share + share exp(x)), by a formula that is accurate near 0 and one that does not
@@ -101,6 +101,7 @@ class NegativeBinomial(LogLink):
         q_i = m_i / (m_i + theta) with the mean m_i = exp(z_i). y are the targets, and
         s = ``weight`` the sample weights.
         """
+        # With x = z - log theta, q = expit(x) and 1 - q = expit(-x).
         x = where_weighted(prediction, weight) - np.log(self.theta)
         result = self.theta * expit(x)
         result -= y * expit(-x)
@@ -113,6 +114,7 @@ class NegativeBinomial(LogLink):
         q_i = m_i / (m_i + theta) with the mean m_i = exp(z_i). y are the targets, and
         s = ``weight`` the sample weights.
         """
+        # With x = z - log theta, q = expit(x) and 1 - q = expit(-x).
         x = where_weighted(prediction, weight) - np.log(self.theta)
         result = (y + self.theta) * expit(x) * expit(-x)
         result *= weight

@@ -28,13 +28,13 @@ def each_piece(loss: Loss, y: Array, z: Array, s: Array, shift: float = 0.0) -> 
     s weights, each (n_samples,). f of all samples is the sum over the pieces. A loss that couples
     all samples has one piece.
     """
-    size = y.size
+    n_in_piece = y.size
     # Pieces end between groups of ``coupled`` samples; 0 means that all samples are one group.
-    if size > PIECE >= loss.coupled > 0:
-        size = PIECE - PIECE % loss.coupled
-    for start in range(0, y.size, size):
-        rows = slice(start, start + size)
-        piece_loss = loss if size == y.size else loss_of_rows(loss, rows)
+    if y.size > PIECE >= loss.coupled > 0:
+        n_in_piece = PIECE - PIECE % loss.coupled
+    for start in range(0, y.size, n_in_piece):
+        rows = slice(start, start + n_in_piece)
+        piece_loss = loss if n_in_piece == y.size else loss_of_rows(loss, rows)
         yield rows, piece_loss, y[rows], z[rows] + shift if shift else z[rows], s[rows]
 
 
@@ -74,16 +74,16 @@ def conjugate(loss: Loss, y: Array, dual: Array, weight: Array, factor: float = 
 def slope(loss: Loss, y: Array, linear: Array, weight: Array, shift: float) -> tuple[float, float]:
     """Return the derivative of f(linear + shift) with respect to ``shift``, a sum over samples.
 
-    The second number is the sum of the magnitudes of its terms, by which its rounding error is
-    judged. loss, y, weight : the loss, its targets and its sample weights.
+    The second number is the sum of the magnitudes of its terms; the rounding error of the sum is
+    proportional to it. loss, y, weight : the loss, its targets and its sample weights.
     """
     total = 0.0
-    size = 0.0
+    magnitudes = 0.0
     for _, piece_loss, target, z, s in each_piece(loss, y, linear, weight, shift):
         slopes = piece_loss.gradient(target, z, s)
         total += float(slopes.sum())
-        size += float(np.abs(slopes, out=slopes).sum())
-    return total, size
+        magnitudes += float(np.abs(slopes, out=slopes).sum())
+    return total, magnitudes
 
 
 def curvature(loss: Loss, y: Array, linear: Array, weight: Array, shift: float = 0.0) -> float:
@@ -100,11 +100,12 @@ def curvature(loss: Loss, y: Array, linear: Array, weight: Array, shift: float =
 def squares(v: Array, weight: Array) -> float:
     """Return sum_i v_i^2 / s_i over the samples with s_i > 0; s = ``weight``.
 
-    It is the squared length of a gradient v, in units of residuals.
+    For the squared loss with the gradient v_i = s_i r_i, it is sum_i s_i r_i^2, the weighted sum of
+    squared residuals.
     """
     total = 0.0
     for start in range(0, v.size, PIECE):
-        part = v[start : start + PIECE]
+        piece = v[start : start + PIECE]
         s = weight[start : start + PIECE]
-        total += float(part @ np.divide(part, s, out=np.zeros_like(part), where=s > 0))
+        total += float(piece @ np.divide(piece, s, out=np.zeros_like(piece), where=s > 0))
     return total

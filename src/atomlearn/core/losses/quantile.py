@@ -185,15 +185,15 @@ def quantile_along(
     <= u <= (1 - q) s with Q'u = 0. The multipliers of its equations are c (Koenker, Bassett 1978).
     The result is None if r is zero or not finite, or if the program is not solved.
     """
-    size = float(np.abs(residual).max(initial=0.0))
-    if not 0.0 < size < np.inf:
+    largest = float(np.abs(residual).max(initial=0.0))
+    if not 0.0 < largest < np.inf:
         return None
     bounds = np.column_stack([-q * weight, (1.0 - q) * weight])
     zero = np.zeros(basis.shape[1])
     program: Any = {"A_eq": basis.T, "b_eq": zero, "bounds": bounds, "method": "highs-ds"}
-    # Residuals are scaled to size 1, because the tolerances of the solver are absolute.
-    solution = linprog(residual / size, **program)
+    # Residuals are divided by the largest one, because the tolerances of the solver are absolute.
+    solution = linprog(residual / largest, **program)
     if solution.x is None:
         return None
-    c = size * np.asarray(solution.eqlin.marginals)
+    c = largest * np.asarray(solution.eqlin.marginals)
     return c, np.clip(solution.x, bounds[:, 0], bounds[:, 1])

@@ -21,7 +21,7 @@ OTHERS = (
 def loss_names(task: Task | None = None) -> tuple[str, ...]:
     """Return the names of losses in alphabetical order.
 
-    task : "regression", "classification" or "survival", of which kind the losses are; None: all.
+    task : "regression", "classification" or "survival", the kind of the losses; None: all losses.
     """
     return tuple(name for name in sorted(LOSSES) if task in (None, LOSSES[name][1]))
 

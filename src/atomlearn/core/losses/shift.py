@@ -44,41 +44,43 @@ def least_shift(
 ) -> float:
     """Return the b where the derivative is 0 up to the rounding of a sum of ``count`` terms.
 
-    slope_at : b -> the derivative, and the sum of the magnitudes of its terms. curvature_at,
-    value_at : b -> the second derivative, and the value. Both are called only at a b whose slope
-    was computed before. start : the first b.
+    slope_at : b -> the derivative of the function, and the sum of the magnitudes of its terms.
+    curvature_at : b -> the second derivative. value_at : b -> the value. The last two are called
+    only at a b whose slope was computed before. start : the first b.
 
-    If a Newton step is not possible and the root is not yet bracketed, b moves by ``stretch``,
-    which doubles each time. It starts at 2 f(start) over the sum of the magnitudes of the slopes,
-    which is a mean distance of the predictions from their optimum.
+    The root of the derivative is in the bracket (``low``, ``high``). If a Newton step is not usable
+    and an end of the bracket is infinite, b moves by ``stretch``, which doubles each time. It
+    starts at ``first_step``, 2 f(start) over the sum of the magnitudes. This is a mean distance of
+    the predictions from their optimum.
     """
     b = start
     low = -math.inf
     high = math.inf
-    unit = 0.0
+    first_step = 0.0
     stretch = 0.0
     best = start
     best_slope = math.inf
-    noise = 2e-16 * (4.0 + math.sqrt(count))
+    relative_rounding = 2e-16 * (4.0 + math.sqrt(count))
     for _ in range(200):
-        slope, size = slope_at(b)
+        slope, magnitudes = slope_at(b)
+        rounding = relative_rounding * magnitudes
         # The slope was within its rounding error twice: further steps would not improve b.
-        twice = max(abs(slope), abs(best_slope)) <= noise * size
+        is_twice_zero = max(abs(slope), abs(best_slope)) <= rounding
         if abs(slope) < abs(best_slope):
             best = b
             best_slope = slope
-        if (twice or abs(slope) <= 4e-16 * size) and math.isfinite(size):
+        if (is_twice_zero or abs(slope) <= 4e-16 * magnitudes) and math.isfinite(magnitudes):
             break
-        # The first slope gives the unit of step lengths.
-        if not unit:
-            unit = 2.0 * value_at(b) / size if size else 1.0
-            unit = stretch = unit if 0.0 < unit < math.inf else 1.0
+        # The first value and slope give the scale of step lengths.
+        if not first_step:
+            first_step = 2.0 * value_at(b) / magnitudes if magnitudes else 1.0
+            first_step = stretch = first_step if 0.0 < first_step < math.inf else 1.0
         low, high = (b, high) if slope < 0 else (low, b)
         curvature = curvature_at(b)
         proposal = b - slope / curvature if curvature > 0 else math.nan
         if not (low < proposal < high and abs(proposal - b) <= 1e3 * stretch):
-            # Newton's step is not usable, and the slope is zero to rounding already.
-            if abs(slope) <= noise * size and math.isfinite(size):
+            # Newton's step is not usable, but the slope is zero to rounding already.
+            if abs(slope) <= rounding and math.isfinite(magnitudes):
                 break
             # Without a bracket, step down the slope by ``stretch``; with a bracket, bisect it.
             if math.isinf(low) or math.isinf(high):
@@ -86,18 +88,20 @@ def least_shift(
                 stretch *= 2.0
             else:
                 proposal = 0.5 * (low + high)
-        if proposal == b or abs(proposal - start) > FAR * unit:
+        if proposal == b or abs(proposal - start) > FAR * first_step:
             break
         b = proposal
     return best
 
 
 def without_surplus(v: Array) -> Array:
-    """Return v with sum 0: entries of the sign with the larger sum are shrunk towards 0, in place.
+    """Return v with sum 0, changed in place: entries of one sign are multiplied by a factor.
 
-    Entries only shrink towards 0. So a dual point v stays in the domain of a conjugate: the domain
-    is convex and contains 0, if the loss does not couple samples.
+    It is the sign with the larger sum of magnitudes, so that these entries shrink towards 0. A dual
+    point v then stays in the domain of a conjugate, an interval around 0 for each sample. This
+    needs a loss that does not couple samples.
     """
+    # With T the sum of these entries, the factor 1 - surplus / T makes the sum 0.
     surplus = float(v.sum())
     heavy = v > 0 if surplus > 0 else v < 0
     total = float(v[heavy].sum())

@@ -81,7 +81,7 @@ class SquaredHinge(Loss):
     def curvature(self, y: Array, prediction: Array, weight: Array) -> Array:
         """Return f'' at z = ``prediction``, (n_samples,): s_i if y_i z_i <= 1, else 0.
 
-        At the kink y_i z_i = 1 the larger of the two one-sided values is taken. y are the targets,
+        At y_i z_i = 1 it is the larger of the two one-sided second derivatives. y are the targets,
         and s = ``weight`` the sample weights.
         """
         return np.where(y * prediction <= 1.0, weight, 0.0)

@@ -100,9 +100,9 @@ def _distance(r: Array, A: float, B: float) -> Array:
     between abs(r) and abs(r) + 1.
     """
     is_nonnegative = r >= 0.0
-    size = np.log1p(np.abs(r))
-    low = np.where(is_nonnegative, 0.0, -size / B)
-    high = np.where(is_nonnegative, size / A, 0.0)
+    log1p_r = np.log1p(np.abs(r))
+    low = np.where(is_nonnegative, 0.0, -log1p_r / B)
+    high = np.where(is_nonnegative, log1p_r / A, 0.0)
     d = np.where(is_nonnegative, high, low)
     with np.errstate(over="ignore"):
         for _ in range(80):

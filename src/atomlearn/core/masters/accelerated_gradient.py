@@ -26,11 +26,20 @@ Proximal = Callable[[Array, float], Array]
 class Iterate:
     """The state of the iteration: the iterate w_k, and the extrapolated point v.
 
-    weights, linear, intercept : w_k, X w_k and the intercept b_k; loss_value : f(X w_k + b_k).
-    ahead_weights, ahead_linear, ahead_intercept : v, X v and the extrapolated intercept v_b, from
-    which the next gradient step is made. momentum : rho_k, with rho_1 = 1. lipschitz,
-    lipschitz_intercept : the estimates L and L_b of the Lipschitz constants of the gradient in w
-    and in b. gradient : X'f'(X v + v_b) if it is already known.
+    Attributes
+    ----------
+    weights, linear, intercept : ndarray, ndarray, float
+        w_k (m,), X w_k (n_samples,) and the intercept b_k.
+    loss_value : float
+        f(X w_k + b_k).
+    ahead_weights, ahead_linear, ahead_intercept : ndarray, ndarray, float
+        v, X v and the extrapolated intercept v_b, from which the next gradient step is made.
+    momentum : float
+        rho_k, with rho_1 = 1.
+    lipschitz, lipschitz_intercept : float
+        The estimates L and L_b of the Lipschitz constants of the gradient in w and in b.
+    gradient : ndarray, optional
+        X'f'(X v + v_b), (m,), if it is already known.
     """
 
     weights: Array
@@ -53,11 +62,11 @@ class Iterate:
 
         weights, linear, intercept : w, X w and b; scores : -X'f'(X w + b).
 
-        The initial estimate of L, the Lipschitz constant of the gradient, is ||X'Su||^2 / u'Su
-        times the mean of f''. S is the diagonal matrix of sample weights. u has the derivatives of
-        the loss per unit of weight, so that a sample of weight 2 has the effect of two samples. If
-        f'' = 0, the mean of f'' is replaced by u'Su / (2 f), the smallest mean curvature of a loss
-        >= 0 with this value and slope.
+        The initial estimate of L, the Lipschitz constant of the gradient, is the mean of f'' times
+        ||X'Su||^2 / u'Su. Here S is the diagonal matrix of sample weights, and u has the
+        derivatives of the loss per unit of weight, so that Su = f'. If f'' = 0, the mean of f'' is
+        replaced by u'Su / (2 f), the smallest mean curvature of a loss >= 0 with this value and
+        slope.
         """
         loss = problem.loss
         y = problem.y
@@ -65,7 +74,9 @@ class Iterate:
         mass = float(s.sum())
         value = loss_value(problem, linear, intercept)
         square = pieces.squares(loss_gradient(problem, linear, intercept), s)  # u'Su
-        # Totals over samples: the smallest curvature, for f'' = 0, and the curvature that is used.
+        # Sums over samples: ``least`` is the smallest curvature, which replaces f'' = 0, and
+        # ``total`` the curvature that is used. As X'Su = -scores, L = total / mass ||scores||^2 /
+        # u'Su.
         least = mass * square / (2.0 * value) if value > 0.0 else mass
         total = pieces.curvature(loss, y, linear, s, intercept) or least or mass
         guess = total / mass * float(scores @ scores) / square if square > 0 else 0.0
@@ -92,13 +103,13 @@ class Linearization:
 
     Attributes
     ----------
-    linear : ndarray
+    linear : (n_samples,)
         X w.
     shift : float
         The intercept.
     value : float
         f(z).
-    gradient : ndarray
+    gradient : (m,)
         X'f'(z), the gradient in w.
     slope : float
         sum_i f'_i(z), the derivative in the intercept.
@@ -116,7 +127,7 @@ class Linearization:
         """Return the Bregman distance f(t) - f(z) - <f'(z), t - z>, and f(t).
 
         f is the loss of ``problem``, and t = linear + shift, with the arguments of this method.
-        linear_change : the number <f'(z), t - z>. If the difference would be lost in rounding, half
+        linear_change : the number <f'(z), t - z>. If the distance would be lost in rounding, half
         of <f'(t) - f'(z), t - z> is returned instead, which is equal up to third order.
         """
         value = loss_value(problem, linear, shift)
@@ -126,7 +137,8 @@ class Linearization:
         loss = problem.loss
         y = problem.y
         s = problem.weight
-        # Sums over pieces of the samples, since f' is not stored for all of them.
+        # The symmetrized distance <f'(t) - f'(z), t - z>, and the largest |t - z| and |z|, are
+        # computed piece by piece, since f' is not stored for all samples.
         longest = 0.0
         largest = 0.0
         symmetrized = 0.0
@@ -138,7 +150,7 @@ class Linearization:
             symmetrized += float(change @ move)
             longest = max(longest, float(np.abs(move).max(initial=0.0)))
             largest = max(largest, float(np.abs(z).max(initial=0.0)))
-        # Half of the symmetrized Bregman distance needs no difference of nearly equal values.
+        # Differences t - z that are only rounding errors of z count as 0.
         return (0.0 if longest <= TUNING.negligible_move * largest else 0.5 * symmetrized), value
 
 
@@ -192,11 +204,11 @@ class Acceleration:
     ) -> Iterate:
         """Return the proximal gradient step from ``at``, with the first L that passes the test.
 
-        The test is that the model plus L/2 ||w - v||^2 bounds the loss at the new point w, where v
-        is the extrapolated point. L grows until it passes. The returned iterate has L reduced
-        toward the smallest value that would have passed, at most by the factor ``least_decrease``.
-        problem : its loss and design are used; proximal : the proximal map of the penalty; model :
-        the linearization at v; b : its intercept.
+        The test: ``model`` plus L/2 ||w - v||^2 is at least the loss at the new point w, where v
+        is the extrapolated point. L grows until the test is passed. In the returned iterate, L is
+        then reduced toward the smallest value that would have passed, at most by the factor
+        ``least_decrease``. problem : has the loss and the design; proximal : the proximal map of
+        the penalty; model : the linearization at v; b : its intercept.
         """
         lipschitz = at.lipschitz
         while True:
@@ -239,8 +251,9 @@ class Acceleration:
         slope, _ = pieces.slope(loss, y, at.linear, s, at.intercept)
         if slope == 0.0:
             return
-        none = np.zeros(0)
-        model = Linearization(at.linear, at.intercept, at.loss_value, none, slope)
+        # The gradient in w is not needed, since only b moves.
+        no_gradient = np.zeros(0)
+        model = Linearization(at.linear, at.intercept, at.loss_value, no_gradient, slope)
         # L_b is the estimate of the Lipschitz constant in b. With L_b at this ceiling, (36) always
         # holds. An unbounded f'' has no useful ceiling.
         ceiling = min(problem.loss.curvature_bounds[1] * float(problem.weight.sum()), 1e300)
@@ -249,7 +262,8 @@ class Acceleration:
             move = -slope / lipschitz
             trial = at.intercept + move
             distance, value = model.distance(problem, at.linear, trial, slope * move)
-            # This is (36), since the decrease is slope^2 / L minus the Bregman distance.
+            # The step decreases the loss by slope^2 / L minus the Bregman distance, so that (36)
+            # is: distance <= L/2 move^2.
             allowed = 0.5 * lipschitz * move * move * (1 + TUNING.rounding_share)
             if lipschitz >= ceiling or distance <= allowed:
                 break
@@ -286,8 +300,8 @@ def _extrapolated(at: Iterate, new: Iterate, restart: bool) -> Iterate:
     """
     movement = new.weights - at.weights
     shift = new.intercept - at.intercept
-    # The gradient scheme of [O'Donoghue, Candes 2015]: the movement has a positive product with the
-    # generalized gradient at v.
+    # The gradient scheme of [O'Donoghue, Candes 2015]: the movement w_k+1 - w_k has a positive
+    # product with the generalized gradient L (v - w_k+1) at v; the same for the intercept.
     uphill = new.lipschitz * float((at.ahead_weights - new.weights) @ movement)
     uphill += new.lipschitz_intercept * (at.ahead_intercept - new.intercept) * shift
     momentum = 1.0 if restart and uphill > 0.0 else at.momentum

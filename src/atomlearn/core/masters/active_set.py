@@ -1,7 +1,8 @@
 """ActiveSetQP: [V] Algorithm 2, the active-set method for quadratics over c >= 0, as a master.
 
-It changes one atom at a time, so that H and its Cholesky factor are updated by rank one. The block
-keeps them between calls, also if atoms are added or removed.
+The method minimizes 1/2 c'Hc + b'c over the weights c >= 0 of atoms. It changes one atom at a time,
+so that the Cholesky factor of H over the atoms in use is updated by rank one. The block of atoms
+keeps H and the factor between calls, also if atoms are added or removed.
 """
 
 from __future__ import annotations
@@ -43,10 +44,11 @@ class ActiveSetQP(Master):
     updated by rank one. ``Refit.steps`` counts pivots.
 
     As a master it re-fits the weights c of atoms A, the columns of the block, under the squared
-    loss: H = A'SA and b = level p - A'Sy in the notation of ``minimize``, with S the sample weights
-    and p the prices of the atoms (all 1 in [V] (5)). The constrained form adds p'c <= radius, [V]
-    (6), and the squared form adds level p p' to H. An intercept is eliminated by centering A. Under
-    ``L1`` the weights may have either sign: a column of A then represents the atoms a_j and -a_j.
+    loss: H = A'SA and b = level p - A'Sy in the notation of ``minimize``. S are the sample weights,
+    and p the penalty weights ("prices") of the atoms (all 1 in [V] (5)). The constrained form adds
+    p'c <= radius, [V] (6), and the squared form adds level p p' to H. An intercept is eliminated by
+    centering A. Under ``L1`` the weights may have either sign: a column of A then represents the
+    atoms a_j and -a_j.
 
     ``AtomGeneration(master=ActiveSetQP())`` is [V] Algorithms 1 and 2. The default,
     ``SequentialQP``, also takes other losses.
@@ -98,8 +100,9 @@ class ActiveSetQP(Master):
         """
         factor = ActiveFactor()
         start = np.zeros(np.size(b)) if c is None else c
-        line = -np.asarray(b, dtype=np.float64)
-        point, outcome = active_set_qp(H, line, start, state=factor, max_pivots=self.max_pivots)
+        # The kernel minimizes 1/2 c'Hc - linear'c, so the sign of b changes.
+        linear = -np.asarray(b, dtype=np.float64)
+        point, outcome = active_set_qp(H, linear, start, state=factor, max_pivots=self.max_pivots)
         return ActiveSet(point, factor.active.copy(), outcome.pivots)
 
     def solve(self, problem: Problem, weights: Array, intercept: float, gap_target: float) -> Refit:
@@ -118,19 +121,19 @@ class ActiveSetQP(Master):
         pivots = 0
         while best.refit.gap > gap_target and weights.size and not problem.deadline.passed:
             try:
-                found, made = self._program(problem, block, prices, best)
+                minimizer, more_pivots = self._program(problem, block, prices, best)
             except TimeIsUp:
                 break
-            pivots += made
-            found = prices.feasible(problem, found)
-            trial = certified(problem, found, None, best.refit.intercept)
+            pivots += more_pivots
+            minimizer = prices.feasible(problem, minimizer)
+            trial = certified(problem, minimizer, None, best.refit.intercept)
             if not trial.improves(best):
                 break
-            # Rounding of H makes the point inexact. Another program from the exact gradient there
-            # corrects this, as long as it halves the gap.
-            slower = trial.refit.gap > 0.5 * best.refit.gap
+            # Rounding of H makes the point inexact. Another quadratic program, built from the exact
+            # gradient at this point, corrects it. Stop once the gap is no longer halved.
+            is_slow = trial.refit.gap > 0.5 * best.refit.gap
             best = trial
-            if slower:
+            if is_slow:
                 break
         best.refit.steps = pivots
         return best.refit
@@ -138,14 +141,16 @@ class ActiveSetQP(Master):
     def _program(
         self, problem: Problem, block: CachedBlock, prices: Prices, at: Candidate
     ) -> tuple[Array, int]:
-        """Return the solution of the quadratic program around the point ``at``, and its pivots.
+        """Return the solution c (m,) of the quadratic program, and the number of pivots.
 
-        block : the columns A of the problem, with the cached H. prices : the penalty weights p.
+        at : the point where the program starts, with the gradient there. block : the columns A of
+        the problem, with the cached H. prices : the penalty weights p.
         """
+        # R = level p'c + coupling (p'c)^2 / 2 for p'c <= radius.
         level, coupling, radius = model_terms(problem.regularizer)
         growing = block.growing_gram(problem.weight, problem.fit_intercept)
         H = growing.matrix
-        # The gradient at c; a ridge term adds tau M or tau I to H, and its gradient.
+        # ``slope`` is the gradient of the smooth part at c. A ridge term adds tau M or tau I to H.
         c = at.refit.weights
         slope = -at.scores
         ridge = 0.0
@@ -155,7 +160,7 @@ class ActiveSetQP(Master):
         elif problem.tau:
             ridge = problem.tau
             slope = slope + ridge * c
-        found, outcome = active_set_qp(
+        minimizer, outcome = active_set_qp(
             H,
             slope,
             c,
@@ -169,4 +174,4 @@ class ActiveSetQP(Master):
             from_gradient=True,
             max_pivots=self.max_pivots,
         )
-        return found, outcome.pivots
+        return minimizer, outcome.pivots

@@ -1,4 +1,7 @@
-"""choose_master: which master re-fits the weights of a problem, as one table."""
+"""choose_master: which master re-fits the weights of a problem, as two tables.
+
+A master solves the problem restricted to few columns, which are in memory.
+"""
 
 from __future__ import annotations
 
@@ -16,9 +19,9 @@ from atomlearn.core.problem.problem import Problem, negligible_objective
 
 
 def choose_master(problem: Problem) -> Master:
-    """Return the master made for this kind of problem.
+    """Return the master that solves problems like ``problem`` fastest.
 
-    The norm decides what solves for the weights; the first row that applies counts:
+    The norm determines the master of the weights; the first row that applies counts:
 
     ======================================================  ====================
     norm                                                    master
@@ -33,7 +36,7 @@ def choose_master(problem: Problem) -> Master:
     every other norm with a proximal map                    ``SemismoothNewton``
     ======================================================  ====================
 
-    Loss and sizes decide the wrapper around it; the first row that applies counts:
+    Loss and sizes determine the wrapper around it; the first row that applies counts:
 
     ======================================================  ====================
     problem                                                 around the master
@@ -62,31 +65,32 @@ def choose_master(problem: Problem) -> Master:
     'SequentialQP'
     """
     inner: Master = SemismoothNewton()
-    # ``priced`` : the norm is a weighted l1 norm.
+    # Whether the loss couples predictions of several samples, and the norm is a weighted l1 norm.
     couples = problem.loss.coupled != 1 and not problem.fit_intercept
-    priced = prices_of(problem) is not None
-    if priced and can_descend(problem):
+    is_l1 = prices_of(problem) is not None
+    if is_l1 and can_descend(problem):
         return QuadraticDescent()
     n_samples, size = problem.design.shape
-    # If many more columns than samples are in groups, ScalingNewton is faster: its systems have n
-    # unknowns, and it needs no Hessian over the columns.
-    penalized = problem.regularizer.form == "penalized" and not problem.tau
-    stored = block_of(problem).traits.keeps_gram
-    wide = stored and penalized and size > TUNING.columns_a_sample * n_samples
-    by_samples = wide and is_quadratic(problem.loss) and problem.loss.coupled == 1
-    grouped = not by_samples and group_prices_of(problem) is not None
-    if (priced or grouped) and reads(problem, block_of(problem)):
+    # For groups with many more columns than samples, ScalingNewton is faster: its systems have
+    # n_samples unknowns, and it needs no Hessian over the columns.
+    is_penalized = problem.regularizer.form == "penalized" and not problem.tau
+    is_stored = block_of(problem).traits.keeps_gram
+    is_wide = is_stored and is_penalized and size > TUNING.columns_a_sample * n_samples
+    by_samples = is_wide and is_quadratic(problem.loss) and problem.loss.coupled == 1
+    has_small_groups = not by_samples and group_prices_of(problem) is not None
+    # If the kernel of SequentialQP reads the columns, no working sets are needed.
+    if (is_l1 or has_small_groups) and reads(problem, block_of(problem)):
         return SequentialQP(masters.ModelNewton(inner) if couples else inner)
     # The first table: the master for the norm.
-    if priced:
+    if is_l1:
         inner = SequentialQP(inner)
     elif masters.is_group_problem(problem):
         inner = masters.ScalingNewton()
     elif masters.pattern_of(problem) is not None:
         inner = masters.PatternNewton()
-    # The second table: the masters around it.
-    most = max(TUNING.few_columns, 2 * candidates_for_free(problem))
-    sets = masters.WorkingSets(inner, smallest=most)
+    # The second table: the masters around it. Working sets are used only for larger blocks.
+    whole_block_limit = max(TUNING.few_columns, 2 * candidates_for_free(problem))
+    sets = masters.WorkingSets(inner, smallest=whole_block_limit)
     if couples:
         sets = masters.WorkingSets(masters.ModelNewton(sets))
     return sets if sets.splits(problem) else sets.master
@@ -95,31 +99,34 @@ def choose_master(problem: Problem) -> Master:
 def candidates_for_free(problem: Problem) -> int:
     """Return how many columns a pass may add to ``problem`` at almost no cost for the master.
 
-    ScalingNewton solves small blocks of groups as a whole, so that the result is the size of such a
-    block. Its last digits cost one or two steps, so that re-fits with it are solved to the final
-    accuracy at once. The result is 0 for problems that other masters solve.
+    ScalingNewton solves small blocks of groups as a whole, and the result is the number of columns
+    of such a block. The result is 0 for problems that other masters solve.
     """
-    # If there are too many columns to list, their groups cannot be listed. Plain l1 has no groups.
-    large = problem.regularizer.norm.scores_for_ratings == "large"
-    if large or not problem.design.listable:
+    # Group norms need the scores of all columns. A norm that needs only the largest scores (plain
+    # l1) has no groups, and groups of columns that are too many to be listed cannot be listed.
+    needs_largest_scores = problem.regularizer.norm.scores_for_ratings == "large"
+    if needs_largest_scores or not problem.design.listable:
         return 0
-    scales = problem.loss.coupled == 1 and masters.is_group_problem(problem)
-    return masters.free_columns(problem) if scales and prices_of(problem) is None else 0
+    # ScalingNewton is the master of group norms that are no weighted l1 norm.
+    has_groups = problem.loss.coupled == 1 and masters.is_group_problem(problem)
+    return masters.free_columns(problem) if has_groups and prices_of(problem) is None else 0
 
 
 def minimized(
     problem: Problem, weights: Array, shift: float, objective: float, tolerance: float
 ) -> Refit:
-    """Return the solution of a restricted problem to the relative gap ``tolerance``.
+    """Return the solution of a restricted problem to the relative duality gap ``tolerance``.
 
-    ``weights`` (m,) and ``shift``, the intercept over centered columns, are the warm start.
-    ``objective`` is an estimate of the optimal objective, from which the first target is computed.
+    ``weights`` (m,) and ``shift``, the intercept over centered columns, are the warm start. The
+    absolute gap to solve to is ``tolerance`` times the optimal objective. ``objective`` is a first
+    estimate of that objective.
     """
     last_gap = math.inf
     while True:
-        enough = max(tolerance * objective, negligible_objective(problem))
-        refit = choose_master(problem).solve(problem, weights, shift, enough)
-        # The target falls with the objective; rounding may keep the gap above it.
+        gap_target = max(tolerance * objective, negligible_objective(problem))
+        refit = choose_master(problem).solve(problem, weights, shift, gap_target)
+        # The objective fell, so the gap may still be too large relative to it: solve again, to a
+        # smaller target. Stop if the gap is not halved, since then only rounding keeps it open.
         if refit.gap <= tolerance * refit.objective or refit.gap > 0.5 * last_gap:
             return refit
         if problem.deadline.passed:

@@ -1,4 +1,10 @@
-"""Master: a solver of the restricted master problem over the columns generated so far."""
+"""Master: a solver of the restricted master problem, the problem over the columns found so far.
+
+These columns are in memory as a ``Block``: the matrix A, (n_samples, m). The coefficients w (m,)
+minimize f(A w + b) + tau/2 ||w||^2 + R(w), with the loss f, the intercept b, the ridge weight tau
+and the penalty R. The level is the strength of R. A duality gap is *certified* if it is computed
+with a feasible dual point, so that it bounds the distance of the objective from the optimum.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +29,7 @@ class Refit:
     Attributes
     ----------
     weights : (m,) float64
-        Coefficients w over the columns of the block A.
+        Coefficients w of the columns A.
     intercept : float
         The intercept b.
     prediction : (n_samples,) float64
@@ -35,7 +41,8 @@ class Refit:
     steps : int
         Number of Newton steps or gradient iterations.
     scores : (m,) float64, optional
-        A'v of the negative loss gradient v there, None if the master does not keep them.
+        A'v, with v the negative gradient of the loss in the predictions at this point. None if the
+        master does not keep them.
     """
 
     weights: Array
@@ -50,46 +57,51 @@ class Refit:
 class Master(ABC):
     """Solves a restricted problem: few columns, all in memory.
 
-    ``takes_metric`` : whether it takes a ridge term (tau/2) w'Mw with M = ``Problem.metric``.
+    ``takes_metric`` : whether it can solve problems with a ridge term (tau/2) w'Mw, where M is the
+    matrix ``Problem.metric``.
     """
 
     takes_metric: ClassVar[bool] = False
 
     @abstractmethod
     def solve(self, problem: Problem, weights: Array, intercept: float, gap_target: float) -> Refit:
-        """Minimize ``problem`` from a warm start until the duality gap is ``gap_target``.
+        """Minimize ``problem`` from a warm start until the absolute duality gap is ``gap_target``.
 
         The design of ``problem`` is a Block. ``weights`` (m,) and ``intercept`` are the warm start.
         The best point found is returned with its certified gap, also if the target is not reached.
-        Its objective is never above that of the warm start.
+        The objective of this point is never above that of the warm start.
         """
 
     def guess(
         self, problem: Problem, weights: Array, intercept: float
     ) -> tuple[Array, float, int] | None:
-        """Return weights, intercept and steps of a solution without a certificate, or None.
+        """Return weights (m,), intercept and number of steps of a solution without a certified gap.
 
-        On small problems the certificate (proof of the gap) takes longer than the solution; the
-        caller must compute it. ``problem`` is restricted to few columns. ``weights`` and
-        ``intercept`` are the warm start. None means that ``solve`` must be called.
+        On small problems the certified gap takes longer than the solution; the caller must compute
+        it. ``problem`` is restricted to few columns. ``weights`` and ``intercept`` are the warm
+        start. None: the master has no such fast solution, and ``solve`` must be called.
         """
         return None
 
     def guesses(
         self, problems: list[Problem], weights: Array, intercept: float, share: float
     ) -> list[tuple[Array, float]]:
-        """Return weights and intercept at the first of these levels, without certificates.
+        """Return solutions (weights, intercept) of several problems, without certified gaps.
 
-        The ``problems`` differ in their level only; ``weights`` and ``intercept`` are the warm
-        start of the first one. Each solution has an estimated relative duality gap of at most
-        ``share``. An empty list means that ``solve`` must be called.
+        The ``problems`` differ only in their level, the strength of the penalty. ``weights`` and
+        ``intercept`` are the warm start of the first problem. Each solution has an estimated
+        relative duality gap of at most ``share``. The list ends at the first problem that is not
+        solved. If it is empty, ``solve`` must be called.
         """
         return []
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A point with its duality gap, and the scores A'v of the negative loss gradient v, (m,)."""
+    """A point with its duality gap, and its scores A'v, (m,).
+
+    v is the negative gradient of the loss in the predictions, and A are the columns.
+    """
 
     refit: Refit
     scores: Array
@@ -97,8 +109,8 @@ class Candidate:
     def improves(self, other: Candidate) -> bool:
         """Return whether this point is better than ``other``.
 
-        It is if its objective is lower, or if the objectives are equal up to rounding and its gap
-        is smaller.
+        A point is better if its objective is lower. If both objectives are equal up to rounding,
+        the point with the smaller gap is better.
         """
         new = self.refit
         old = other.refit
@@ -133,10 +145,11 @@ def block_of(problem: Problem) -> Block:
 def finished(refit: Refit, master: Master, problem: Problem, gap_target: float) -> Refit:
     """Return ``refit``, or continue with another master if its gap is above ``gap_target``.
 
-    refit : the best point for ``problem`` so far. master : starts there, if it is called. It is
-    not called after the deadline, or if the gap is already below the rounding error of sums over
-    the samples, since no smaller gap can be proved.
+    refit : the best point for ``problem`` so far, from which ``master`` starts. ``master`` is not
+    called after the deadline. It is not called either if the gap is below the rounding error of
+    sums over the samples, since no smaller gap can be proved.
     """
+    # ``growth`` is the relative rounding error of a sum of that number of terms.
     rounding = growth(problem.y.size) * abs(refit.objective)
     enough = refit.gap <= gap_target or refit.gap <= rounding < math.inf
     if enough or problem.deadline.passed:
@@ -146,16 +159,16 @@ def finished(refit: Refit, master: Master, problem: Problem, gap_target: float) 
     return further
 
 
-def toward(problem: Problem, at: Candidate, found: Array) -> Candidate | None:
-    """Return a better point than ``at`` on the segment from there to the weights ``found``.
+def toward(problem: Problem, at: Candidate, end: Array) -> Candidate | None:
+    """Return a better point of ``problem`` on the segment from ``at`` to the weights ``end`` (m,).
 
-    It is for ``problem``, with the optimal intercept. The full step is tried first, then half of
-    it, and so on. None if no step is better.
+    The intercept is optimal at each point. The full step is tried first, then half of it, and so
+    on. None if no trial point is better than ``at``.
     """
     weights = at.refit.weights
     length = 1.0
     for _ in range(TUNING.halvings):
-        moved = found if length == 1.0 else weights + length * (found - weights)
+        moved = end if length == 1.0 else weights + length * (end - weights)
         trial = certified(problem, moved, None, at.refit.intercept)
         if trial.improves(at):
             return trial
@@ -168,8 +181,8 @@ def certified(
 ) -> Candidate:
     """Return the point with these weights and the optimal intercept, with its duality gap.
 
-    problem : the restricted problem with block A. weights : w, (m,). linear : A w, (n_samples,), if
-    it is known. intercept : the start of the search for the optimal one.
+    problem : the restricted problem over the columns A. weights : w, (m,). linear : A w,
+    (n_samples,), if it is known. intercept : where the search for the optimal intercept begins.
     """
     block = block_of(problem)
     if linear is None:

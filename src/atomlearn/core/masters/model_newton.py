@@ -1,8 +1,9 @@
 """ModelNewton: a proximal Newton method with the full Hessian of a loss that couples predictions.
 
-The other masters use a diagonal f''. The Hessian of multinomial and survival losses is not
-diagonal, and neither is that of a loss profiled over unpenalized columns, which all samples share.
-Each step minimizes the quadratic model of f around w_k,
+The other masters use a diagonal f''. The Hessian f'' of multinomial and survival losses is not
+diagonal. Nor is f'' diagonal if the loss is minimized over the coefficients of unpenalized columns,
+since these coefficients affect all samples. Each step minimizes the quadratic model of f around
+w_k,
 
     1/2 (w - w_k)'H (w - w_k) + (w - w_k)'A'f'(z) + R(w),   H = A'f''(z) A,
 
@@ -50,16 +51,18 @@ from atomlearn.core.problem.problem import Problem, negative_gradient, shrink_in
 
 @dataclass(frozen=True, slots=True)
 class ModelNewton(Master):
-    """Proximal Newton method with the full Hessian, for losses with ``coupling``.
+    """Proximal Newton method with the full Hessian, for losses that couple predictions.
 
-    A step costs O(n k^2) for the Hessian over k columns, plus the solution of the model. It takes
+    Such losses have a method ``coupling``, which returns c and K with f'' = diag(c) - K K'. A step
+    costs O(n k^2) for the Hessian over k columns, plus the solution of the model. The method needs
     five to ten steps from a cold start, one to three from a warm start.
 
     Parameters
     ----------
     master : Master
         Solves the least-squares models. It also solves problems whose loss has no ``coupling``, or
-        whose Hessian is larger than 256 MB, and continues if the steps end above the gap target.
+        whose Hessian is larger than 256 MB. It continues if the Newton steps end above the gap
+        target.
 
     References
     ----------
@@ -94,10 +97,10 @@ class ModelNewton(Master):
             # With W = S Q', solve for the matrix S, which has one column less than W.
             problem_of_S, Q = reduced
             S = np.reshape(weights, (-1, Q.shape[0])) @ Q
-            found = self._steps(problem_of_S, S.reshape(-1), gap_target)
-            W = np.reshape(found.weights, S.shape) @ Q.T
+            refit_of_S = self._steps(problem_of_S, S.reshape(-1), gap_target)
+            W = np.reshape(refit_of_S.weights, S.shape) @ Q.T
             refit = certified(problem, W.reshape(-1)).refit
-            refit.steps = found.steps
+            refit.steps = refit_of_S.steps
         return finished(refit, self.master, problem, gap_target)
 
     def _steps(self, problem: Problem, weights: Array, gap_target: float) -> Refit:
@@ -115,8 +118,8 @@ class ModelNewton(Master):
             if not steps and not block.traits.couples_by_structure:
                 block = DenseBlock(block.dense())  # A dense copy makes products BLAS calls.
             steps += 1
-            found = self._minimum(problem, block, best, gap_target)
-            following = None if found is None else toward(problem, best, found)
+            minimizer = self._minimum(problem, block, best, gap_target)
+            following = None if minimizer is None else toward(problem, best, minimizer)
             if following is None:
                 break
             best = following
@@ -132,18 +135,19 @@ class ModelNewton(Master):
     ) -> Array | None:
         """Return the minimizer (m,) of the quadratic model around the point ``at``.
 
-        ``block`` has the columns of ``problem``. The model is solved to a small part of the gap at
-        ``at``, or to a gap in proportion to ``gap_target`` if that is more. None if some sample has
-        no curvature, or H cannot be factored.
+        ``block`` has the columns of ``problem``. The model is solved to a small share of the gap at
+        ``at``, or to a gap in proportion to ``gap_target`` if that is larger. None if some sample
+        has no curvature, or H cannot be factored.
         """
         curvature = problem.loss.curvature(problem.y, at.refit.prediction, problem.weight)
         if np.any(curvature[problem.weight > 0.0] <= 0.0):
-            return None  # The semismooth fallback handles losses without curvature.
+            return None  # ``master`` solves problems without curvature.
         make = _of_samples if by_samples(problem) else _of_columns
         model = make(problem, block, at)
         if model is None:
             return None
-        # The model's gap may be a small share of the problem's, as near the largest level.
+        # At the start, the gap of the model may be only a small share of the problem's gap: reduce
+        # the target by the same ratio.
         ratio = min(certified(model, at.refit.weights).refit.gap / at.refit.gap, 1.0)
         share = 0.0 if is_quadratic(plain_loss(problem.loss)) else TUNING.model_share
         target = ratio * max(share * at.refit.gap, 0.3 * gap_target)
@@ -153,25 +157,26 @@ class ModelNewton(Master):
 def is_coupled(problem: Problem) -> bool:
     """Return whether ModelNewton can solve the problem.
 
-    Its loss must couple predictions, it must not have a separate intercept, and H and the block
+    The loss must couple predictions, no intercept is fitted outside the loss, and H and the block
     must be small enough.
     """
     n_samples, size = problem.design.shape
-    structured = block_of(problem).traits.couples_by_structure
-    # Blocks with a structure, such as tasks, make H without a dense copy.
-    most = TUNING.structured_entries if structured else TUNING.gram_entries
-    few = size * size <= TUNING.gram_entries or by_samples(problem)
-    fits = size > 0 and few and n_samples * size <= most
+    # Blocks with a structure, such as several tasks, compute H without a dense copy of the block.
+    is_structured = block_of(problem).traits.couples_by_structure
+    max_entries = TUNING.structured_entries if is_structured else TUNING.gram_entries
+    hessian_fits = size * size <= TUNING.gram_entries or by_samples(problem)
+    fits = size > 0 and hessian_fits and n_samples * size <= max_entries
     return fits and not problem.fit_intercept and problem.loss.coupled != 1
 
 
 def levelled(problem: Problem) -> tuple[Problem, Array] | None:
     """Return the problem over S with W = S Q', and Q (q, q - 1), orthonormal with zero sums.
 
-    W has the coefficients of q classes, one row per feature. Two conditions must hold; None for
-    other problems. First, the loss does not change if the q predictions of a sample are shifted by
-    the same number (as for softmax). Second, the groups of the norm are unions of rows of W. Then
-    the rows of an optimal W sum to zero, because their mean only increases the norm.
+    W (n_features, q) has the coefficients of q classes. The result is None unless two conditions
+    hold. First, the loss does not change if the q predictions of a sample are shifted by the same
+    number (as for softmax). Second, the groups of the norm are unions of rows of W. Then each row
+    of an optimal W sums to zero: subtracting its mean leaves the loss unchanged and reduces the
+    norm.
     """
     q = bare_loss(problem.loss).coupled
     size = problem.design.shape[1]
@@ -187,16 +192,17 @@ def levelled(problem: Problem) -> tuple[Problem, Array] | None:
     block = spanned(_bare(block_of(problem)), Q)
     if block is None:
         return None
+    # ||S Q'|| = ||S|| for each group of rows, so that the norm of S has the same groups of rows.
     rows = Groups(Partition(np.repeat(labels, q - 1), count, count), groups.weights)
     regularizer = replace(problem.regularizer, norm=rows)
     return replace(problem, design=block, regularizer=regularizer), Q
 
 
 def by_samples(problem: Problem) -> bool:
-    """Return whether to factor f''(z) (n, n) instead of H: for n below the number of columns.
+    """Return whether to factor f''(z) (n, n) instead of H (m, m), as n samples < m columns.
 
-    All predictions of ``problem`` have to be coupled (``loss.coupled`` is 0), as in survival
-    losses.
+    The loss of ``problem`` must couple all predictions (``loss.coupled`` is 0), as survival losses
+    do.
     """
     n_samples, size = problem.design.shape
     return problem.loss.coupled == 0 and n_samples < size and n_samples <= TUNING.gram_columns
@@ -214,12 +220,12 @@ def _of_samples(problem: Problem, block: Block, at: Candidate) -> Problem | None
     c, K = loss.coupling(problem.y, prediction, problem.weight)
     H = -(K @ (K.T @ np.eye(c.size)))
     H[np.diag_indices(c.size)] += c
-    found = _factor(H, negative_gradient(problem, prediction), at.refit.objective)
-    if found is None:
+    factored = _factor(H, negative_gradient(problem, prediction), at.refit.objective)
+    if factored is None:
         return None
-    lower, moved = found
+    lower, solved = factored
     design = lower.T @ block.dense()
-    target = design @ at.refit.weights + moved
+    target = design @ at.refit.weights + solved
     return replace(
         problem, design=DenseBlock(design), y=target, loss=Squared(), weight=np.ones(target.size)
     )
@@ -232,12 +238,12 @@ def _of_columns(problem: Problem, block: Block, at: Candidate) -> Problem | None
     result is ``problem`` with this loss. None if H cannot be factored.
     """
     H = hessian(problem, block, at.refit.prediction)
-    found = _factor(H, at.scores, at.refit.objective)
-    if found is None:
+    factored = _factor(H, at.scores, at.refit.objective)
+    if factored is None:
         return None
-    lower, moved = found
-    target = lower.T @ at.refit.weights + moved
-    ones = np.ones(moved.size)
+    lower, solved = factored
+    target = lower.T @ at.refit.weights + solved
+    ones = np.ones(solved.size)
     triangle = CachedBlock.with_gram(DenseBlock(lower.T), ones, H)
     return replace(problem, design=triangle, y=target, loss=Squared(), weight=ones)
 
@@ -245,7 +251,7 @@ def _of_columns(problem: Problem, block: Block, at: Candidate) -> Problem | None
 def hessian(problem: Problem, block: Block, prediction: Array) -> Array:
     """Return the Hessian A'f''A of the loss in w, (m, m), with f'' = diag(c) - K K'.
 
-    problem : has the loss, with its vector c and its matrix K. block : A, (n_samples, m).
+    problem : has the loss, whose ``coupling`` computes c and K. block : A, (n_samples, m).
     prediction : (n_samples,), where f'' is evaluated.
     """
     c, K = problem.loss.coupling(problem.y, prediction, problem.weight)
@@ -253,16 +259,16 @@ def hessian(problem: Problem, block: Block, prediction: Array) -> Array:
 
 
 def _bare(block: Block) -> Block:
-    """Return the block without its cache: functions that dispatch on its type need this one."""
+    """Return the block without its cache, for functions that dispatch on the type of a block."""
     return CachedBlock.of(block).inner
 
 
 @singledispatch
 def spanned(block: Block, right: Array) -> Block | None:
-    """Return the block with coefficients S (r, s) and the predictions of ``block`` at W = S right'.
+    """Return a block over S (r, s) whose predictions are those of ``block`` at W = S right'.
 
-    right : (q, s). W (r, q) are coefficients of ``block``, row after row. None if the columns of
-    ``block`` are not r features with q tasks each, as by default.
+    The columns of ``block`` must be pairs of r features and q tasks, with coefficients W (r, q) row
+    after row. None for other blocks, as by default. right : (q, s).
     """
     return None
 
@@ -273,9 +279,9 @@ def _factor(H: Array, right: Array, objective: float) -> tuple[Array, Array] | N
     H : (m, m). right : (m,), the negative gradient, so that 1/2 ||L^-1 right||^2 is the decrease
     that the model predicts. objective : the objective at the point.
 
-    A ridge is added to H. It grows until the predicted decrease is at most ten times the objective:
-    a larger decrease means that f has a slope in a direction without curvature. None if H has no
-    curvature, or if the largest ridge is not enough.
+    A ridge is added to H. The ridge grows until the predicted decrease is at most ten times the
+    objective: a larger decrease means that f has a slope in a direction without curvature. None if
+    H has no curvature, or if the largest ridge is not enough.
     """
     mean = float(np.trace(H)) / H.shape[0]
     if not (np.isfinite(mean) and mean > 0):
@@ -288,7 +294,7 @@ def _factor(H: Array, right: Array, objective: float) -> tuple[Array, Array] | N
         damping *= 100.0
         with suppress(np.linalg.LinAlgError):
             lower = np.asarray(cholesky(H, lower=True, check_finite=False))
-            moved = solve_triangular(lower, right, lower=True, check_finite=False)
-            if moved @ moved <= 20.0 * objective:
-                return lower, moved
+            solved = solve_triangular(lower, right, lower=True, check_finite=False)
+            if solved @ solved <= 20.0 * objective:
+                return lower, solved
     return None

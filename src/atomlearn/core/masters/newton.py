@@ -1,5 +1,8 @@
 """Semismooth Newton method for the restricted problem, globalized by proximal gradient steps.
 
+The problem is min over w, b of f(A w + b) + tau/2 ||w||^2 + R(w), with the loss f, few columns A
+in memory, and the penalty R.
+
 The method alternates two kinds of steps. Accelerated proximal gradient steps are cheap and identify
 the active pattern (which weights are zero, and how the others are shrunk). Semismooth Newton steps
 then solve the optimality equations of that pattern, and a line search shortens a step if the
@@ -49,9 +52,9 @@ CHECK_EVERY = 10
 class SemismoothNewton(Master):
     """Semismooth Newton method that alternates with accelerated proximal gradient steps.
 
-    A gradient step costs two matrix-vector products with the block. A Newton step costs about
-    five, and the Gram matrix and Cholesky factorization of a system whose size is that of the
-    support or the number of samples, whichever is smaller.
+    A gradient step costs two matrix-vector products with the block A. A Newton step costs about
+    five products, a Gram matrix and a Cholesky factorization. The size of this matrix is the number
+    of nonzero weights or of samples, whichever is smaller.
 
     Parameters
     ----------
@@ -94,11 +97,12 @@ class SemismoothNewton(Master):
 class AcceleratedGradient(Master):
     """Accelerated proximal gradient method (FISTA) for min_w,b f(A w + b) + tau/2 ||w||^2 + R(w).
 
-    [T] Algorithm 4, whose projection S_tau(u, v) is the proximal map of R with step 1 / tau, where
-    tau is its estimate L of the Lipschitz constant, and rho^k its momentum. Here f is the loss, A
-    the block of columns, b the intercept, tau the ridge penalty and R the regularizer. An iteration
-    costs a product with A' and a product with A per trial step, and one more product with A' when
-    the duality gap is evaluated. Predictions A w are kept, [T]'s cache for inner products.
+    Here f is the loss, A the block of columns, b the intercept, tau the ridge penalty and R the
+    regularizer. The method is [T] Algorithm 4. Its projection S_tau(u, v) is the proximal map of R
+    with step 1 / tau, for its estimate tau of the Lipschitz constant, called L here. Its rho^k is
+    the momentum. An iteration costs a product with A' and a product with A per trial step, and one
+    more product with A' when the duality gap is evaluated. Predictions A w are kept, [T]'s cache
+    for inner products.
 
     Parameters
     ----------
@@ -135,11 +139,11 @@ class AcceleratedGradient(Master):
         The warm start is at ``weights`` (m,) and ``intercept``; the best point found is returned.
         """
         run = _Run(problem, weights, intercept, gap_target)
-        settled = False
+        converged = False
         with suppress(FloatingPointError):  # After an overflow the best point so far is returned.
-            while run.open and not settled and run.steps < self.max_iter:
+            while run.open and not converged and run.steps < self.max_iter:
                 period = min(CHECK_EVERY, self.max_iter - run.steps)
-                settled = run.gradient_steps(period, self.relative_decrease)
+                converged = run.gradient_steps(period, self.relative_decrease)
         return run.refit
 
 
@@ -161,15 +165,21 @@ class _Run:
         The best point so far, by objective and duality gap.
     last : Candidate
         The last point whose duality gap was evaluated.
+    near : Problem
+        The problem of the gradient steps: the contribution of unpenalized columns is fixed.
     at : Iterate
         The iterate of the gradient method.
     shortest, period : int
         The minimum number of gradient steps between Newton steps, and the number before the next
         one.
     idle : int
-        The number of periods without progress.
-    damping : float
-        The relative ridge of the Newton system.
+        The number of periods (runs of gradient steps) without progress.
+    mark : Refit
+        The best point when progress was last made.
+    rate : float
+        Recent decrease of the objective per gradient step.
+    least_share, damping : float
+        The ridge of the Newton system, see ``newton_step``; adapted if Newton steps are slow.
     """
 
     def __init__(self, problem: Problem, weights: Array, intercept: float, target: float) -> None:
@@ -178,11 +188,11 @@ class _Run:
         self.problem = problem
         self.target = target
         self.best = self.last = certified(problem, weights, None, intercept)
-        self.mark = self.best.refit  # The best point when progress was last made.
+        self.mark = self.best.refit
         self.steps = 0
         self.idle = 0
-        self.least_share = 1.0  # See ``newton_step``; it changes if Newton steps are slow.
-        self.rate = math.inf  # Recent decrease of the objective per gradient step.
+        self.least_share = 1.0
+        self.rate = math.inf
         self.damping = TUNING.newton_regularization
         if self.open:
             self.shortest = self.period = self._gradient_steps_worth_a_newton_step()
@@ -204,28 +214,29 @@ class _Run:
     def gradient_steps(self, period: int, relative_decrease: float | None = None) -> bool:
         """Make up to ``period`` accelerated proximal gradient steps; return whether they converged.
 
-        They have converged if a step does not move the weights, or if the relative decrease of
-        the objective is at most ``relative_decrease``. The duality gap is evaluated every
-        ``CHECK_EVERY`` steps.
+        The steps have converged if one of them does not move the weights, or if the relative
+        decrease of the objective is at most ``relative_decrease``. The duality gap is evaluated
+        every ``CHECK_EVERY`` steps.
         """
         problem = self.problem
         acceleration = Acceleration()
         objective = self.best.refit.objective
-        settled = False
+        converged = False
         if free_columns(problem.loss) is not None:
-            # Restart at the last point: from the best one, the same steps might fail repeatedly.
+            # Fix the unpenalized columns anew, at the last point. From the best point, the same
+            # steps might fail repeatedly.
             self.at = self._iterate(self.last, self.at)
         for count in range(1, period + 1):
             weights = self.at.weights
             self.at = acceleration.iterate(self.near, self._proximal, self.at)
             self.steps += 1
             # Without much momentum, weights that a step does not move are optimal.
-            settled = self.at.momentum < 2.0 and np.array_equal(self.at.weights, weights)
+            converged = self.at.momentum < 2.0 and np.array_equal(self.at.weights, weights)
             if relative_decrease is not None:
                 last = objective
                 objective = self.at.loss_value + _penalty(problem, self.at.weights)
-                settled |= 0.0 <= last - objective <= relative_decrease * abs(last)
-            ends = settled or count == period or problem.deadline.use_step()
+                converged |= 0.0 <= last - objective <= relative_decrease * abs(last)
+            ends = converged or count == period or problem.deadline.use_step()
             if ends or count % CHECK_EVERY == 0:
                 state = self.at
                 trial = self.last = certified(problem, state.weights, state.linear, state.intercept)
@@ -233,7 +244,7 @@ class _Run:
                 self.rate = max(decrease, 0.0) / CHECK_EVERY
                 if trial.improves(self.best):
                     self.best = trial
-                if not self.open or settled:
+                if not self.open or converged:
                     break
         # The period made progress if the objective fell, or the gap fell by ten percent.
         best = self.best.refit
@@ -244,16 +255,17 @@ class _Run:
             self.idle = 0
         else:
             self.idle += 1
-        return settled
+        return converged
 
     def newton_steps(self) -> None:
         """Make semismooth Newton steps while they decrease the objective or the gap fast enough.
 
-        The damping and ``least_share`` of the next steps, and the number of gradient steps before
-        them, are adapted. If a step was accepted, the gradient method restarts at the best point.
+        Slow or failed steps change ``damping`` and ``least_share``, the ridge of the next Newton
+        step. The number of gradient steps before the next call is set, too. If a step was accepted,
+        the gradient method restarts at the best point.
         """
         accepted = False  # whether any step was accepted
-        failed = False
+        failed = False  # whether the last step was rejected
         slow = 0  # steps in a row that did not halve the gap
         while self.open and not failed:
             step = 0.5 / self.at.lipschitz  # Below 1 / L, as the line search requires.
@@ -270,7 +282,7 @@ class _Run:
                     accepted = True
                     self.idle = 0
                     failed = False
-            # Slow steps get less damping; if that does not help, another distribution of it.
+            # After slow steps, reduce the damping, and change how it is distributed over columns.
             if failed:
                 self.damping = TUNING.newton_regularization
             elif slow >= TUNING.few_steps:
@@ -286,8 +298,9 @@ class _Run:
     def _iterate(self, start: Candidate, previous: Iterate | None) -> Iterate:
         """Return the first gradient iterate at the point ``start``.
 
-        It keeps the estimates of Lipschitz constants of the ``previous`` iterate, if there is one.
-        The gradient steps are for the problem ``near``, whose unpenalized columns are fixed.
+        The estimates of Lipschitz constants are copied from the ``previous`` iterate, if there is
+        one. The gradient steps are for the problem ``near``, in which the contribution of
+        unpenalized columns is fixed.
         """
         refit = start.refit
         linear = refit.prediction - refit.intercept
@@ -304,13 +317,15 @@ class _Run:
 
     def _gradient_steps_worth_a_newton_step(self) -> int:
         """Return the number of gradient steps (5 to 60) that cost as much as one Newton step."""
-        # The operations of a Newton step: products with the block, then the system of the smaller
-        # of support and samples. The support may grow, so that more than now is assumed.
+        # The operations of a Newton step: products with the block, then a linear system whose size
+        # is the smaller one of support and samples. The support may still grow, so a larger one is
+        # assumed.
         n_samples, size = self.problem.design.shape
         support = min(size, 4 * int(np.count_nonzero(self.best.refit.weights)) + 100)
         smaller = min(support, n_samples)
         newton = 10 * n_samples * size + smaller * smaller * (max(support, n_samples) + smaller)
-        # Factorizations are about 8 times faster per operation than matrix-vector products.
+        # A gradient step makes 4 n_samples * size operations. Those of factorizations are about 8
+        # times faster.
         return int(np.clip(newton / 8 / (4 * n_samples * size), 5, 60))
 
 
@@ -321,15 +336,16 @@ def _penalty(problem: Problem, weights: Array) -> float:
 
 
 def _without_free(problem: Problem, linear: Array) -> Problem:
-    """Return the problem with the unpenalized columns' part of the prediction fixed as an offset.
+    """Return the problem in which the contribution of unpenalized columns is a fixed offset.
 
-    The part is optimal at the prediction ``linear`` (n_samples,); an intercept stays variable.
-    Gradient steps use this problem, as minimizing over the unpenalized columns in every step
-    would take most of the time.
+    The offset Z g has the coefficients g that are optimal at the prediction ``linear``
+    (n_samples,), for the unpenalized columns Z. An intercept is still fitted. Gradient steps use
+    this problem, as minimizing over g in every step would take most of the time.
     """
     free = free_columns(problem.loss)
     if free is None:
         return problem
+    # ``whole`` adds the unpenalized columns, at their optimal coefficients, to a prediction.
     loss = Offset(free.inner, free.whole(problem.y, linear, problem.weight) - linear)
     return replace(problem, loss=loss, fit_intercept=free.intercept, free=None)
 
@@ -339,12 +355,12 @@ def newton_step(
 ) -> Candidate | None:
     """Return the point of ``problem`` after one semismooth Newton step, or None if it fails.
 
-    The step is for the fixed-point equation r(w) = w - prox(w - step f'(w)) = 0. With J the
-    Jacobian of the proximal map at w - step f'(w) and H = A'DA the Hessian of the loss (A the
-    block, D the diagonal of second derivatives), the direction d solves
-    (I - J (I - step H)) d = -r. A line search along d minimizes the forward-backward envelope, and
-    one proximal gradient step from its end gives the returned point. Unpenalized columns move
-    along d by the quadratic model of the loss.
+    The step is for the fixed-point equation r(w) = w - prox(w - step f'(w)) = 0. J is the Jacobian
+    of the proximal map at w - step f'(w). H = A'DA is the Hessian of the loss, for the block A and
+    the diagonal D of second derivatives. The direction d solves (I - J (I - step H)) d = -r. A line
+    search along d minimizes the forward-backward envelope, and one proximal gradient step from its
+    end gives the returned point. Unpenalized columns move along d by the quadratic model of the
+    loss.
 
     at : the current point w; step : the step size of the proximal map; damping : the relative
     ridge of the system. The ridge of column j is damping * max(h_j / max_i h_i, least_share), with
@@ -355,8 +371,9 @@ def newton_step(
     weights = at.refit.weights
     curvature = problem.loss.curvature(problem.y, at.refit.prediction, problem.weight)
     free = _free(problem, curvature)
-    # The mean curvature along the unpenalized columns, for their step size, and the diagonal of the
-    # Hessian over the penalized ones, for the ridge of each.
+    # The ridge of each penalized column, from the diagonal h of the Hessian. The step size of the
+    # unpenalized columns is large: step / damping, times the ratio of the mean curvatures along
+    # penalized and unpenalized columns.
     free_mean = float((curvature @ free**2).sum()) / max(free.shape[1], 1) or math.inf
     diagonal = block.squared_norms(curvature)
     ridges = damping * np.maximum(diagonal / (diagonal.max() or 1.0), least_share)
@@ -366,16 +383,17 @@ def newton_step(
     jacobian = prox.jacobian()
     if not jacobian.support.size:
         return None
-    # The Newton equation in the form d = -base - step gains A'D A d, with gains = (I - J)^-1 J:
-    # solve it for the change A d of the predictions (and free columns), then for d.
+    # The Newton equation is d = -base - step gains A'D A d, with base = (I - J)^-1 r and
+    # gains = (I - J)^-1 J. Solve it for the change A d of the predictions (plus the change by
+    # unpenalized columns), then for d.
     inverse, gains = resolvent(jacobian, ridges)
     base = inverse.apply(weights - prox.point)
     system = NewtonSystem(block, curvature, gains, step, free, step_free)
     try:
         change = system.direction(block.predict(base))
     except (LinAlgError, TimeIsUp):
-        # The system is singular to rounding, as the identity is lost in large entries, or the
-        # deadline has passed.
+        # The matrix is singular up to rounding, since the identity in it is lost in rounding of
+        # much larger entries. Or the deadline has passed.
         return None
     direction = -base - step * gains.apply(block.scores(curvature * change).full())
     end = _searched(problem, at, step, direction, curvature, free)
@@ -389,11 +407,13 @@ def _searched(
 ) -> ProxPoint | None:
     """Return the result of the line search on the envelope along ``direction``.
 
+    The result is the proximal point at the accepted step length, or None if ``direction`` is not a
+    descent direction. The predictions of the unpenalized columns change along the direction, too:
+    their change minimizes the quadratic model of the loss.
+
     problem, at : the problem, and the start; step : the step size of the proximal map; direction :
-    the direction in w; curvature : f'' at the start, (n_samples,); free : a basis of the
-    predictions of unpenalized columns, (n_samples, r). These columns move along by the quadratic
-    model. The result is the proximal point at the accepted step length, or None if it is not a
-    descent direction.
+    the direction in w, (m,); curvature : f'' at the start, (n_samples,); free : a basis of the
+    predictions of unpenalized columns, (n_samples, r).
     """
     block = block_of(problem)
     loss = plain_loss(problem.loss)
@@ -406,23 +426,27 @@ def _searched(
         start = unpenalized.whole(y, start, s)
     if not np.isfinite(penalized_move).all():
         return None
-    # The change of the predictions by the unpenalized columns: it minimizes the quadratic model
-    # of the loss. ``moved`` is the whole change along ``direction``.
+    # ``free_move`` is the change of the predictions by the unpenalized columns, a weighted
+    # least-squares fit. ``moved`` is the whole change of the predictions along ``direction``.
     weighted = (curvature[:, None] * free).T
     free_move = -(
         free @ np.linalg.lstsq(weighted @ free, weighted @ penalized_move, rcond=1e-13)[0]
     )
     moved = penalized_move + free_move
-    hessian_way = block.scores(curvature * moved).full()  # H d, at the start
-    if not np.isfinite(hessian_way).all():
+    hessian_d = block.scores(curvature * moved).full()  # H d, at the start
+    if not np.isfinite(hessian_d).all():
         return None
 
     def slope(length: float) -> tuple[float, ProxPoint | None]:
-        """Return the envelope's directional derivative at a step length, and the prox point."""
+        """Return the envelope's derivative along d at a step length, and the proximal point.
+
+        After an overflow they are inf and None.
+        """
         problem.deadline.use_step()
-        # For a quadratic loss the scores change linearly, and H does not change.
-        scores = at.scores - length * hessian_way
-        curve = hessian_way
+        # The scores -A'f' at the step length, and ``curve`` = H d there. For a quadratic loss the
+        # scores change linearly, and H does not change.
+        scores = at.scores - length * hessian_d
+        curve = hessian_d
         free_slope = 0.0
         if length and not is_quadratic(loss):
             z = start + length * moved
@@ -431,7 +455,7 @@ def _searched(
             free_slope = float(v @ free_move)
             curve = block.scores(loss.curvature(y, z, s) * moved).full()
         # With d the direction, the envelope's derivative is (w - prox)'(d / step - H d), plus the
-        # slope along the unpenalized columns.
+        # derivative of the loss along the unpenalized columns.
         trial = at.refit.weights + length * direction
         try:
             ahead = problem.regularizer.prox_point(trial + step * scores, step, problem.tau)
@@ -446,9 +470,9 @@ def _searched(
 def _free(problem: Problem, curvature: Array) -> Array:
     """Return a basis (n_samples, r) of the predictions of unpenalized columns and the intercept.
 
-    The loss of a problem with unpenalized columns minimizes over them, and so it keeps them; their
-    basis includes the intercept. For an intercept only, the basis is a column of ones. If the
-    loss has no ``curvature`` (the diagonal of f'', (n_samples,)) at all, the basis has no columns.
+    If there are unpenalized columns, the loss has them, and their basis includes the intercept. For
+    an intercept only, the basis is a column of ones. If ``curvature``, the diagonal of f''
+    (n_samples,), is 0 everywhere, the basis has no columns.
     """
     free = np.ones((curvature.size, int(problem.fit_intercept)))
     unpenalized = free_columns(problem.loss)
@@ -460,11 +484,11 @@ def _free(problem: Problem, curvature: Array) -> Array:
 def search(slope: Callable[[float], tuple[float, ProxPoint | None]]) -> ProxPoint | None:
     """Return the proximal point at a step length in (0, 1] with a small directional derivative.
 
-    slope : maps a step length to the directional derivative, which increases, and the proximal
-    point there; it returns inf and None after an overflow. The full step 1 is accepted if its
-    derivative is at most 0.3 |slope(0)|. Otherwise the Illinois method (a safeguarded regula
-    falsi) approximates the root in (0, 1). The result is None if slope(0) >= 0, since the
-    direction is then not a descent direction.
+    slope : maps a step length to the directional derivative and the proximal point there, or to inf
+    and None after an overflow. The derivative increases with the step length. The full step 1 is
+    accepted if its derivative is at most 0.3 |slope(0)|. Otherwise the Illinois method (a
+    safeguarded regula falsi) approximates the root of the derivative in (0, 1). The result is None
+    if slope(0) >= 0, since the direction is then not a descent direction.
     """
     start, _ = slope(0.0)
     if not start < 0:

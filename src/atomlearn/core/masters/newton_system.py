@@ -1,16 +1,18 @@
 """The linear system of a semismooth Newton step, in sample space or in coordinate space.
 
-Let D = diag(f''(z)) be the curvatures of the loss, A the block of columns, J the Jacobian of the
-proximal map with step size sigma, Q the unpenalized columns (a column of ones for an intercept)
-with coefficients c and step size sigma_q, and K = sigma A J A' + sigma_q Q Q'. The unknown is dz,
-the change of the predictions z. The Newton equation of the dual of a proximal point step is
+Let D = diag(f''(z)) be the curvatures of the loss f, A the block of columns, and J the Jacobian of
+the proximal map with step size sigma. Let Q be the unpenalized columns (a column of ones for an
+intercept), with coefficients c and step size sigma_q, and K = sigma A J A' + sigma_q Q Q'. The
+unknown is dz, the change of the predictions z. The Newton equation of the dual of a proximal point
+step is
 
     (I + K D) dz = -r,   r = z - A w - Q c.
 
-Its solution is  dz = -r + A h + Q dc,  with h and dc the changes of the weights w and of c. The
-smaller of two symmetric positive definite systems gives it: one of the size of the support
-(coordinate space), or one of the number of samples with curvature (sample space). The Woodbury
-identity accounts for the low-rank part of J. [Li, Sun, Toh 2018, section 3.3]
+Its solution is  dz = -r + A h + Q dc,  with h and dc the changes of the weights w and of c. It is
+computed from the smaller of two symmetric positive definite systems. The unknowns of the first are
+the columns of the support, those where J is not zero (coordinate space). The unknowns of the second
+are the samples with D > 0 (sample space). The Woodbury identity accounts for the low-rank part of
+J. [Li, Sun, Toh 2018, section 3.3]
 """
 
 from __future__ import annotations
@@ -78,20 +80,19 @@ class NewtonSystem:
 
         residual : r, (n,). support : the columns at which J is not zero.
 
-        The matrix is I + s G s, with G the Gram matrix of the columns [A Q] weighted by D, and s
-        the roots of the step sizes times diag(J). The Woodbury identity adds the low-rank part of
-        J.
+        The matrix is M = I + s G s. G is the Gram matrix of the columns [A Q] weighted by D, and s
+        are the roots of sigma diag(J) for the columns of A, of sigma_q for those of Q.
         """
         weighted = self.curvature * residual
         used = support.size  # the number of columns in the support
-        curved = self.curvature[:, None] * self.free
+        weighted_free = self.curvature[:, None] * self.free
         # G: the columns of the support first, then the free ones.
         augmented = np.empty((used + self.free.shape[1],) * 2)
         augmented[:used, :used] = self.block.gram(self.curvature, support)
-        for row, column in enumerate(curved.T, start=used):
+        for row, column in enumerate(weighted_free.T, start=used):
             augmented[row, :used] = self.block.scores(column).full()[support]
         augmented[:used, used:] = augmented[used:, :used].T
-        augmented[used:, used:] = self.free.T @ curved
+        augmented[used:, used:] = self.free.T @ weighted_free
         # I + s G s and its factor.
         scale = np.full(augmented.shape[0], np.sqrt(self.step_free))
         scale[:used] = np.sqrt(self.step * self.jacobian.diagonal[support])
@@ -101,7 +102,9 @@ class NewtonSystem:
         factor = cho_factor(matrix, lower=True, overwrite_a=True, check_finite=False)
         products = self.block.scores(weighted).full()[support]
         target = np.append(products, self.free.T @ weighted)
-        # The low-rank part V C V' of J: its share of the change, and the rest of the right side.
+        # Without the low-rank part V C V' of J, the change is x = s M^-1 s target. With it,
+        # x = V u + s M^-1 s (target - G V u) for ``weights`` u with
+        # ((sigma C)^-1 + V'(G - G s M^-1 s G) V) u = V'(target - G s M^-1 s target).
         low_rank = np.zeros(scale.size)
         factors = self.jacobian.dense_factors()
         if factors.shape[1]:
@@ -127,8 +130,9 @@ class NewtonSystem:
         residual : r, (n,). support : the columns at which J is not zero. curved : the samples with
         D > 0.
 
-        The matrix is I + D^1/2 (sigma A diag(J) A' + sigma_q Q Q') D^1/2. The Woodbury identity
-        adds the low-rank part of J.
+        The matrix is M = I + D^1/2 (sigma A diag(J) A' + sigma_q Q Q') D^1/2. If J has a low-rank
+        part V C V', the right side t is replaced by t - B u with B = D^1/2 A V, where u solves
+        ((sigma C)^-1 + B'M^-1 B) u = B'M^-1 t.
         """
         root = np.sqrt(self.curvature[curved])
         outer = _of_samples(self.block, self.jacobian.diagonal, curved)
@@ -154,10 +158,10 @@ class NewtonSystem:
         return change, self.step_free * (self.free.T @ dual)
 
     def _woodbury(self, inner: Array, right: Array) -> Array:
-        """Return ((sigma C)^-1 + inner)^-1 right, in a form that allows C = 0.
+        """Return u = ((sigma C)^-1 + inner)^-1 right, (r,), in a form that allows C = 0.
 
-        C are the r coefficients of the low-rank part V C V' of J. inner (r, r) : V'D M^-1 V, with M
-        the matrix I + K D without that part. right : (r,).
+        C are the r coefficients of the low-rank part V C V' of J, and sigma is the step size. The
+        form is u = (I + sigma C inner)^-1 sigma C right. inner : (r, r). right : (r,).
         """
         scaled = self.step * self.jacobian.coefficients
         matrix = scaled[:, None] * inner
@@ -168,9 +172,10 @@ class NewtonSystem:
 def _of_samples(block: Block, diagonal: Array, rows: NDArray[np.int64]) -> Array:
     """Return A diag(diagonal) A' over the samples ``rows``, (n_rows, n_rows).
 
-    A is the block, and diagonal (m,) >= 0.
+    A (n_samples, m) is the block, and diagonal (m,) >= 0.
     """
-    # Repeated columns of A are added up, so that each distinct one is used once.
+    # The entries of ``diagonal`` for copies of a column are added up, so that each distinct column
+    # is used once.
     base, positions = distinct_columns(block)
     sums: Array = np.bincount(positions, diagonal, base.shape[1]).astype(np.float64, copy=False)
     used = np.flatnonzero(sums)
@@ -206,12 +211,12 @@ def _solve(matrix: Array, right: Array) -> Array:
 def resolvent(jacobian: ProxJacobian, damping: Array) -> tuple[ProxJacobian, ProxJacobian]:
     """Return (I - K)^-1 and (I - K)^-1 K for K = S J S with S = diag(1 + damping)^-1/2.
 
-    J is ``jacobian``, a diagonal plus low-rank matrix (m, m), as are the results. ``damping`` (m,)
-    > 0 keeps I - K invertible where J is the identity. By Woodbury, with B = (I - diagonal of
-    K)^-1 and V C V' the low-rank part of K:
-    (I - K)^-1 = B + B V (I - C V'B V)^-1 C V' B. Rows where J vanishes keep an identity row.
+    J is ``jacobian``, a diagonal plus low-rank matrix (m, m), and so are both results. ``damping``
+    (m,) > 0 keeps I - K invertible where J is the identity. By the Woodbury identity, with
+    B = (I - diagonal of K)^-1 and V C V' the low-rank part of K,
+    (I - K)^-1 = B + B V (I - C V'B V)^-1 C V' B. Rows where J is zero are identity rows.
     """
-    # 1 - d / (1 + damping), without the digits that 1 - d loses.
+    # B = 1 / (1 - d / (1 + damping)) for the diagonal d of J, without the digits that 1 - d loses.
     spread = (1.0 + damping) / ((1.0 - jacobian.diagonal) + damping)
     gains = jacobian.diagonal / ((1.0 - jacobian.diagonal) + damping)
     factors = jacobian.dense_factors()

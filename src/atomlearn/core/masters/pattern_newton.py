@@ -1,9 +1,10 @@
 """PatternNewton: a compiled semismooth Newton method for k-support or elastic net norms.
 
-On small problems nearly all time of a step is Python overhead. So a compiled kernel makes the steps
-of ``SemismoothNewton`` on the quadratic model of the loss f around a point (f itself if f is
-quadratic). A line search toward the model's minimizer follows, and the duality gap is evaluated
-once, at the end.
+The problem is min over w, b of f(A w + b) + tau/2 ||w||^2 + R(w), with the loss f, few columns A
+and the penalty R. On small problems nearly all time of a step is Python overhead. So a compiled
+kernel makes the steps of ``SemismoothNewton`` on the quadratic model of f around a point (f itself
+if f is quadratic). A line search toward the model's minimizer follows, and the duality gap is
+evaluated once, at the end.
 """
 
 from __future__ import annotations
@@ -26,25 +27,25 @@ from atomlearn.core.problem.problem import Problem, loss_gradient, objective_at,
 def pattern_of(problem: Problem) -> tuple[float, bool] | None:
     """Return k of the problem's norm, and whether it is ElasticNetNorm; None for other norms.
 
-    The kernel takes KSupport without groups and ElasticNetNorm. k is at most the number of columns.
+    The kernel can solve problems with KSupport without groups and with ElasticNetNorm. k is at most
+    the number of columns.
     """
     norm = problem.regularizer.norm
-    elastic = isinstance(norm, ElasticNetNorm)
-    if not elastic and not (isinstance(norm, KSupport) and norm.groups is None):
+    is_elastic_net = isinstance(norm, ElasticNetNorm)
+    if not is_elastic_net and not (isinstance(norm, KSupport) and norm.groups is None):
         return None
-    return min(required_k(norm), max(1, problem.design.shape[1])), elastic
+    return min(required_k(norm), max(1, problem.design.shape[1])), is_elastic_net
 
 
 @dataclass(frozen=True, slots=True)
 class PatternNewton(Master):
     """Re-fit a smooth loss over a small block: k-support or elastic net, penalized or squared.
 
-    Problems that the kernel refuses, or does not solve to the target, are left to ``fallback``.
-
     Parameters
     ----------
     fallback : Master
-        The master for these problems.
+        Solves the problems that the kernel cannot solve, and continues if the kernel ends above the
+        gap target.
 
     References
     ----------
@@ -80,21 +81,22 @@ class PatternNewton(Master):
     def guess(
         self, problem: Problem, weights: Array, intercept: float
     ) -> tuple[Array, float, int] | None:
-        """Return weights, intercept and steps of the solution, without a certificate; see Master.
+        """Return weights (m,), intercept and number of steps, without a certified gap; see Master.
 
-        None if the problem is not small, or if its norm, form, loss or block is not one for the
-        kernel.
+        ``weights`` and ``intercept`` are the warm start. None if the problem is not small, or if
+        the kernel cannot solve problems with its norm, form, loss or block.
         """
         n_samples, size = problem.design.shape
         block = block_of(problem)
         form = problem.regularizer.form
-        ridge = bool(problem.tau)
+        has_ridge = bool(problem.tau)
         # The kernel works on the Gram matrix, or on the columns if they outnumber the samples.
-        gram = size <= TUNING.few_columns and (n_samples >= size or ridge)
-        few = gram or (n_samples * size <= TUNING.small_entries and not ridge)
-        plain = problem.loss.coupled == 1 and problem.metric is None and form != "constrained"
-        taken = few and plain and 0.0 < problem.regularizer.amount < np.inf and size > 0
-        if pattern_of(problem) is None or not (taken and block.traits.keeps_gram):
+        gram = size <= TUNING.few_columns and (n_samples >= size or has_ridge)
+        is_small = gram or (n_samples * size <= TUNING.small_entries and not has_ridge)
+        is_plain = problem.loss.coupled == 1 and problem.metric is None and form != "constrained"
+        is_solvable = is_small and is_plain and 0.0 < problem.regularizer.amount < np.inf
+        is_solvable = is_solvable and size > 0 and block.traits.keeps_gram
+        if pattern_of(problem) is None or not is_solvable:
             return None
         z = block.predict(weights) + intercept
         steps = 0
@@ -103,14 +105,14 @@ class PatternNewton(Master):
         # the last point, and halves the step until the objective is lower.
         for _ in range(TUNING.inner_steps):
             late = problem.deadline.use_step()
-            model = None if late else _minimum(problem, block, weights, z, gram)
-            if model is None:
+            solution = None if late else _minimum(problem, block, weights, z, gram)
+            if solution is None:
                 break
-            found, change, more = model
-            steps += more
+            minimizer, change, more_steps = solution
+            steps += more_steps
             if is_quadratic(problem.loss):
-                return found, intercept, steps
-            direction = found - weights
+                return minimizer, intercept, steps
+            direction = minimizer - weights
             last_value = value
             for halving in range(TUNING.halvings):
                 trial = weights + 0.5**halving * direction
@@ -130,20 +132,21 @@ def _minimum(
 ) -> tuple[Array, Array, int] | None:
     """Return the minimizer of R plus the quadratic model of f around the predictions z.
 
-    Also returned are the change of the predictions from z to those at the minimizer, and the number
-    of kernel steps. None if f has no curvature at z.
+    The result is the minimizer (m,), the change (n_samples,) of the predictions from z to those at
+    the minimizer, and the number of kernel steps. None if f has no curvature at z.
 
     problem : has f and R. block : the columns A. weights : w, (m,), of which z (n_samples,) are the
     predictions. gram : whether the kernel gets the Gram matrix or the columns.
     """
     slope = loss_gradient(problem, z)
-    pattern = pattern_of(problem)
+    norm = pattern_of(problem)
     form = problem.regularizer.form
     curvature = problem.loss.curvature(problem.y, z, problem.weight)
     total = float(curvature.sum())
     has_intercept = float(problem.fit_intercept)
-    if pattern is None or not 0.0 < total < np.inf:
+    if norm is None or not 0.0 < total < np.inf:
         return None
+    k, is_elastic_net = norm
     # An intercept (has_intercept = 1) is minimized out: the columns are centered by their means,
     # weighted by the curvature.
     sums = block.scores(curvature).full()
@@ -162,17 +165,19 @@ def _minimum(
             matrix -= means
         matrix *= np.sqrt(curvature[used])[:, None]
         linear = matrix.T @ (matrix @ weights)
-    # The model is 1/2 w'Hw - linear'w with linear = H w_k minus the gradient at w_k.
+    # The model is 1/2 w'Hw - linear'w with linear = H w_k minus the gradient at w_k. H is
+    # ``matrix``, or matrix'matrix if the kernel gets the columns.
     linear -= block.scores(slope - mean_slope * curvature).full() + problem.tau * weights
-    found, steps = pattern_newton(
+    minimizer, steps = pattern_newton(
         matrix,
         linear,
         weights,
-        k=pattern[0],
-        elastic=pattern[1],
+        k=k,
+        elastic=is_elastic_net,
         level=problem.regularizer.amount,
         squared=form == "squared",
         gram=gram,
     )
-    direction = found - weights
-    return found, block.predict(direction) - means @ direction - mean_slope, steps
+    # The optimal intercept of the model changes by -(means'd + mean_slope) along the direction d.
+    direction = minimizer - weights
+    return minimizer, block.predict(direction) - means @ direction - mean_slope, steps

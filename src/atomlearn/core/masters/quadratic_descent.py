@@ -1,15 +1,16 @@
 """QuadraticDescent: least squares with an l1 penalty over thousands of packed columns.
 
-Columns of genotypes stay in two bits, so that a pool of thousands of them is small. In float64 the
-columns, their Gram matrix and its factor would be the largest arrays of a fit. Each round
-minimizes the loss over the columns in use and those that violate optimality the most, by coordinate
-descent on
+Genotypes are stored in two bits per entry, so that thousands of columns need little memory. In
+float64 the columns, their Gram matrix and its factor would be the largest arrays of a fit. Each
+round minimizes the objective over the columns in use and those that violate optimality the most, by
+coordinate descent on
 
     1/2 d'Hd + slope'd + sum_j price_j |w_j|,   d = w - w_k,   H = A'S(I - P)A,
 
-with H in float32. S are the sample weights, and P is the projection on the free (unpenalized)
-columns in the metric of S. The slopes at w_k and the gap are computed from the columns in float64.
-So the next round corrects the errors that rounding of H causes, as in iterative refinement.
+with H in float32. A are the columns, S the sample weights, w_k the point at which the round begins,
+and P the projection on the free (unpenalized) columns in the metric of S. The slopes at w_k and the
+duality gap are computed from the columns in float64. So the next round corrects the errors that
+rounding of H causes, as in iterative refinement.
 [Friedman, Hastie, Tibshirani 2010; Higham 2002, chapter 12]
 """
 
@@ -30,9 +31,9 @@ from atomlearn.core.masters.sequential_qp import check_prices, prices_of
 from atomlearn.core.masters.tuning import TUNING
 from atomlearn.core.problem.problem import Problem
 
-#: A sweep that moves slopes by at most this share of the gap that a round seeks ends the descent. A
-#: round seeks the target, but no less than the square of this share of the gap before it: columns
-#: that join afterwards would undo more.
+#: Accuracy of a round. The gap that a round aims at is the target, but at least SHARE^2 times the
+#: gap before the round: more accuracy would be lost when further columns join. The coordinate
+#: descent ends with a sweep that changes the slopes by at most SHARE times that gap.
 SHARE = 0.2
 
 
@@ -87,7 +88,8 @@ class QuadraticDescent(Master):
             if problem.deadline.use_step():
                 break
             steps += 1
-            # More columns may be solved over, whose Gram matrix is known from earlier rounds.
+            # ``columns`` are the needed ones, and those of earlier rounds whose Gram matrix is
+            # kept.
             w = best.refit.weights
             slope = problem.tau * w - best.scores
             needed = _needed(w, np.abs(slope) - price)
@@ -115,10 +117,10 @@ class QuadraticDescent(Master):
 def _needed(weights: Array, excess: Array) -> Columns:
     """Return the columns of nonzero weight, and those of weight zero that violate optimality most.
 
-    weights : (m,). excess : (m,), by how much each |slope| exceeds its price. Far from the solution
-    many more columns violate optimality than the solution uses, and the Gram matrix grows with the
-    square of their number. So half as many columns may join as are in use, but at least
-    ``JOINING``.
+    weights : (m,). excess : (m,), by how much each |slope| exceeds its price, the penalty weight
+    times the level. Far from the solution, many more columns violate optimality than the solution
+    uses, and the Gram matrix grows with the square of their number. So the number of columns that
+    join is at most half the number in use, or ``JOINING`` if that is more.
     """
     used = np.flatnonzero(weights)
     joining = np.flatnonzero((weights == 0.0) & (excess > 0.0))

@@ -9,16 +9,17 @@ coefficients. The restricted problem is then smooth and convex, with one unknown
 
     phi(t) = min over u, b of  f(A u + b) + 1/2 sum_g ||u_g||^2 / t_g  +  1/2 level^2 sum delta^2 t,
 
-whose inner problem is a ridge regression: u_g = t_g q_g with q = A'v, v = -f'(A u + b). With
-V_g = A_g q_g and P the inverse of D^-1 + sum t_g A_g A_g' (D = f'', intercept projected out),
+whose inner problem is a ridge regression: u_g = t_g q_g with q = A'v, v = -f'(A u + b). A_g are the
+columns of group g. Let V have the columns A_g q_g, and let P be the inverse of
+D^-1 + sum_g t_g A_g A_g' (D = f'', intercept projected out). Then
 
     d phi / d t_g = (level^2 delta_g^2 - ||q_g||^2) / 2,      d^2 phi = V' P V.
 
-A step minimizes the quadratic model over t >= 0, in which groups enter and leave. Its gradient is
-replaced by that of the secular equation 1 / ||q_g|| = 1 / (level delta_g). This equation is nearly
-linear in t (as for trust-region subproblems, More and Sorensen 1983), so that full steps are
-accurate even far from the solution. The scaling is that of [T] section 3 and of multiple kernel
-learning.
+A step minimizes the quadratic model over t >= 0, and may change which t_g are 0. The gradient of
+the model is replaced by that of the secular equation 1 / ||q_g|| = 1 / (level delta_g). This
+equation is nearly linear in t (as for trust-region subproblems, More and Sorensen 1983), so that
+full steps are accurate even far from the solution. [T] section 3 and multiple kernel learning use
+the same scalings.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ from atomlearn.core.problem.problem import Problem
 
 
 def is_group_problem(problem: Problem) -> bool:
-    """Return whether ScalingNewton is made for the problem: a norm of groups, no ridge term."""
+    """Return whether ``problem`` is one for ScalingNewton: a norm of groups, no ridge term."""
     groups = problem.regularizer.norm.as_groups(problem.design.shape[1])
     return groups is not None and problem.tau == 0.0
 
@@ -55,8 +56,8 @@ class ScalingNewton(Master):
     A compiled kernel makes the steps, on the block or on its Gram matrix. For a loss that is not
     quadratic, each outer step is a proximal Newton step (iteratively reweighted least squares)
     with working weights D = f''(z) and working response D z + v. A step on the scalings factors a
-    matrix with one row per active group. It takes about ten steps from a cold start, two or three
-    from a warm start.
+    matrix with one row per active group. The method needs about ten steps from a cold start, two or
+    three from a warm start.
 
     Parameters
     ----------
@@ -91,32 +92,34 @@ class ScalingNewton(Master):
         """
         best = certified(problem, weights, None, intercept)
         steps = 0
-        if not weights.size or not self._takes(problem, best.refit.prediction):
+        if not weights.size or not self._can_solve(problem, best.refit.prediction):
             return finished(best.refit, self.fallback, problem, gap_target)
         exact = is_quadratic(problem.loss)
+        # Overlapping groups repeat columns: ``positions`` are the indices of the columns in
+        # ``base``, the block of the distinct ones.
         base, positions = distinct_columns(block_of(problem))
         while best.refit.gap > gap_target and steps < TUNING.inner_steps:
-            # Minimize the least-squares model of the loss at the best point, and search from the
-            # point toward the minimizer. One round is enough for a quadratic loss.
+            # Minimize the least-squares model of the loss at the best point, followed by a line
+            # search toward the minimizer. One round is enough for a quadratic loss.
             late = problem.deadline.use_step()
             model = None if late else _model(problem, base, best.refit.prediction)
             if model is None:
                 break
-            enough = 0.9 * gap_target if exact else TUNING.model_share * best.refit.gap
-            found, more = _minimum(problem, model, positions, best.refit.weights, enough)
-            steps += max(more, 1)
-            following = toward(problem, best, found)
+            model_gap = 0.9 * gap_target if exact else TUNING.model_share * best.refit.gap
+            end, more_steps = _minimum(problem, model, positions, best.refit.weights, model_gap)
+            steps += max(more_steps, 1)
+            following = toward(problem, best, end)
             best = following or best
             if exact or following is None:
                 break
         best.refit.steps = steps
         return finished(best.refit, self.fallback, problem, gap_target)
 
-    def _takes(self, problem: Problem, prediction: Array) -> bool:
+    def _can_solve(self, problem: Problem, prediction: Array) -> bool:
         """Return whether the kernel can solve ``problem`` from ``prediction`` (n_samples,).
 
-        It needs a norm of groups, the penalized form, no ridge term, and f'' > 0 at every sample of
-        positive weight.
+        The problem must have a norm of groups, the penalized form, no ridge term, and f'' > 0 at
+        every sample of positive weight.
         """
         if not is_group_problem(problem) or problem.regularizer.form != "penalized":
             return False
@@ -131,9 +134,9 @@ class _Quadratic:
     Attributes
     ----------
     matrix, linear : ndarray
-        B and y, or if ``gram``, B'B and B'y.
+        B (n_samples, m) and y (n_samples,); if ``gram``, B'B (m, m) and B'y (m,).
     gram : bool
-        Which of them ``matrix`` and ``linear`` are.
+        Whether the Gram matrix B'B is stored in place of B.
     squared_target : float
         ||y||^2.
     scale : float
@@ -150,16 +153,18 @@ class _Quadratic:
 def _minimum(
     problem: Problem, model: _Quadratic, positions: Columns, weights: Array, gap_target: float
 ) -> tuple[Array, int]:
-    """Return weights (m,) at which the model's duality gap is ``gap_target``, and the steps made.
+    """Return weights (m,) at which the model's duality gap is ``gap_target``, and the kernel steps.
 
-    problem : has the norm and its level. model : of the loss, over the distinct columns.
+    problem : has the norm and its level. model : the model of the loss, over the distinct columns.
     positions : (m,), the index of each column among the distinct columns. weights : (m,), the warm
     start.
     """
     groups = problem.regularizer.norm.as_groups(weights.size)
     assert groups is not None
     partition = Partition(groups.labels, groups.weights.size, groups.weights.size)
+    # The penalty of each group, level * delta_g, for the model divided by its scale.
     limit = problem.regularizer.amount / model.scale * groups.weights
+    # The kernel reads the columns and their weights u group after group.
     order, starts = partition.order
     u = weights[order]
     scalings = None
@@ -184,24 +189,25 @@ def _minimum(
         scalings = outcome.scalings
         unfinished = outcome.status is NewtonStatus.STEP_LIMIT and steps < TUNING.inner_steps
         if not unfinished or problem.deadline.passed:
-            found = np.empty_like(weights)
-            found[order] = u
-            return found, steps
-        # The kernel may have returned its start: it needs more steps to improve on that.
+            minimizer = np.empty_like(weights)
+            minimizer[order] = u
+            return minimizer, steps
+        # With too few steps the kernel returns its start: allow more, so that it can improve.
         max_steps *= 2
 
 
 def free_columns(problem: Problem) -> int:
     """Return the number of columns (with repeats) up to which the kernel is fast on ``problem``.
 
-    They are "free" as column generation may add them at almost no cost.
+    Column generation may add such columns at almost no cost.
     """
     n_samples, n_columns = problem.design.shape
     distinct = problem.design.traits.n_distinct or n_columns
     # Few features of many samples: one Gram matrix, and the samples are never needed again.
     if is_quadratic(problem.loss) and distinct <= min(TUNING.few_columns, n_samples):
         return n_columns
-    # Other losses score the block once for each of their models.
+    # The kernel works on at most ``entries`` numbers of distinct columns. Other losses compute the
+    # scores of the block once for each of their models. A distinct column counts with its repeats.
     entries = TUNING.column_entries // (1 if is_quadratic(problem.loss) else 4)
     return entries // n_samples * n_columns // max(distinct, 1)
 
@@ -209,15 +215,15 @@ def free_columns(problem: Problem) -> int:
 def _model(problem: Problem, base: Block, z: Array) -> _Quadratic | None:
     """Return the weighted least-squares model of the loss at the predictions z (n_samples,).
 
-    problem : has the loss. base : the distinct columns, over which the model is made. None if the
-    loss has no curvature at z, or if the model would be too large.
+    problem : has the loss. base : the distinct columns, the unknowns of the model. None if the loss
+    has no curvature at z, or if the model would be too large.
     """
-    # Choose the form of the model: the columns themselves, or their Gram matrix.
+    # Store the columns themselves in the model (``by_columns``), or else their Gram matrix.
     n_samples, n_features = base.shape
     cached = CachedBlock.of(base)
     small = n_features <= TUNING.gram_columns and n_samples * n_features**2 <= TUNING.gram_work
     known = cached.knows_gram(problem.weight) and not problem.fit_intercept
-    # Twice ``column_entries``: as many columns as are taken at first may enter later.
+    # Twice ``column_entries``: the first pass may add that number, and later passes as many again.
     stored = base.stored() is not None and not base.traits.is_sparse
     by_columns = stored and n_samples * n_features <= 2 * TUNING.column_entries
     if is_quadratic(problem.loss):

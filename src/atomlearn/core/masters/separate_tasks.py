@@ -1,4 +1,8 @@
-"""Proximal Newton steps for one task after the other, where the tasks are separate problems."""
+"""Proximal Newton steps for one task after the other, where the tasks are separate problems.
+
+With several targets, a task is one of them. Samples are pairs of a row and a task, row after row.
+Columns are pairs of a feature and a task.
+"""
 
 from __future__ import annotations
 
@@ -19,63 +23,74 @@ def newton_by_task(
     loss: Loss,
     weights: Array,
     shift: Array,
-    **named: Any,
+    **keywords: Any,
 ) -> tuple[Array, Array, int]:
-    """Return the result of ``newton_qp``, task by task if the objective is a sum over the tasks.
+    """Return the result of the kernel ``newton_qp``, task by task if the tasks are independent.
 
-    Then each task has a small Hessian of its own. Levels that some task did not reach are left out.
-    The arguments are those of ``newton_qp``.
+    Tasks are independent if the objective is a sum over them. Then each task has a small Hessian of
+    its own. Levels that are not solved for every task are left out.
+
+    The arguments are those of ``newton_qp``: ``target`` and ``sample_weight`` (n_samples,), the
+    loss, and the warm start: ``weights`` (m,) and ``shift`` (r,), the coefficients of the free
+    (unpenalized) columns. With several tasks, ``columns`` are the features (n_features, n_rows),
+    the feature and the task of each column, (m,) each, and n_tasks. The result is the weights
+    (n_solved, m), the coefficients of the free columns (n_solved, r), and the number of steps.
     """
-    owners = _tasks_of_free_columns(columns, loss, named)
-    if owners is None:
-        return newton_qp(columns, target, sample_weight, loss, weights, shift, **named)
-    features, places, tasks, n_tasks = columns
-    terms = named["terms"]
+    task_of_free = _tasks_of_free_columns(columns, loss, keywords)
+    if task_of_free is None:
+        return newton_qp(columns, target, sample_weight, loss, weights, shift, **keywords)
+    features, feature_of_column, task_of_column, n_tasks = columns
+    terms = keywords["terms"]
     points = np.zeros((len(terms), weights.size))
     shifts = np.zeros((len(terms), shift.size))
-    solved = len(terms)
+    n_solved = len(terms)
     steps = 0
-    until = time.monotonic() + named["seconds"]
+    until = time.monotonic() + keywords["seconds"]
     for task in range(n_tasks):
+        # The samples, the columns and the free columns of this task.
         samples = slice(task, None, n_tasks)
-        members = np.flatnonzero(tasks == task)
-        free = np.flatnonzero(owners == task)
-        own = {
-            "price": named["price"][members],
-            "basis": named["basis"][free, samples],
-            "gap": named["gap"] / n_tasks,
+        members = np.flatnonzero(task_of_column == task)
+        free = np.flatnonzero(task_of_free == task)
+        # The gap is shared equally, and the time limit holds for all tasks together.
+        arguments_of_task = {
+            "price": keywords["price"][members],
+            "basis": keywords["basis"][free, samples],
+            "gap": keywords["gap"] / n_tasks,
             "seconds": until - time.monotonic(),
-            "kept": named["kept"].tasks.setdefault(task, KeptHessian()),
+            "kept": keywords["kept"].tasks.setdefault(task, KeptHessian()),
         }
-        found, found_shifts, more = newton_qp(
-            features[places[members]].T,
+        solutions, free_coefficients, n_steps = newton_qp(
+            features[feature_of_column[members]].T,
             np.ascontiguousarray(target[samples]),
             np.ascontiguousarray(sample_weight[samples]),
             loss_of_rows(loss, samples),
             weights[members],
             shift[free],
-            **named | own,
+            **keywords | arguments_of_task,
         )
-        solved = min(solved, len(found))
-        points[:solved, members] = found[:solved]
-        shifts[:solved, free] = found_shifts[:solved]
-        steps = max(steps, more)
-    return points[:solved], shifts[:solved], steps
+        n_solved = min(n_solved, len(solutions))
+        points[:n_solved, members] = solutions[:n_solved]
+        shifts[:n_solved, free] = free_coefficients[:n_solved]
+        steps = max(steps, n_steps)
+    return points[:n_solved], shifts[:n_solved], steps
 
 
-def _tasks_of_free_columns(columns: Any, loss: Loss, named: dict[str, Any]) -> Array | None:
-    """Return the task of each free column, or None unless the objective is a sum over the tasks.
+def _tasks_of_free_columns(columns: Any, loss: Loss, keywords: dict[str, Any]) -> Array | None:
+    """Return the task of each free column, (r,); None unless the objective is a sum over the tasks.
 
-    It is a sum if the columns are pairs of a feature and a task, the loss couples no samples, and
-    no term of the penalty and no free column joins two tasks. ``named`` are arguments of
-    ``newton_qp``.
+    The objective is a sum under three conditions: the columns are pairs of a feature and a task;
+    the loss couples no samples; no penalty and no free column joins two tasks. ``keywords`` are
+    keyword arguments of ``newton_qp``.
     """
     are_pairs = isinstance(columns, tuple) and loss.coupled == 1
-    if not are_pairs or named["groups"] is not None or named["metric"] is not None:
+    if not are_pairs or keywords["groups"] is not None or keywords["metric"] is not None:
         return None
-    terms = named["terms"]
-    basis = named["basis"]
+    terms = keywords["terms"]
+    basis = keywords["basis"]
     n_tasks = columns[3]
-    used = basis.reshape(len(basis), basis.shape[1] // n_tasks, n_tasks).any(axis=1)
-    joins = terms[:, 1].any() or np.isfinite(terms[:, 3]).any() or (used.sum(axis=1) > 1).any()
-    return None if joins else used.argmax(axis=1)
+    # Which tasks each free column is nonzero in, (r, n_tasks).
+    has_task = basis.reshape(len(basis), basis.shape[1] // n_tasks, n_tasks).any(axis=1)
+    # The squared form and the constrained form (columns 1 and 3 of ``terms``) join all tasks.
+    joins_by_penalty = terms[:, 1].any() or np.isfinite(terms[:, 3]).any()
+    joins_by_column = (has_task.sum(axis=1) > 1).any()
+    return None if joins_by_penalty or joins_by_column else has_task.argmax(axis=1)

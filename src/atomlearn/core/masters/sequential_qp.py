@@ -1,18 +1,20 @@
 """Sequential quadratic programming (proximal Newton) for l1 and for atoms with weights >= 0.
 
-[V] leaves smooth losses to future work, by sequential quadratic programming. At a point c with
-optimal intercept, f is replaced by its second-order expansion with H = A'DA, D = diag(f''), after
-elimination of the intercept; the regularizer R is not approximated. An active-set method solves
-this quadratic program, and an Armijo line search on the true objective follows. For a loss whose
-derivative has kinks (squared hinge) this is a generalized Newton method.
+[V] names this method for smooth losses as future work. The problem is
+min over c, b of f(A c + b) + R(c), for few columns A. At a point c with the optimal intercept b, f
+is replaced by its second-order expansion with H = A'DA, D = diag(f''), after elimination of the
+intercept. The regularizer R is not approximated. An active-set method solves this quadratic
+program, and an Armijo line search on the true objective follows. For a loss whose derivative has
+kinks (squared hinge) this is a generalized Newton method.
 
 If curvatures vanish or change too fast, a multiple of the upper bound on f'' is added to D. At
 multiple 1 the model is a majorant of f, so that full steps descend. The multiple is zero until a
 step is shortened, and decreases afterwards.
 
-A compiled kernel makes all steps of a call, for one level or several. Its gradients are exact; one
-Hessian is kept for many steps, levels and calls. Free columns are columns of the model, minimized
-out as an intercept is. The Python code certifies the final point.
+A compiled kernel makes all steps of a call, for one level (strength of R) or several. Its gradients
+are exact; one Hessian is used again for many steps, levels and calls. Free (unpenalized) columns
+are eliminated from the model as an intercept is. The Python code computes the duality gap of the
+final point.
 """
 
 from __future__ import annotations
@@ -42,10 +44,16 @@ from atomlearn.core.problem.regularizer import Regularizer
 class Prices:
     """The penalty weights ("prices") of a weighted l1 norm, gauge(c) = sum_j price_j |c_j|.
 
-    price : (m,). signed : whether coefficients may be negative; if not, the gauge is infinite
-    unless c >= 0, as for columns A a_j that are images of atoms a_j. groups : (starts, members), if
-    the norm is the sum of price_k ||c_k|| over groups k of columns
-    members[starts[k]:starts[k + 1]].
+    Attributes
+    ----------
+    price : (m,)
+        The price of each column, or of each group (n_groups,) if there are ``groups``.
+    signed : bool
+        Whether coefficients may be negative. If not, the gauge is infinite unless c >= 0, as for
+        columns X a_j that are images of atoms a_j.
+    groups : (starts, members), optional
+        For the norm sum_k price_k ||c_k|| over groups of columns: group k has the columns
+        members[starts[k]:starts[k + 1]].
     """
 
     price: Array
@@ -71,10 +79,10 @@ def prices_of(problem: Problem) -> Prices | None:
 
 
 def group_prices_of(problem: Problem) -> Prices | None:
-    """Return the prices of a problem with a norm of small groups of columns; else None.
+    """Return the penalty weights of a norm of small groups of columns; None for other norms.
 
-    None also for the constrained form, for groups of more than ``TUNING.small_group`` columns, and
-    for penalized groups over repeated columns.
+    None also if the form of ``problem`` is "constrained", if a group has more than
+    ``TUNING.small_group`` columns, or if the form is "penalized" and columns are repeated.
     """
     size = problem.design.shape[1]
     groups = problem.regularizer.norm.as_groups(size)
@@ -93,9 +101,9 @@ def group_prices_of(problem: Problem) -> Prices | None:
 
 
 def check_prices(problem: Problem, grouped: bool = True) -> Prices:
-    """Return the prices of the problem's norm; raise TypeError if it has none.
+    """Return the penalty weights of the problem's norm; raise TypeError for other norms.
 
-    ``grouped`` : whether norms of small groups of columns are allowed as well.
+    It must be a weighted l1 norm. ``grouped`` : whether it may also be a norm of small groups.
     """
     prices = prices_of(problem) or (group_prices_of(problem) if grouped else None)
     if prices is None:
@@ -133,9 +141,9 @@ class SequentialQP(Master):
     ----------
     fallback : Master, optional
         Continues from the best point if rounding ends the steps above the gap target. It also
-        solves the problems that the kernel does not read: with losses that couple samples, or with
-        large blocks that are not stored as one array. None: SemismoothNewton solves these, and
-        nothing continues.
+        solves the problems that the kernel cannot solve: with losses that couple samples, or with
+        large blocks that are not stored as one array. None: SemismoothNewton solves the latter
+        problems, and no master continues from the best point.
 
     References
     ----------
@@ -167,32 +175,36 @@ class SequentialQP(Master):
         block = block_of(problem)
         steps = 0
         if not reads(problem, block):
-            otherwise = self.fallback or SemismoothNewton()
-            return otherwise.solve(problem, weights, intercept, gap_target)
+            other_master = self.fallback or SemismoothNewton()
+            return other_master.solve(problem, weights, intercept, gap_target)
         w = prices.feasible(problem, weights)
         columns = columns_for_kernel(block)
         best: Candidate | None = None
         last_gap = math.inf
         target = gap_target
         while True:
-            # Let the kernel make its steps, then certify the point where they end.
+            # Let the kernel make its steps, then compute the duality gap of the point where they
+            # end. There is one level, so that the kernel returns one solution.
             terms = np.array([terms_of(problem)])
-            [w], [intercept], more = _steps(problem, terms, prices, columns, w, intercept, target)
+            [w], [intercept], n_steps = _steps(
+                problem, terms, prices, columns, w, intercept, target
+            )
             w = prices.feasible(problem, w)
             trial = certified(problem, w, None, intercept)
-            steps += more
+            steps += n_steps
             if best is None or trial.improves(best):
                 best = trial
             if trial is not best or best.refit.gap <= gap_target or problem.deadline.passed:
                 break
-            # The kernel ends when objectives no longer differ by more than rounding. With the
-            # Hessian at this point, a step still reduces the slopes, so call it again.
+            # The kernel ends when objectives no longer differ by more than rounding. Call it again
+            # as long as that halves the gap. From the third call on, it computes the Hessian anew
+            # at this point, so that a step still reduces the slopes.
             if best.refit.gap > 0.5 * last_gap:
                 break
             if math.isfinite(last_gap):
                 CachedBlock.of(block).hessian = KeptHessian()
             last_gap = best.refit.gap
-            # Its estimate of the gap leaves out terms of third order.
+            # A smaller target, since the kernel's estimate of the gap omits terms of third order.
             target = 1e-3 * gap_target
             intercept = best.refit.intercept
         assert best is not None
@@ -204,29 +216,31 @@ class SequentialQP(Master):
     def guess(
         self, problem: Problem, weights: Array, intercept: float
     ) -> tuple[Array, float, int] | None:
-        """Return the kernel's solution, uncertified, if ``problem`` is very small; else None.
+        """Return weights (m,), intercept and number of steps if ``problem`` is very small.
 
-        It is weights, intercept and number of steps, from the warm start ``weights`` and
-        ``intercept``; see ``Master.guess``. A certificate would take longer than the kernel.
+        The kernel starts at ``weights`` and ``intercept``. The duality gap of its solution is not
+        computed, since that would take longer than the kernel; see ``Master.guess``. None for
+        larger problems.
         """
         n_samples, size = problem.design.shape
-        quick = 0 < n_samples * size <= TUNING.small_entries and size <= TUNING.few_columns
-        columns = columns_for_kernel(block_of(problem)) if quick else None
+        is_small = 0 < n_samples * size <= TUNING.small_entries and size <= TUNING.few_columns
+        columns = columns_for_kernel(block_of(problem)) if is_small else None
         if columns is None or problem.deadline.passed or problem.loss.coupled != 1:
             return None
         prices = check_prices(problem)
         w = prices.feasible(problem, weights)
         terms = np.array([terms_of(problem)])
-        found, shifts, steps = _steps(problem, terms, prices, columns, w, intercept, 0.0)
-        return found[0], shifts[0], steps
+        solutions, intercepts, steps = _steps(problem, terms, prices, columns, w, intercept, 0.0)
+        return solutions[0], intercepts[0], steps
 
     def guesses(
         self, problems: list[Problem], weights: Array, intercept: float, share: float
     ) -> list[tuple[Array, float]]:
-        """Return weights and intercept for each of ``problems``, which differ in their level.
+        """Return weights and intercept for each of ``problems``, which differ only in their level.
 
-        The kernel solves them in one call, to an estimated relative gap of ``share``. The first one
-        starts at ``weights`` and ``intercept``; see Master.
+        The kernel solves all problems in one call, to an estimated relative gap of ``share``. It
+        starts at ``weights`` and ``intercept``; see Master. The list is empty if the kernel cannot
+        read the columns.
         """
         first = problems[0]
         block = block_of(first)
@@ -236,26 +250,30 @@ class SequentialQP(Master):
         start = prices.feasible(first, weights)
         columns = columns_for_kernel(block)
         terms = np.array([terms_of(problem) for problem in problems])
-        found, shifts, _ = _steps(first, terms, prices, columns, start, intercept, 0.0, share)
-        return list(zip(found, shifts, strict=True))
+        solutions, intercepts, _ = _steps(
+            first, terms, prices, columns, start, intercept, 0.0, share
+        )
+        return list(zip(solutions, intercepts, strict=True))
 
 
 def solved_at(
     problem: Problem, amounts: Array, taus: Array, columns: Array, share: float
 ) -> tuple[Array, list[float]]:
-    """Return weights (n_solved, m) and intercepts at the first of the levels, in one kernel call.
+    """Return weights (n_solved, m) and intercepts for the first n_solved levels.
+
+    One kernel call solves them. The first level starts at w = 0, each further level at the solution
+    of the level before it.
 
     Parameters
     ----------
     problem : Problem
-        In its penalized form; the level in it does not matter.
+        In its penalized form; its own level does not matter.
     amounts, taus : (n_levels,)
         Decreasing levels, and the ridge weights there.
     columns : (n_samples, m)
         Data, on which the kernel works.
     share : float
-        Estimated relative duality gap at which the steps for a level end. They start at w = 0 for
-        the first level.
+        Estimated relative duality gap at which the steps for a level end.
     """
     # Level, coupling, ridge weight and radius of each level; see ``terms_of``.
     terms = np.zeros((amounts.size, 4))
@@ -264,14 +282,17 @@ def solved_at(
     terms[:, 3] = math.inf
     zero = np.zeros(columns.shape[1])
     start = optimal_intercept(problem, np.zeros(problem.y.size))
-    found, shifts, _ = _steps(
+    solutions, intercepts, _ = _steps(
         problem, terms, check_prices(problem), columns, zero, start, 0.0, share
     )
-    return found, shifts
+    return solutions, intercepts
 
 
 def terms_of(problem: Problem) -> list[float]:
-    """Return level, coupling, ridge weight and radius of a problem, as the kernel takes them."""
+    """Return level, coupling, ridge weight tau and radius of a problem, in the kernel's order.
+
+    See ``model_terms`` for level, coupling and radius.
+    """
     level, coupling, radius = model_terms(problem.regularizer)
     return [level, coupling, problem.tau, radius]
 
@@ -286,15 +307,16 @@ def _steps(
     gap: float,
     share: float = 0.0,
 ) -> tuple[Array, list[float], int]:
-    """Return weights and intercepts where the kernel ends at each level, and its number of steps.
+    """Return the kernel's solution at each level: weights (n_solved, m), intercepts; and its steps.
 
     first : the problem, at any of the levels. terms : (n_levels, 4), see ``terms_of``. prices : the
     penalty weights. columns : see ``columns_for_kernel``. weights, intercept : warm start of the
     first level. The kernel ends a level when it estimates the duality gap to be at most ``gap``, or
     at most ``share`` of the objective.
     """
-    # The kernel minimizes over the coefficients of a basis of the unpenalized columns: a row of
-    # ones for an intercept only. ``start`` has the coefficients at the warm start.
+    # The kernel minimizes over the coefficients of a basis of the unpenalized columns, one row for
+    # each basis vector: a row of ones for an intercept only. ``start`` has the coefficients at the
+    # warm start; ``whole`` adds the optimal contribution of these columns to a prediction.
     free = free_columns(first.loss)
     if free is None:
         basis = np.ones((int(first.fit_intercept), first.y.size))
@@ -303,7 +325,7 @@ def _steps(
         basis = free.basis.T
         linear = block_of(first).predict(weights)
         start = basis @ (free.whole(first.y, linear, first.weight) - linear)
-    found, shifts, steps = newton_by_task(
+    solutions, free_coefficients, steps = newton_by_task(
         columns,
         first.y,
         first.weight,
@@ -322,16 +344,17 @@ def _steps(
         seconds=first.deadline.left,
         kept=CachedBlock.of(block_of(first)).hessian,
     )
-    intercepts = shifts[:, 0] if first.fit_intercept else np.zeros(len(found))
-    return found, intercepts.tolist(), steps
+    # Intercepts inside the loss (unpenalized columns) are not reported here.
+    intercepts = free_coefficients[:, 0] if first.fit_intercept else np.zeros(len(solutions))
+    return solutions, intercepts.tolist(), steps
 
 
 @singledispatch
 def columns_for_kernel(block: Block) -> Any:
-    """Return the columns of ``block`` as ``newton_qp`` reads them.
+    """Return the columns of ``block`` in the form that the kernel ``newton_qp`` reads.
 
-    They are one dense or sparse array. None if the block does not store one and is too large to
-    make one.
+    It is one dense or sparse array (n_samples, m). None if the block does not store such an array
+    and is too large to make one.
     """
     stored = block.stored()
     if stored is None and math.prod(block.shape) <= TUNING.column_entries:
@@ -355,9 +378,9 @@ def _of_cached(block: CachedBlock) -> Any:
 
 
 def reads(problem: Problem, block: Block) -> bool:
-    """Return whether the kernel can read the columns of ``block``, and the unpenalized ones.
+    """Return whether the kernel can read the columns of ``block`` and the unpenalized columns.
 
-    A basis of the unpenalized columns of the problem must fit into memory.
+    A basis of the unpenalized columns of ``problem`` must fit into memory.
     """
     free = free_columns(problem.loss)
     if free is not None and math.prod(free.columns.shape) > TUNING.gram_entries:

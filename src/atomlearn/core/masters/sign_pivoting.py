@@ -1,8 +1,9 @@
 """Block principal pivoting for l1-penalized quadratics (the lasso with a given Gram matrix).
 
-A round changes the signs of all coefficients that violate optimality at once. With a warm start
-from the previous level, two or three linear systems per level are enough. If the exchanges cycle,
-``active_set_qp``, which always descends, takes over.
+The method guesses the sign (-1, 0 or +1) of each coefficient, and solves a linear system for the
+nonzero ones. A round changes the signs of all coefficients that violate optimality at once. With a
+warm start from the previous penalty level, two or three linear systems per level are enough. If the
+rounds repeat the same signs in a cycle, ``active_set_qp``, which always descends, takes over.
 
 L. F. Portugal, J. J. Judice, L. N. Vicente 1994; J. Kim, H. Park, NIPS 2010, section 3.
 """
@@ -34,7 +35,7 @@ def l1_quadratic(
 ) -> Array:
     """Return argmin_w 1/2 d'(H + ridge I)d + slope'd + level_k sum_j p_j |w_j| for each level_k.
 
-    Here d = w - weights is the change from the start.
+    Here d = w - weights is the change from the warm start ``weights``, and p = ``price``.
 
     Parameters
     ----------
@@ -52,20 +53,21 @@ def l1_quadratic(
     W : (n_solved, m), the solution of each level that was solved, in order
     """
     factor = ActiveFactor() if factor is None else factor
-    found = [np.zeros((0, weights.size))]
+    solutions = [np.zeros((0, weights.size))]
     w = weights
-    rest = np.asarray(levels, dtype=np.float64)
-    while rest.size and going():
+    remaining = np.asarray(levels, dtype=np.float64)
+    while remaining.size and going():
         # The gradient of the quadratic at w, the last solution.
         grad = slope + H @ (w - weights) + ridge * (w - weights) if w is not weights else slope
-        rows = pivot_path(H, grad, price, w, rest[:AT_ONCE], ridge=ridge, most=most, state=factor)
-        if not len(rows):  # the exchanges cycle: solve one level by a method that always descends
+        batch = remaining[:AT_ONCE]
+        rows = pivot_path(H, grad, price, w, batch, ridge=ridge, most=most, state=factor)
+        if not len(rows):  # the signs cycle: solve one level by a method that always descends
             w, _ = active_set_qp(
-                H, grad, w, price=price, level=float(rest[0]), signed=True, ridge=ridge,
+                H, grad, w, price=price, level=float(remaining[0]), signed=True, ridge=ridge,
                 from_gradient=True,
             )  # fmt: skip
             rows = w[None]
-        found.append(rows)
+        solutions.append(rows)
         w = rows[-1]
-        rest = rest[len(rows) :]
-    return np.vstack(found)
+        remaining = remaining[len(rows) :]
+    return np.vstack(solutions)

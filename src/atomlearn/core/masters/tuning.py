@@ -11,7 +11,7 @@ class Tuning:
 
     ``benchmarks/sensitivity.py`` varies each of them. Sizes are entries, works are operations.
 
-    inner_steps : bound on the steps of a method inside another. Rounding ends them before.
+    inner_steps : bound on the steps of a method inside another. Usually rounding ends them before.
     halvings : bound on the trials of a line search.
     most_steps : bound on the steps of a method that continues while it makes progress.
     few_steps : a small number of Newton steps. If none of them has halved the gap, the damping is
@@ -28,8 +28,8 @@ class Tuning:
     few_columns : most columns of a block that is solved as a whole, without working sets, and most
         columns for some of the kernels.
     small_entries : most entries of a block that a kernel re-fits in a millisecond or two.
-    column_entries : most entries of a dense block on whose columns a kernel works. To gather such a
-        block and compute its scores takes less time than the overhead of a pass over the data.
+    column_entries : most entries of a dense block on whose columns a kernel works. Gathering such a
+        block and computing its scores is faster than the overhead of a pass over the data.
     small_group : most columns of a group whose minimum is computed in the axes of its Hessian.
     columns_a_sample : number of columns per sample beyond which systems over samples are faster
         than systems over groups of columns.

@@ -1,9 +1,9 @@
 """WorkingSets: a master that solves subproblems over subsets of the block's columns.
 
-Column generation gathers many candidates in one pass over the data, most of which end with weight
-zero. This master applies column generation again within the block: an inner master solves over the
-active columns and the best of the others, the scores of the whole block (which is in memory) select
-the next ones, and the duality gap over the whole block decides when to stop.
+A block has the columns that column generation gathered in memory. Most of them end with weight
+zero. This master applies column generation again within the block. An inner master solves the
+problem over a working set: the columns in use and the best of the others. The scores of the whole
+block select the next working set, and the duality gap over the whole block decides when to stop.
 """
 
 from __future__ import annotations
@@ -82,13 +82,14 @@ class WorkingSets(Master):
             working_set = self._chosen(problem, best)
             if 4 * working_set.size >= 3 * size:
                 break  # ``finished`` solves over the whole block, which costs little more
-            part = restrict(problem, block_of(problem).gather(working_set), working_set)
+            subproblem = restrict(problem, block_of(problem).gather(working_set), working_set)
             start = best.refit.weights[working_set]
             target = max(0.1 * gap, 0.7 * gap_target)
-            # A guess is cheap and not proved. After a round that gained little, solve instead.
-            solution = self.master.guess(part, start, best.refit.intercept)
+            # A guess is cheap, but its gap is not known. After a round that gained little, solve to
+            # the target instead.
+            solution = self.master.guess(subproblem, start, best.refit.intercept)
             if solution is None or stalled:
-                refit = self.master.solve(part, start, best.refit.intercept, target)
+                refit = self.master.solve(subproblem, start, best.refit.intercept, target)
                 solution = refit.weights, refit.intercept, refit.steps
             all_weights = np.zeros(size)
             all_weights[working_set], intercept_now, more_steps = solution
@@ -103,8 +104,8 @@ class WorkingSets(Master):
     def splits(self, problem: Problem) -> bool:
         """Return whether the problem is solved over working sets rather than as a whole.
 
-        It is if the block has more than ``smallest`` columns and the norm can be restricted to a
-        part of them.
+        Working sets are used if the block has more than ``smallest`` columns and the norm can be
+        restricted to some of them.
         """
         n_columns = problem.design.shape[1]
         return n_columns > self.smallest and is_restrictable(problem.regularizer.norm, n_columns)
@@ -118,7 +119,8 @@ class WorkingSets(Master):
         nonzero = np.flatnonzero(best.refit.weights)
         count = nonzero.size + max(self.least, nonzero.size // 4)
         scores = with_ridge(problem, ArrayScores(best.scores), None, best.refit.weights)
-        # Used for a penalized norm only: there amount * gauge <= objective at the optimum.
+        # An upper bound on the gauge of the optimum, as amount * gauge <= objective there. It is
+        # used only for the form "penalized".
         gauge_bound = best.refit.objective / problem.regularizer.amount
         best_scored = problem.regularizer.best_columns(scores, count, gauge_bound)
         return np.union1d(nonzero, best_scored)

@@ -1,4 +1,8 @@
-"""Base classes of vector norms: with a proximal map, with an inner norm, or over ranked groups."""
+"""Base classes of vector norms: with a proximal map, with an inner norm, or over ranked groups.
+
+A norm is called a gauge, as it may be infinite for some w, or differ at w and -w. The scores
+z = X'v are the inner products of the columns with the negative gradient v of the loss.
+"""
 
 from __future__ import annotations
 
@@ -123,11 +127,13 @@ def checked_norm(owner: str, norm: Any) -> Norm:
 
 
 def refuse_free(owner: str, norm: Norm, n_features: int, remedy: str) -> None:
-    """Raise ValueError if ``norm`` leaves one of its ``n_features`` columns unpenalized.
+    """Raise ValueError if one of the ``n_features`` columns is not penalized by ``norm``.
 
     owner : the name of the outer norm, which begins the message; remedy : the end of the message.
     """
-    free = norm.without(np.zeros(0, dtype=np.int64), n_features)[0]
+    # ``without`` returns the columns that the norm does not penalize, in addition to those listed.
+    no_columns = np.zeros(0, dtype=np.int64)
+    free = norm.without(no_columns, n_features)[0]
     if free.size:
         raise ValueError(f"{owner}: a column of weight 0 is free{remedy}")
 
@@ -176,9 +182,11 @@ class Wrapper(VectorNorm):
         return None if inner is None else self._around(inner)
 
     def lift(self, n_features: int) -> Lift | None:
-        """Return the inner norm's lift, a simpler norm over more columns, with this norm around it.
+        """Return the lift of this norm: that of the inner norm, with this norm around it.
 
-        None if the inner norm has none. n_features : the number of all columns.
+        A lift writes a norm as inf { simpler norm(u) : L u = w }, for a matrix L and a vector u
+        with more entries than w. None if the inner norm has no lift. n_features : the number of all
+        columns.
         """
         inner = self.norm.lift(n_features)
         return None if inner is None else replace(inner, norm=self._around(inner.norm))
@@ -202,9 +210,9 @@ forward(
 class RatedNorm(VectorNorm):
     """A norm whose polar (dual) norm is the l2 norm of the k largest ratings.
 
-    The rating of a column j is |z_j|, that of a group g is ||z_g||_2, each divided by its weight
-    if the norm has weights; z (n_features,) are the scores. If ``groups`` is None, columns are
-    rated. Before a problem is built, ``on`` replaces ``groups`` by a ``Partition``.
+    The rating is |z_j| for a column j, or ||z_g||_2 for a group g, divided by its weight if the
+    norm has weights. z (n_features,) are the scores. If ``groups`` is None, columns are rated.
+    Before a problem is built, ``on`` replaces ``groups`` by a ``Partition``.
     """
 
     groups: Any = None
@@ -260,7 +268,8 @@ class RatedNorm(VectorNorm):
         ratings = self.ratings(scores)
         k = self._support_size(ratings.n_columns)
         order, values = ratings.top(max(k, count))
-        # Ratings of 0 help nothing, but an atom has k columns or groups.
+        # Ratings of 0 are left out, unless fewer than k are positive: an atom has k columns or
+        # groups.
         order = order[: max(k, np.count_nonzero(values))]
         groups = self._groups(scores.n_columns)
         if groups is None:
@@ -270,10 +279,10 @@ class RatedNorm(VectorNorm):
         return groups.members(order[: max(k, n_groups)])
 
     def reference(self, scores: Scores) -> float:
-        """Return the k-th largest rating: the rating from which columns enter the best atom.
+        """Return the k-th largest rating, the smallest rating of a column of the best atom.
 
         The best atom is the vector a of norm 1 with the largest <a, z>, for the scores z
-        (n_features,).
+        (n_features,). The result is infinite if there are no columns.
         """
         ratings = self.ratings(scores)
         return float(
@@ -314,15 +323,15 @@ def _lift_jacobian(
     It is diag(r_g) + sum_g (delta_g - r_g) u_g u_g' + (U F) C (U F)'. Here u_g = v_g / ||v_g|| is
     the direction of group g of ``partition``, and U has the columns u_g. r_g = ``ratio[g]`` is the
     shrinkage factor of the group. ``inner``, the Jacobian of the map of the group norms, is
-    diag(delta) + F C F'; ``norms`` are the group norms of v. The factors are one column u_g for
-    each group with delta_g != r_g, followed by U F. They are a sparse CSC array if a dense one
-    would be large.
+    diag(delta) + F C F'. ``norms`` are the group norms of v. The factors of the result are one
+    column u_g for each group with delta_g != r_g, followed by U F. They are a sparse CSC array if a
+    dense one would be large.
     """
     labels = partition.labels
     delta = inner.diagonal
     factors_of_inner = inner.dense_factors()
-    # In a group of one column, u_g u_g' is 1, so that the diagonal holds the whole block. At
-    # v_g = 0 there is no direction u_g, and the Jacobian of the group is a multiple of I.
+    # In a group of one column, u_g u_g' is 1, so that its block is delta_g. At v_g = 0 there is no
+    # direction u_g: the block is a multiple of I, by the entry of g on the diagonal of ``inner``.
     is_diagonal = (partition.sizes == 1) | (norms == 0)
     diagonal = np.where(is_diagonal, delta, ratio)
     diagonal += np.where(norms == 0, factors_of_inner**2 @ inner.coefficients, 0.0)
@@ -330,11 +339,11 @@ def _lift_jacobian(
     coupled = np.flatnonzero(~is_diagonal & (delta != ratio))
     length = norms[labels]
     direction = np.divide(v, length, out=np.zeros_like(v), where=length > 0)
-    # The factor of each group (-1: none), and the row and factor of each entry.
-    column = np.full(partition.n_groups, -1, dtype=np.int64)
-    column[coupled] = np.arange(coupled.size)
-    rows = np.flatnonzero(column[labels] >= 0)
-    indices = (rows, column[labels[rows]])
+    # The number of the factor of each group (-1: none); the row and the factor of each entry.
+    factor_of_group = np.full(partition.n_groups, -1, dtype=np.int64)
+    factor_of_group[coupled] = np.arange(coupled.size)
+    rows = np.flatnonzero(factor_of_group[labels] >= 0)
+    indices = (rows, factor_of_group[labels[rows]])
     shape = (v.size, coupled.size)
     if v.size * coupled.size <= MAX_DENSE_FACTORS:
         factors: Any = np.zeros(shape)

@@ -132,23 +132,24 @@ class Blocks(VectorNorm):
         restricted norm is returned. If an inner norm has no restriction, the result is None.
         n_features : the number of all columns.
         """
-        # The position of each column in the present block, -1 for columns of other blocks.
+        # The position of each column in the current block, -1 for columns of other blocks.
         position = np.full(n_features, -1, dtype=np.int64)
         norms: list[Norm] = []
-        parts: list[Columns] = []
+        blocks: list[Columns] = []
         for norm, block in self._pairs(n_features):
             position[block] = np.arange(block.size)
-            chosen = np.flatnonzero(position[columns] >= 0)
-            restricted = norm.restrict(position[columns[chosen]], block.size)
+            # The kept columns of this block, as indices of ``columns``.
+            kept = np.flatnonzero(position[columns] >= 0)
+            restricted = norm.restrict(position[columns[kept]], block.size)
             position[block] = -1
             if restricted is None:
                 return None
-            if chosen.size == columns.size:
+            if kept.size == columns.size:
                 return restricted
-            if chosen.size:
+            if kept.size:
                 norms.append(restricted)
-                parts.append(chosen)
-        return Blocks(norms, Cover(tuple(parts), columns.size))
+                blocks.append(kept)
+        return Blocks(norms, Cover(tuple(blocks), columns.size))
 
     def _penalized(self, v: Array, step: float) -> ProxPoint:
         """Return argmin_x 1/2 ||x - v||^2 + step * gauge(x) for v (n,), block by block.

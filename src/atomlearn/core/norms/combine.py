@@ -56,9 +56,10 @@ class Scaled(Wrapper):
         self.factor = factor
 
     def terms(self) -> list[Term]:
-        """Return the terms of the inner norm, with their factors multiplied by this one.
+        """Return the terms of the inner norm, with their factors multiplied by ``self.factor``.
 
-        A term is one scaled norm of a union of atomic sets; see ``Term``.
+        A norm whose atoms are a union of sets has one term, a scaled norm, for each set; other
+        norms have one term.
         """
         terms = self.norm.terms()
         return [replace(term, factor=term.factor * self.factor) for term in terms]
@@ -74,8 +75,8 @@ class Scaled(Wrapper):
     def as_groups(self, n_features: int, nonnegative: bool = False) -> GroupWeights | None:
         """Return the groups of the inner norm, with their weights multiplied by the factor.
 
-        None if the inner norm is no group norm; ``nonnegative`` as in ``Norm.as_groups``.
-        n_features : the number of all columns.
+        None if the inner norm is no group norm. nonnegative : also return the groups of a norm that
+        is a group norm for w >= 0 and infinite elsewhere. n_features : the number of all columns.
         """
         groups = self.norm.as_groups(n_features, nonnegative)
         return None if groups is None else replace(groups, weights=self.factor * groups.weights)
@@ -125,17 +126,19 @@ class Scaled(Wrapper):
         return Atom(atom.columns, atom.values / self.factor)
 
     def thresholds(self, w: Array, columns: Columns, n_features: int) -> Array | float:
-        """Return the thresholds of the inner norm at the zeros ``columns``, times the factor.
+        """Return the thresholds t_j of the zero coefficients ``columns``: the inner norm's, scaled.
 
-        See ``Norm.thresholds``; ``w`` are the nonzero coefficients. n_features is the number of all
+        w_j = 0 stays optimal while |z_j| <= multiplier * t_j, for the scores z; see
+        ``Norm.thresholds``. ``w`` are the nonzero coefficients. n_features : the number of all
         columns.
         """
         return self.factor * self.norm.thresholds(w, columns, n_features)
 
     def excess(self, scores: Scores) -> Excess | None:
-        """Return the conjugate term of the inner norm's constraints, with prices times the factor.
+        """Return the term that the inner norm's constraints add to the conjugate of the penalty.
 
-        None if the inner norm has no constraints. scores : z (n_features,).
+        In this term, the weights of the inner norm are multiplied by the factor. None if the inner
+        norm has no constraints. scores : z (n_features,).
         """
         inner = self.norm.excess(scores)
         return None if inner is None else inner.repriced(self.factor)
@@ -177,8 +180,8 @@ class Nonnegative(Wrapper):
     def on(self, n_features: int, shape: tuple[int, int] | None = None) -> Norm:
         """Return the same norm with the inner norm checked for n_features columns.
 
-        Raises TypeError unless the inner norm depends only on abs(w), and ValueError if it leaves a
-        column unpenalized. ``shape`` is used only by norms of matrices.
+        Raises TypeError unless the inner norm depends only on abs(w), and ValueError if it does not
+        penalize a column. ``shape`` is used only by norms of matrices.
         """
         if not self.norm.absolute:
             raise TypeError(
@@ -201,7 +204,7 @@ class Nonnegative(Wrapper):
     def best_columns(self, scores: Scores, count: int) -> Columns:
         """Return the best columns of the inner norm for max(z, 0), about ``count``.
 
-        Only columns with positive scores are returned, as the others cannot enter.
+        Only columns with positive scores are returned, as all other coefficients stay 0.
         """
         positive = PositiveScores(scores)
         columns = self.norm.best_columns(positive, count)
@@ -229,8 +232,8 @@ class Nonnegative(Wrapper):
     def as_groups(self, n_features: int, nonnegative: bool = False) -> GroupWeights | None:
         """Return the groups of the inner norm if ``nonnegative``, else None.
 
-        Without ``nonnegative``, groups of a norm of w of any sign are requested, which this norm is
-        not. n_features : the number of all columns.
+        Without ``nonnegative``, groups are requested only for norms that are finite for all w, so
+        that the result is None. n_features : the number of all columns.
         """
         return self.norm.as_groups(n_features) if nonnegative else None
 
@@ -242,7 +245,7 @@ class PositiveScores(Scores):
     """
 
     def __init__(self, base: Scores) -> None:
-        """Store the scores z, ``base``, of which only the positive ones count."""
+        """Store ``base``, the scores z."""
         self._base = base
         self.n_columns = self._base.n_columns
 

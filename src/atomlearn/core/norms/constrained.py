@@ -14,7 +14,7 @@ from atomlearn.core.interfaces.arrays import power_of_two
 from atomlearn.core.interfaces.certificate import Excess
 from atomlearn.core.norms.base import VectorNorm
 from atomlearn.core.norms.forms import three_forms
-from atomlearn.core.norms.l1 import L1, Sides
+from atomlearn.core.norms.l1 import L1, WeightedBox
 from atomlearn.core.norms.multipliers import ConstraintExcess, constrained_point
 from atomlearn.core.norms.registry import as_norm
 from atomlearn.core.norms.vectors import to_float64
@@ -26,9 +26,9 @@ ROUNDING = 1e-9
 class Constrained(VectorNorm):
     """gauge(w) = ||w||_1 if lower <= A w <= upper, else infinite: the constrained lasso.
 
-    ``Constrained(A, b)`` is A w <= b. Coefficients that sum to one, that increase, or that keep a
-    known ratio are rows of A. The duality gap of a fit includes the constraints: it bounds the
-    objective of all coefficients that satisfy them.
+    ``Constrained(A, b)`` is A w <= b. Rows of A can require that coefficients sum to one, that they
+    increase, or that they have a known ratio. The duality gap of a fit includes the constraints: it
+    compares the objective with that of all coefficients that satisfy them.
 
     Parameters
     ----------
@@ -111,12 +111,13 @@ class Constrained(VectorNorm):
         return self._rows(w.size).value(w)
 
     def excess(self, scores: Scores) -> Excess:
-        """Return the conjugate term of the constraints, a minimum over their multipliers.
+        """Return the term that the constraints add to the conjugate of the penalty.
 
-        scores : z (n_features,). See ``ConstraintExcess``.
+        It is a minimum over the multipliers of the constraints, see ``ConstraintExcess``. scores :
+        z (n_features,).
         """
         rows = self._rows(scores.n_columns)
-        return ConstraintExcess(scores.full(), rows.sides, rows.matrix, rows.bound, rows.equal)
+        return ConstraintExcess(scores.full(), rows.box, rows.matrix, rows.bound, rows.equal)
 
     def polar(self, scores: Scores) -> float:
         """Return the polar (dual norm of the scores z) under the constraints whose bound is 0.
@@ -126,13 +127,13 @@ class Constrained(VectorNorm):
         return self._cone(scores).polar
 
     def polar_of_sizes(self, sizes: Scores) -> float:
-        """Return max_j sizes_j / weight_j: the largest polar of scores of these sizes.
+        """Return max_j sizes_j / weight_j, the largest polar of scores with |z_j| <= sizes_j.
 
-        For scores of the worst signs, the multipliers of the constraints cannot reduce it.
+        It is the polar without the constraints, which the constraints can only reduce.
         """
-        sides = self._rows(sizes.n_columns).sides
-        usable = np.isfinite(sides.price)
-        return float((sizes.full()[usable] / sides.price[usable]).max(initial=0.0))
+        box = self._rows(sizes.n_columns).box
+        usable = np.isfinite(box.weights)
+        return float((sizes.full()[usable] / box.weights[usable]).max(initial=0.0))
 
     def best_columns(self, scores: Scores, count: int) -> Columns:
         """Return about ``count`` columns: those that determine the polar, then large scores.
@@ -169,25 +170,24 @@ class Constrained(VectorNorm):
         return columns, restricted.prox_point(w[columns], 0.0, "penalized").point
 
     def without(self, columns: Columns, n_features: int) -> tuple[Columns, Constrained]:
-        """Return the unpenalized columns, and the norm that fixes their coefficients at 0.
+        """Return the unpenalized columns, and this norm with these columns excluded.
 
-        They are ``columns`` and the columns of weight 0. Raises ValueError if one of them is in a
-        constraint, because the loss fits them without regard to constraints. n_features : the
-        number of all columns.
+        The unpenalized columns are ``columns`` and the columns of weight 0. Their coefficients are
+        fitted as a part of the loss, without constraints. Raises ValueError if one of them is in a
+        constraint. n_features : the number of all columns.
         """
         rows = self._rows(n_features)
-        free, inner = L1(rows.sides).without(columns, n_features)
+        free, inner = L1(rows.box).without(columns, n_features)
         if not free.size:
             return columns, self
-        numbers = rows.matrix[:, free]
-        # Refuse the first nonzero number of such a column, if there is one.
-        for number, column in zip(*np.nonzero(numbers), strict=True):
+        # Raise an error for the first nonzero entry of an unpenalized column in a constraint.
+        for row, column in zip(*np.nonzero(rows.matrix[:, free]), strict=True):
             raise ValueError(
-                f"Constrained: unpenalized column {free[column]} is in constraint {number}; give "
+                f"Constrained: unpenalized column {free[column]} is in constraint {row}; give "
                 "the column a small weight instead, norm=norms.L1(weights=...)"
             )
         return free, Constrained(
-            rows._replace(sides=Sides.read(inner.weights, None, None, n_features))
+            rows._replace(box=WeightedBox.read(inner.weights, None, None, n_features))
         )
 
     def restrict(self, columns: Columns, n_features: int) -> Constrained:
@@ -207,13 +207,13 @@ class Constrained(VectorNorm):
         scale = power_of_two(v)
         with np.errstate(over="ignore"):
             bound = rows.bound / scale
-        sides = rows.sides._replace(lower=rows.sides.lower / scale, upper=rows.sides.upper / scale)
+        box = rows.box._replace(lower=rows.box.lower / scale, upper=rows.box.upper / scale)
         # A bound that overflows is no constraint at this scale.
         is_finite = np.isfinite(bound)
         point = constrained_point(
             v / scale,
             step / scale,
-            sides,
+            box,
             rows.matrix[is_finite],
             bound[is_finite],
             rows.equal[is_finite],
@@ -244,18 +244,19 @@ class Constrained(VectorNorm):
     def _cone(self, scores: Scores) -> ConstraintExcess:
         """Return the conjugate term of the constraints whose bound is 0; they form a cone.
 
-        It gives the polar (dual norm of the scores z), and the best atom. Other constraints hold
-        for all small w. Bounds of single columns are kept only if they are 0. scores : z
-        (n_features,).
+        The polar (dual norm of the scores z) and the best atom depend on the w near 0, where the
+        constraints with other bounds hold. Bounds of single columns are kept only if they are 0.
+        scores : z (n_features,).
         """
         rows = self._rows(scores.n_columns)
-        tight = rows.bound == 0
-        cone = rows.sides._replace(
-            lower=np.where(rows.sides.lower < 0, -np.inf, 0.0),
-            upper=np.where(rows.sides.upper > 0, np.inf, 0.0),
+        is_tight = rows.bound == 0
+        cone = rows.box._replace(
+            lower=np.where(rows.box.lower < 0, -np.inf, 0.0),
+            upper=np.where(rows.box.upper > 0, np.inf, 0.0),
         )
-        parts = rows.matrix[tight], rows.bound[tight], rows.equal[tight]
-        return ConstraintExcess(scores.full(), cone, *parts)
+        matrix = rows.matrix[is_tight]
+        bound = rows.bound[is_tight]
+        return ConstraintExcess(scores.full(), cone, matrix, bound, rows.equal[is_tight])
 
     def _rows(self, n_features: int) -> ConstraintRows:
         """Return the parameters as ``ConstraintRows``, checked for ``n_features`` columns."""
@@ -265,11 +266,18 @@ class Constrained(VectorNorm):
 class ConstraintRows(NamedTuple):
     """Constraints as matrix w <= bound, or = bound in rows that are ``equal``; and an l1 norm.
 
-    sides : weights and bounds of single columns. matrix : (n_rows, n_features), with a largest
-    entry of 1 in each row. bound : (n_rows,). equal : (n_rows,), which rows are equations.
+    Attributes
+    ----------
+    box : WeightedBox
+        Weights of the l1 norm and bounds of single coefficients, (n_features,) each.
+    matrix : (n_rows, n_features)
+        The largest absolute entry of each row is 1.
+    bound : (n_rows,)
+    equal : (n_rows,)
+        Which rows are equations.
     """
 
-    sides: Sides
+    box: WeightedBox
     matrix: Array
     bound: Array
     equal: NDArray[np.bool_]
@@ -294,8 +302,8 @@ class ConstraintRows(NamedTuple):
                 f"Constrained: norm must be 'l1' or a norms.L1, got {norm!r}; constraints of other "
                 "norms are not available"
             )
-        sides = Sides.read(inner.weights, inner.lower, inner.upper, n_features)
-        if ((sides.price == 0) & sides.boxed).any():
+        box = WeightedBox.read(inner.weights, inner.lower, inner.upper, n_features)
+        if ((box.weights == 0) & box.boxed).any():
             raise ValueError(
                 "Constrained: a coefficient of weight 0 cannot be bounded; give it a small weight"
             )
@@ -318,13 +326,14 @@ class ConstraintRows(NamedTuple):
         matrix = matrix / sizes[:, None]
         low = low / sizes
         high = high / sizes
+        # Equations and upper bounds come first, then the negative rows of lower bounds.
         equal = low == high
         with_upper = np.flatnonzero(np.isfinite(high))
         with_lower = np.flatnonzero(np.isfinite(low) & ~equal)
         stacked = np.vstack([matrix[with_upper], -matrix[with_lower]])
         bound = np.concatenate([high[with_upper], -low[with_lower]])
         return cls(
-            sides,
+            box,
             stacked,
             bound,
             np.concatenate([equal[with_upper], np.zeros(with_lower.size, bool)]),
@@ -338,21 +347,21 @@ class ConstraintRows(NamedTuple):
     def restrict(self, columns: Columns) -> ConstraintRows:
         """Return the constraints on ``columns``; coefficients of other columns are 0.
 
-        columns : the numbers of the kept columns.
+        columns : the indices of the kept columns.
         """
-        sides = Sides(*(side[columns] for side in self.sides))
-        return self._replace(sides=sides, matrix=self.matrix[:, columns])
+        box = WeightedBox(*(array[columns] for array in self.box))
+        return self._replace(box=box, matrix=self.matrix[:, columns])
 
     def value(self, w: Array) -> float:
         """Return sum_j weight_j |w_j|, or infinity if w (n_features,) violates a constraint.
 
-        A violation by a share of 1e-9 of the terms of a row is taken as rounding.
+        A violation of a row by at most 1e-9 of the sum of its absolute terms counts as rounding.
         """
         products = self.matrix @ w
         allowed = ROUNDING * (abs(self.matrix) @ np.abs(w) + np.abs(self.bound))
         is_violated = products - self.bound > allowed
         falls_short = self.equal & (self.bound - products > allowed)
-        return float("inf") if (is_violated | falls_short).any() else self.sides.value(w)
+        return float("inf") if (is_violated | falls_short).any() else self.box.value(w)
 
     def smallest_point(self) -> Array:
         """Return the feasible w with the smallest l1 norm, (n_features,).
@@ -362,9 +371,9 @@ class ConstraintRows(NamedTuple):
         """
         # w = plus - minus with 0 <= plus <= upper and 0 <= minus <= -lower; excluded columns have
         # bounds of 0.
-        price = np.where(np.isfinite(self.sides.price), self.sides.price, 0.0)
+        weights = np.where(np.isfinite(self.box.weights), self.box.weights, 0.0)
         stacked = np.hstack([self.matrix, -self.matrix])
-        bounds = np.concatenate([self.sides.upper, -self.sides.lower])
+        bounds = np.concatenate([self.box.upper, -self.box.lower])
         limits: Any = {
             "A_ub": stacked[~self.equal],
             "b_ub": self.bound[~self.equal],
@@ -372,7 +381,7 @@ class ConstraintRows(NamedTuple):
             "b_eq": self.bound[self.equal],
             "bounds": np.column_stack([np.zeros(bounds.size), bounds]),
         }
-        solution: Any = linprog(np.concatenate([price, price]), method="highs", **limits)
+        solution: Any = linprog(np.concatenate([weights, weights]), method="highs", **limits)
         if solution.x is None:
             raise ValueError(
                 "Constrained: no coefficients satisfy all constraints; check A, upper and lower, "
@@ -393,10 +402,12 @@ def _named_rows(A: Any, names: Sequence[str]) -> Any:
     position: dict[Any, int] = {name: number for number, name in enumerate(names)}
     rows = []
     for row in A:
-        for name in row if isinstance(row, Mapping) else ():
+        entries = row if isinstance(row, Mapping) else {}
+        for name in entries:
             if isinstance(name, str) and name not in position:
                 raise ValueError(f"Constrained: A names column {name!r}, which X does not have")
-        rows.append({position.get(name, name): number for name, number in row.items()})
+        numbered = {position.get(name, name): value for name, value in entries.items()}
+        rows.append(numbered if isinstance(row, Mapping) else row)
     return rows
 
 
@@ -409,13 +420,19 @@ def _matrix(A: Any, n_features: int) -> Array:
         # Mappings from columns to numbers: all other entries of a row are 0.
         dense = np.zeros((len(A), n_features))
         for number, row in enumerate(A):
-            for column, size in row.items():
+            is_list = not isinstance(row, Mapping)
+            if is_list and len(row) != n_features:
+                raise ValueError(
+                    f"Constrained: row {number} of A has {len(row)} entries, but X has "
+                    f"{n_features} columns"
+                )
+            for column, value in enumerate(row) if is_list else row.items():
                 if isinstance(column, str) or not 0 <= column < n_features:
                     raise ValueError(
                         f"Constrained: row {number} of A has column {column!r}; X has columns 0 to "
                         f"{n_features - 1}, and names only in a data frame"
                     )
-                dense[number, column] = size
+                dense[number, column] = value
         return dense
     try:
         # A few rows are stored densely, whatever their original format.

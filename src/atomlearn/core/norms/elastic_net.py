@@ -68,9 +68,9 @@ class ElasticNetNorm(VectorNorm):
         return self
 
     def candidates(self, n_samples: int, n_features: int) -> list[Norm]:
-        """Return the norms from which cross-validation chooses: this one, if k is given.
+        """Return the norms from which cross-validation chooses: this norm only, if k is given.
 
-        Otherwise k = 1, 2, 3, 5, 8, ... up to the smaller of n_samples and n_features.
+        Otherwise they have k = 1, 2, 3, 5, 8, ... up to the smaller of n_samples and n_features.
         """
         if self.k is not None:
             return [self]
@@ -79,7 +79,7 @@ class ElasticNetNorm(VectorNorm):
     def value(self, w: Array) -> float:
         """Return max(||w||_2, ||w||_1 / sqrt k)."""
         w = to_float64(w)
-        return max(l2_norm(w), float(np.abs(w).sum()) / self._root())
+        return max(l2_norm(w), float(np.abs(w).sum()) / math.sqrt(self._k()))
 
     def polar(self, scores: Scores) -> float:
         """Return ||S(z, theta)||_2 + sqrt k theta, the polar (dual norm) of the scores z.
@@ -87,8 +87,8 @@ class ElasticNetNorm(VectorNorm):
         S(z, theta) is the soft threshold, at the theta where its l1 norm is sqrt k times its l2
         norm.
         """
-        values, theta = self._best_atom(scores)[1:]
-        return l2_norm(soft_threshold(values, theta)) + self._root() * theta
+        values, theta = self._top_scores(scores)[1:]
+        return l2_norm(soft_threshold(values, theta)) + math.sqrt(self._k()) * theta
 
     def best_columns(self, scores: Scores, count: int) -> Columns:
         """Return the support of the best atom, and further columns of large |z_j|.
@@ -96,7 +96,7 @@ class ElasticNetNorm(VectorNorm):
         The best atom is the vector a of norm 1 with the largest <a, z>, for the scores z
         (n_features,). There are about ``count`` columns, if the support has no more than that.
         """
-        columns, values, theta = self._best_atom(scores)
+        columns, values, theta = self._top_scores(scores)
         # If the largest scores tie, theta is their magnitude, and any k of them give an atom.
         size = int(np.count_nonzero(np.abs(values) > theta))
         size = max(size, min(math.ceil(self._k()), values.size))
@@ -108,7 +108,7 @@ class ElasticNetNorm(VectorNorm):
         The best atom is the vector a of norm 1 with the largest <a, z>, for the scores z
         (n_features,).
         """
-        return self._best_atom(scores)[2]
+        return self._top_scores(scores)[2]
 
     def best_atom(self, scores: Scores) -> Atom:
         """Return the atom a (vector of norm 1) with the largest <a, z>, for the scores z.
@@ -117,28 +117,29 @@ class ElasticNetNorm(VectorNorm):
         largest scores tie, the atom has floor(k) entries sign(z_j) / sqrt k, one entry with the
         fractional part of k over sqrt k, and zeros. So ||a||_1 = sqrt k and ||a||_2 <= 1.
         """
-        columns, values, theta = self._best_atom(scores)
+        columns, values, theta = self._top_scores(scores)
         shrunk = soft_threshold(values, theta)
         if not shrunk.any():
             # 1, ..., 1, the fractional part of k, 0, ..., divided by sqrt k.
-            share = np.clip(self._k() - np.arange(values.size), 0.0, 1.0) / self._root()
+            share = np.clip(self._k() - np.arange(values.size), 0.0, 1.0) / math.sqrt(self._k())
             support = np.flatnonzero(share * values)
             return Atom(columns[support], (np.sign(values) * share)[support])
         support = np.flatnonzero(shrunk)
         return Atom(columns[support], shrunk[support] / l2_norm(shrunk[support]))
 
-    def _best_atom(self, scores: Scores) -> tuple[Columns, Array, float]:
-        """Return the columns and scores of the largest |z_j|, and theta, which they determine.
+    def _top_scores(self, scores: Scores) -> tuple[Columns, Array, float]:
+        """Return columns and scores of the largest |z_j|, and theta, the best atom's threshold.
 
-        Theta is the threshold of the soft-thresholded best atom. scores : z (n_features,).
+        The best atom is a multiple of the soft-thresholded scores S(z, theta), with the theta at
+        which ||S||_1 = sqrt k ||S||_2. The largest |z_j| determine theta. scores : z (n_features,).
         """
         k = self._k()
         count = min(4 * math.ceil(k), scores.n_columns)
         while True:
             columns, values = scores.top(count)
             theta = _balance_level(values, k)
-            # Scores up to theta have no effect. The scores not read are at most the last one read,
-            # so that none of them matters if theta is at least that.
+            # Scores with |z_j| <= theta have no effect. All other columns have |z_j| of at most the
+            # last value, so that they have no effect if theta is at least that.
             if count >= scores.n_columns or values.size < count or theta >= abs(values[-1]):
                 return columns, values, theta
             count = min(4 * count, scores.n_columns)
@@ -146,10 +147,6 @@ class ElasticNetNorm(VectorNorm):
     def _k(self) -> float:
         """Return k as a float; raise ValueError if it is not a finite number >= 1."""
         return positive("ElasticNetNorm: k", required_k(self), least=1.0)
-
-    def _root(self) -> float:
-        """Return sqrt(k)."""
-        return math.sqrt(self._k())
 
     def _point(self, v: Array, amount: float, form: Form) -> ProxPoint:
         """Return the proximal map of ``form`` at v (n,): a soft threshold followed by a scaling.
@@ -160,34 +157,36 @@ class ElasticNetNorm(VectorNorm):
         norm is larger (no threshold), the scaled l1 norm is larger (no scaling), or both are equal
         and the threshold is theta for any amount.
         """
-        root = self._root()
-        theta = _balance_level(v, self._k())
-        # The l2 norm is the larger one at v, and remains so after scaling.
+        k = self._k()
+        root_k = math.sqrt(k)
+        theta = _balance_level(v, k)
+        # theta = 0: the l2 norm is the larger one at v, and at all multiples of v.
         if theta == 0.0:
             return L2().prox_point(v, amount, form)
         shrunk = soft_threshold(v, theta)
         length = l2_norm(shrunk)
         # The polar (dual norm) of v.
-        polar = length + root * theta
-        # Whether the scaled l1 norm is larger at the solution, and the gauge if both are equal.
+        polar = length + root_k * theta
+        # ``no_scaling`` : whether the scaled l1 norm is larger at the solution. ``gauge`` : that of
+        # the solution, if both norms are equal there.
         if form == "penalized":
-            no_scaling = amount <= root * theta
+            no_scaling = amount <= root_k * theta
             gauge = max(polar - amount, 0.0)
         elif form == "squared":
-            no_scaling = amount * length <= root * theta
+            no_scaling = amount * length <= root_k * theta
             gauge = polar / (1.0 + amount)
         else:
             no_scaling = amount >= length
             gauge = amount
         if no_scaling:
-            return l1_point(v, 1.0 / root, amount, form)
+            return l1_point(v, 1.0 / root_k, amount, form)
         if gauge == 0.0:
             return ProxPoint(np.zeros_like(v), 0.0, lambda: ProxJacobian(np.zeros(v.size)))
         direction = shrunk / length
 
         def jacobian() -> ProxJacobian:
             """Return the Jacobian of the case in which both norms are equal."""
-            return _balanced_jacobian(v, direction, gauge / length, self._k(), amount, form)
+            return _balanced_jacobian(v, direction, gauge / length, k, amount, form)
 
         return ProxPoint(gauge * direction, gauge, jacobian)
 
@@ -223,9 +222,9 @@ def _balanced_jacobian(
     """
     active = direction != 0
     count = int(np.count_nonzero(active))
-    along = {"penalized": 1.0, "squared": 1.0 / (1.0 + amount), "constrained": 0.0}[form]
+    a = {"penalized": 1.0, "squared": 1.0 / (1.0 + amount), "constrained": 0.0}[form]
     factors = [direction]
-    coefficients = [along - ratio]
+    coefficients = [a - ratio]
     if count > k:
         factors.append(np.where(active, np.sign(v), 0.0) - math.sqrt(k) * direction)
         coefficients.append(-ratio / (count - k))

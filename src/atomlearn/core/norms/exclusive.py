@@ -1,4 +1,8 @@
-"""Exclusive: the hull of unit vectors with at most k columns in each group."""
+"""Exclusive: the hull of unit vectors with at most k columns in each group.
+
+The squared form separates over the groups, into k-support norms. The maps of the other forms are
+computed from the map of the squared form, with a step that is found by Newton's method.
+"""
 
 from __future__ import annotations
 
@@ -80,9 +84,9 @@ class Exclusive(VectorNorm):
 
         ``n_features`` is the number of columns; ``shape`` is used only by norms of matrices.
         """
-        partition, sizes = self._parts(n_features)
+        partition, ks = self._groups_and_ks(n_features)
         listed = partition.all_listed()
-        return self if listed is self.groups else Exclusive(listed, sizes)
+        return self if listed is self.groups else Exclusive(listed, ks)
 
     def with_names(self, names: Sequence[str]) -> Exclusive:
         """Return the same norm with names and patterns of columns replaced by indices.
@@ -96,8 +100,8 @@ class Exclusive(VectorNorm):
         """Return sqrt(sum_g ||w_g||_k^2), with the k-support norm of each group of w."""
         w = to_float64(w)
         scale = power_of_two(w)
-        parts = [_kernels.ksupport_gauge(w[g] / scale, k) for g, k in self._groups(w.size)]
-        return scale * l2_norm(np.array(parts))
+        gauges = [_kernels.ksupport_gauge(w[g] / scale, k) for g, k in self._groups(w.size)]
+        return scale * l2_norm(np.array(gauges))
 
     def polar(self, scores: Scores) -> float:
         """Return the polar (dual norm of the scores): the l2 norm of the k largest per group."""
@@ -109,13 +113,15 @@ class Exclusive(VectorNorm):
         The result is sorted by decreasing |z_j|; scores of 0 are left out.
         """
         z = scores.full()
-        partition, sizes = self._parts(z.size)
-        # Sorted by group, and within a group by size, so that the rank within the group is known.
+        partition, ks = self._groups_and_ks(z.size)
+        # Sort by group, and within a group by decreasing |z_j|. ``rank`` is the position of a
+        # column within its group.
         order = np.lexsort((-np.abs(z), partition.labels))
         starts = np.cumsum(partition.sizes) - partition.sizes
         rank = np.arange(z.size) - starts[partition.labels[order]]
-        rounds = max(1, count // max(int(sizes.sum()), 1))
-        chosen = order[rank < rounds * sizes[partition.labels[order]]]
+        # The n_rounds * k largest of each group are about ``count`` columns in all.
+        n_rounds = max(1, count // max(int(ks.sum()), 1))
+        chosen = order[rank < n_rounds * ks[partition.labels[order]]]
         chosen = chosen[z[chosen] != 0.0]
         ordered: Columns = chosen[np.argsort(-np.abs(z[chosen]), kind="stable")]
         return ordered.astype(np.int64)
@@ -125,9 +131,9 @@ class Exclusive(VectorNorm):
 
         n_features : the number of all columns.
         """
-        partition, sizes = self._parts(n_features)
+        partition, ks = self._groups_and_ks(n_features)
         restricted, kept_groups = partition.restrict(columns)
-        return Exclusive(restricted, sizes[kept_groups])
+        return Exclusive(restricted, ks[kept_groups])
 
     def _point(self, v: Array, amount: float, form: Form) -> ProxPoint:
         """Return the proximal map of ``form`` at v (n,), computed for v / scale against overflow.
@@ -152,7 +158,8 @@ class Exclusive(VectorNorm):
         polar = self.polar(scaled)  # type: ignore[arg-type]
         if (polar <= amount) if form == "penalized" else (amount == 0.0):
             return ProxPoint(np.zeros_like(v), 0.0, lambda: ProxJacobian(np.zeros(v.size)))
-        # ``least`` and ``largest`` bound the step of the squared form here, or its inverse.
+        # ``least`` and ``largest`` bound the step of the squared form (for "constrained"), or its
+        # inverse (for "penalized"), as polar / (1 + t) <= gauge(x(t)) <= gauge / (1 + t) at step t.
         least = max(polar / amount - 1.0, TINY)
         largest = max(gauge / amount - 1.0, least)
         step, point = _root(scaled, groups, amount, form, least, largest)
@@ -165,15 +172,15 @@ class Exclusive(VectorNorm):
 
         n_features : the number of all columns.
         """
-        partition, sizes = self._parts(n_features)
+        partition, ks = self._groups_and_ks(n_features)
         order, starts = partition.order
         return [
-            (order[starts[g] : starts[g + 1]], int(min(sizes[g], partition.sizes[g])))
+            (order[starts[g] : starts[g + 1]], int(min(ks[g], partition.sizes[g])))
             for g in range(partition.n_groups)
         ]
 
-    def _parts(self, n_features: int) -> tuple[Partition, Columns]:
-        """Return the groups of the features, and one k for each of its groups, (n_groups,).
+    def _groups_and_ks(self, n_features: int) -> tuple[Partition, Columns]:
+        """Return the groups of the features, and the k of each group, (n_groups,).
 
         Groups that the user did not list have one column and k = 1. n_features : the number of all
         columns.
@@ -182,24 +189,28 @@ class Exclusive(VectorNorm):
         if np.ndim(self.k) == 0:
             k = whole_number("Exclusive", "k", self.k)
             return partition, np.full(partition.n_groups, k)
-        sizes = np.asarray(self.k)
+        ks = np.asarray(self.k)
         listed = partition.n_listed
-        if sizes.shape != (listed,) or sizes.dtype.kind not in "iu" or (sizes < 1).any():
+        if ks.shape != (listed,) or ks.dtype.kind not in "iu" or (ks < 1).any():
             raise ValueError(
                 f"Exclusive: k must be a whole number >= 1, or one for each of the {listed} listed "
                 f"groups, got {self.k!r}"
             )
         ones = np.ones(partition.n_groups - listed, dtype=np.int64)
-        return partition, np.concatenate([sizes.astype(np.int64), ones])
+        return partition, np.concatenate([ks.astype(np.int64), ones])
 
 
 @dataclass(frozen=True, slots=True)
 class SquaredPoint:
-    """The proximal map of (step / 2) gauge^2: the point, its gauge, and the maps of the groups."""
+    """The result of the proximal map of (step / 2) gauge^2, computed group by group.
+
+    point : (n,). gauge : the norm of the point. groups : the columns of each group, and the
+    proximal point of its k-support norm.
+    """
 
     point: Array
     gauge: float
-    parts: list[tuple[Columns, ProxPoint]]
+    groups: list[tuple[Columns, ProxPoint]]
 
     def jacobian(self) -> ProxJacobian:
         """Return the Jacobian of the map, which is block-diagonal: one block for each group."""
@@ -207,11 +218,11 @@ class SquaredPoint:
         diagonal = np.zeros(size)
         factors: list[Any] = [np.zeros((size, 0))]
         coefficients = [np.zeros(0)]
-        for columns, part in self.parts:
-            inner = part.jacobian().embedded(columns, size)
-            diagonal += inner.diagonal
-            factors.append(inner.factors)
-            coefficients.append(inner.coefficients)
+        for columns, point in self.groups:
+            block = point.jacobian().embedded(columns, size)
+            diagonal += block.diagonal
+            factors.append(block.factors)
+            coefficients.append(block.coefficients)
         return ProxJacobian(diagonal, side_by_side(factors), np.concatenate(coefficients))
 
 
@@ -221,13 +232,13 @@ def _squared(v: Array, groups: list[tuple[Columns, int]], step: float) -> Square
     groups : the columns and the k of each group; gauge(x)^2 is the sum of the squared k-support
     norms of the groups.
     """
-    point = np.zeros_like(v)
-    parts = []
+    x = np.zeros_like(v)
+    points = []
     for columns, k in groups:
-        part = ksupport_point(v[columns], k, step, "squared")
-        point[columns] = part.point
-        parts.append((columns, part))
-    return SquaredPoint(point, l2_norm(np.array([part.gauge for _, part in parts])), parts)
+        point = ksupport_point(v[columns], k, step, "squared")
+        x[columns] = point.point
+        points.append((columns, point))
+    return SquaredPoint(x, l2_norm(np.array([point.gauge for _, point in points])), points)
 
 
 def _root(
@@ -252,6 +263,7 @@ def _root(
     for _ in range(MAX_STEPS):
         value = step * squares.gauge if penalized else squares.gauge
         residual = value / amount - 1.0
+        # The gauge falls with the step, and step * gauge increases.
         if (residual < 0.0) == penalized:
             low = step
         else:
@@ -285,7 +297,8 @@ def _jacobian(v: Array, point: SquaredPoint, step: float, form: Form) -> ProxJac
     """
     inner = point.jacobian()
     normal = (v - point.point) / step
-    # n is scaled to length 1, so that nothing overflows; n'J n is ``curvature``.
+    # n is scaled to length 1, so that nothing overflows: both parts of the term are divided by
+    # length^2. ``image`` is J n, and ``curvature`` is n'J n.
     length = l2_norm(normal)
     if not length:
         return inner

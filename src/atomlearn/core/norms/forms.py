@@ -1,11 +1,11 @@
 """Three proximal maps from one: the squared and constrained forms by root finding in the step.
 
-Let x(theta) = argmin 1/2 ||x - v||^2 + theta gauge(x). The proximal map of (step / 2) gauge^2 is
-x(theta) at theta = step gauge(x(theta)). The projection onto gauge <= radius is x(theta) at the
-theta with gauge(x(theta)) = radius. Let s = (v - x) / theta, a subgradient of the gauge at x, and J
-the Jacobian of x in v at fixed theta. As the gauge is homogeneous, dx/dtheta = -J s, and
-d gauge = s'J dv - s'J s dtheta. This also holds with bounds on single coefficients: J is 0 for a
-coefficient at its bound.
+The gauge is the norm, and its polar the dual norm. Let x(theta) = argmin 1/2 ||x - v||^2 + theta
+gauge(x). The proximal map of (step / 2) gauge^2 is x(theta) at theta = step gauge(x(theta)). The
+projection onto gauge <= radius is x(theta) at the theta with gauge(x(theta)) = radius. Let s = (v -
+x) / theta, a subgradient of the gauge at x, and J the Jacobian of x in v at fixed theta. As the
+gauge is homogeneous, dx/dtheta = -J s, and d gauge = s'J dv - s'J s dtheta. This also holds with
+bounds on single coefficients: J is 0 for a coefficient at its bound.
 """
 
 from __future__ import annotations
@@ -58,13 +58,14 @@ def l1_point(v: Array, weights: Array | float, amount: float, form: Form) -> Pro
 
         c = ``weights``; the right side is the gauge of v after a soft threshold at theta c.
         """
-        # The entries with |v_j| > theta c_j are the first ones by |v_j| / c_j. Each number of
-        # first entries gives a candidate for theta, and the largest candidate is the root.
+        # The entries with |v_j| > theta c_j are the first i ones by decreasing |v_j| / c_j. For
+        # fixed i the equation is linear in theta: theta_i = (sum c_j |v_j| - offset) / (sum c_j^2 +
+        # slope), with sums over these entries. The largest theta_i is the root.
         sizes = np.abs(v)
         order = np.argsort(-sizes / weights)
         c = np.broadcast_to(weights, v.shape)[order]
-        levels = (np.cumsum(c * sizes[order]) - offset) / (np.cumsum(c * c) + slope)
-        return float(levels.max())
+        thetas = (np.cumsum(c * sizes[order]) - offset) / (np.cumsum(c * c) + slope)
+        return float(thetas.max())
 
     return three_forms(v, amount, form, lambda u, step: soft_point(u, step, weights), polar, exact)
 
@@ -93,19 +94,20 @@ def three_forms(
     start = penalized(v, 0.0)
     if (form == "squared" and amount == 0.0) or (form == "constrained" and start.gauge <= amount):
         return start
-    # The point is x(0) for every theta, and its gauge is 0.
+    # If the polar of v is 0, the point is x(0) for every theta, and its gauge is 0. The Jacobian is
+    # not unique there; a multiple of I is used.
     high = polar(v)
     if high == 0.0:
         return ProxPoint(
             start.point, 0.0, lambda: ProxJacobian(np.full(v.size, 1.0 / (1.0 + amount)))
         )
-    # The ball of radius 0 has only the point 0, as any theta beyond the polar gives.
+    # The ball of radius 0 has only the point 0, and x(theta) = 0 for any theta beyond the polar.
     if form == "constrained" and amount == 0.0:
         return penalized(v, 2.0 * high)
     theta, point = _search(v, amount, form, penalized, start, high, guess)
 
     def jacobian() -> ProxJacobian:
-        """Return the Jacobian: that of x(theta), minus the rank-one effect of v on theta."""
+        """Return the Jacobian of x(theta(v)): J at fixed theta, minus a term of rank one."""
         # J at fixed theta, and the change of theta with v: see the formulas of the module.
         inner = point.jacobian()
         s = (v - point.point) / theta
@@ -136,7 +138,8 @@ def _search(
     """
     slope, offset = (1.0 / amount, 0.0) if form == "squared" else (0.0, amount)
     low = 0.0
-    # gauge(x(theta)) decreases from gauge(v) at 0 to 0 at the polar; the secant gives the start.
+    # gauge(x(theta)) decreases from that of x(0) to 0 at the polar ``high``. The first theta is the
+    # root for the straight line between these two points, or the guess.
     theta = high * (start.gauge - offset) / (start.gauge + slope * high)
     theta = theta if guess is None else guess(offset, slope)
     point = penalized(v, theta)

@@ -62,8 +62,9 @@ class Groups(RatedNorm):
     def as_groups(self, n_features: int, nonnegative: bool = False) -> GroupWeights | None:
         """Return the groups and weights of the norm; None if some weight is 0 or infinite.
 
-        With ``nonnegative``, the groups of a norm of w >= 0 are requested: None, as this norm is
-        not one. n_features : the number of all columns.
+        With ``nonnegative``, groups are requested for a norm that is infinite unless w >= 0. The
+        result is then None, as this norm is finite for all w. n_features : the number of all
+        columns.
         """
         partition, weights = self.parts(n_features)
         if nonnegative or not _priced(weights):
@@ -75,6 +76,7 @@ class Groups(RatedNorm):
         w = to_float64(w)
         partition, weights = self.parts(w.size)
         norms = partition.norms(w)
+        # Groups of norm 0 are left out, as their weight may be infinite.
         is_positive = norms > 0
         return float(weights[is_positive] @ norms[is_positive])
 
@@ -90,13 +92,15 @@ class Groups(RatedNorm):
         partition, weights = self.parts(scores.n_columns)
         if _priced(weights):
             return partition.ratings_of_scores(scores, weights)
+        # The weighted l1 norm of the group norms has the same ratings, also for weights 0 and inf.
         return L1(weights).ratings(partition.ratings_of_scores(scores))
 
     def without(self, columns: Columns, n_features: int) -> tuple[Columns, Groups]:
-        """Return all unpenalized columns, and the norm that fixes groups of weight 0 at 0.
+        """Return all unpenalized columns, and this norm with the groups of weight 0 excluded.
 
-        The unpenalized columns are ``columns`` and those of groups of weight 0. n_features : the
-        number of all columns.
+        The unpenalized columns are ``columns`` and the columns of groups of weight 0. Their
+        coefficients are fitted as a part of the loss, so that their entries of w are fixed at 0, by
+        a weight of inf. n_features : the number of all columns.
         """
         partition, weights = self.parts(n_features)
         free = np.flatnonzero(weights == 0)
@@ -134,7 +138,8 @@ class Groups(RatedNorm):
     def parts(self, n_features: int) -> tuple[Partition, Array]:
         """Return the groups of n_features features, and one weight for each group."""
         partition = self.partition(n_features)
-        # If all groups of a partition are listed, ``on`` has read it and its weights.
+        # If ``self.groups`` is a partition that lists all groups, ``on`` has already checked it and
+        # the weights.
         if partition is self.groups and partition.n_listed == partition.n_groups:
             weights = self.weights
             return partition, np.ones(partition.n_groups) if weights is None else weights
@@ -149,9 +154,10 @@ def _priced(weights: Array) -> bool:
 def l1_weights(norm: Norm, n_features: int, nonnegative: bool = False) -> Array | None:
     """Return p with gauge(w) = sum_j p_j |w_j|, 0 < p_j < inf, (n_features,); None for other norms.
 
-    With ``nonnegative``, return p with gauge(w) = p'w for w >= 0 and infinite elsewhere. Such a
-    norm is used for columns that are images of atoms with coefficients >= 0.
+    With ``nonnegative``, return p for a norm with gauge(w) = p'w for w >= 0 and infinite elsewhere.
+    Such a norm is used if the columns are images X a of atoms a, with coefficients >= 0.
     """
+    # A weighted l1 norm is a group norm with one group for each column.
     groups = norm.as_groups(n_features, nonnegative)
     if groups is None or groups.weights.size != n_features:
         return None

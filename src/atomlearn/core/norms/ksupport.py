@@ -21,15 +21,15 @@ class KSupport(RatedNorm):
     Its polar (dual norm) is the l2 norm of the k largest |z_j|, or of the k groups with the largest
     ||z_g||_2. With k = 1 it is the l1 norm (the group lasso), and with k >= the number of
     coordinates the l2 norm. ``value`` is [A] Proposition 2.1, and ``prox_squared`` is [A] Algorithm
-    1 with step = 1 / beta. With k = B, the squared form is the problem of [T], whose d is
-    ``scaling``.
+    1 with step = 1 / beta. With k = B, the squared form is the problem of [T], whose feature
+    scaling d is ``scaling``.
 
     Parameters
     ----------
     k : int >= 1, optional
-        Number of coordinates, or groups, of an atom. A k larger than their total is taken as the
-        total. None: cross-validated estimators choose k together with alpha; other estimators and
-        functions need a k.
+        Number of coordinates, or groups, of an atom. A k larger than their total has the same
+        effect as the total. None: cross-validated estimators choose k together with alpha; other
+        estimators and functions need a k.
     groups : None, list of index lists, or label array
         Disjoint groups of columns; a column in no list, or with a negative label, is a
         singleton group. The norm is then the k-support norm of the vector of group l2 norms. Do not
@@ -65,10 +65,10 @@ class KSupport(RatedNorm):
         return self if self.groups is None else KSupport(self.k, self.partition(n_features))
 
     def candidates(self, n_samples: int, n_features: int) -> list[Norm]:
-        """Return the norms from which cross-validation chooses: this one, if k is given.
+        """Return the norms from which cross-validation chooses: this norm only, if k is given.
 
-        Otherwise k = 1, 2, 3, 5, 8, ... up to the smaller of two numbers: ``n_samples``, and the
-        number of groups (without groups, ``n_features``).
+        Otherwise they have k = 1, 2, 3, 5, 8, ... up to the smaller of two numbers: ``n_samples``,
+        and the number of groups (without groups, ``n_features``).
         """
         if self.k is not None:
             return [self]
@@ -77,9 +77,9 @@ class KSupport(RatedNorm):
         return [self.replaced(k=k) for k in k_grid(min(n_samples, size))]
 
     def value(self, w: Array) -> float:
-        """Return gauge(w) = sqrt(min sum_g ||w_g||^2 / d_g) over 0 <= d <= 1, sum d <= k.
+        """Return gauge(w) = sqrt(min_d sum_g ||w_g||^2 / d_g) over 0 <= d <= 1, sum d <= k.
 
-        Without groups, each w_j is a group. It takes O(n) expected time.
+        Without groups, each w_j is a group. The expected time is O(n_features).
         """
         w = to_float64(w)
         if w.size == 0:
@@ -136,11 +136,13 @@ class KSupport(RatedNorm):
     def thresholds(self, w: Array, columns: Columns, n_features: int) -> float:
         """Return t for which w_j = 0 stays optimal while |z_j| <= multiplier * t; see ``Norm``.
 
-        w : the nonzero coefficients. t = (T / (k - q)) / gauge(w). Here d is the scaling of
-        ``scaling``, T the sum of |w_j| over 0 < d_j < 1, and q the number of d_j = 1. t is 0 if at
-        most k entries are not zero. With groups it is 0, because a zero entry of an active group
-        always wants to enter. The result is the same for all ``columns``, the zeros of w;
-        ``n_features`` is the number of all.
+        The result is t = (T / (k - q)) / gauge(w). Here T is the sum of |w_j| over 0 < d_j < 1, and
+        q the number of d_j = 1, for the vector d of ``scaling``. t is 0 if at most k coefficients
+        are not zero. With groups t is 0, because a zero coefficient of an active group is not
+        optimal for any z_j != 0.
+
+        w : the nonzero coefficients. The result is the same for all ``columns``, the zeros of w.
+        n_features : the number of all columns.
         """
         w = to_float64(w)
         k = self._support_size(n_features)
@@ -181,7 +183,7 @@ def fair_share(w: Array, k: int) -> float:
     tails = np.cumsum(ordered[::-1])[::-1]
     # tails[q] is the sum of all magnitudes but the q largest; k - q is the sum of their d.
     remaining = k - np.arange(k)
-    # The q entries with d = 1 are at least the fair share of the remaining ones.
+    # Entry q + 1 in decreasing order has d = 1 if it is at least tails[q] / (k - q).
     q = min(int(np.count_nonzero(ordered[:k] * remaining >= tails[:k])), k - 1)
     return float(tails[q] / (k - q))
 

@@ -81,8 +81,8 @@ class Pattern:
     def level(self) -> float:
         """1 / t, with d_j = clip(t |v_j| - mu, 0, 1); it is |v_j - w_j| / mu where 0 < d_j < 1.
 
-        It equals V / (K + mu m), for the m entries with 0 < d_j < 1, V the sum of their |v_j|, and
-        K of their d_j; 0 if there are none.
+        It equals V / (K + mu m) for the m entries with 0 < d_j < 1, where V is the sum of their
+        |v_j|, and K the sum of their d_j. It is 0 if there are no such entries.
         """
         total = float(np.abs(self.v[self.middle]).sum())
         return total / (self.budget + self.mu * self.count) if total else 0.0
@@ -119,7 +119,7 @@ def ksupport_point(v: Array, k: int, amount: float, form: Form) -> ProxPoint:
         polar = float(np.linalg.norm(_kernels.top_magnitude(scaled, k)[1]))
         if (polar <= amount) if form == "penalized" else (amount == 0.0):
             return ProxPoint(np.zeros_like(v), 0.0, lambda: ProxJacobian(np.zeros(v.size)))
-        # The kernel follows the roots of the equations from one pattern of zeros to the next.
+        # The kernel solves the equation F(x) = amount of the module docstring, pattern by pattern.
         guess = max(gauge / amount - 1.0, TINY)
         mu = _kernels.ksupport_multiplier(scaled, k, amount, form == "penalized", guess)
         if mu == 0.0:  # the amount is below the last digit of v
@@ -138,14 +138,16 @@ def _identity(v: Array, gauge: float) -> ProxPoint:
 
 
 def _jacobian(pattern: Pattern, form: Form) -> ProxJacobian:
-    """Return the generalized Jacobian of ``form``: that of the squared form, plus a rank-one term.
+    """Return the generalized Jacobian of ``form``: J of the squared form, plus a rank-one term.
 
-    The Jacobian J of the squared form is 1 / (1 + mu) on the entries with d_j = 1. On those with 0
-    < d_j < 1 it is the identity minus c s s', with s the signs and c = mu / (K + mu m). With n the
-    gradient of the gauge, "constrained" subtracts (J n)(J n)' / n'Jn, and "penalized" adds (J n)(J
-    n)' / (1 / mu - n'Jn). Both denominators are computed as sums of positive terms. pattern : of
-    the squared form with the same point.
+    pattern : the squared form with the same point; K, m and mu are defined in the module docstring.
+    The Jacobian J of the squared form is 1 / (1 + mu) on the entries with d_j = 1. On those with
+    0 < d_j < 1 it is the identity minus c s s', with s the signs of v and c = mu / (K + mu m). With
+    n the gradient of the gauge, "constrained" subtracts (J n)(J n)' / n'Jn, and "penalized" adds
+    (J n)(J n)' / (1 / mu - n'Jn). Both denominators are computed as sums of positive terms.
     """
+    # ``budget`` is K, ``count`` is m; ``ones`` and ``middle`` are the masks of the entries with
+    # d_j = 1 and with 0 < d_j < 1.
     v = pattern.v
     mu = pattern.mu
     budget = pattern.budget
@@ -153,8 +155,8 @@ def _jacobian(pattern: Pattern, form: Form) -> ProxJacobian:
     ones = pattern.ones
     middle = pattern.middle
     if budget and not count:
-        # With fewer than k nonzeros, a zero that becomes nonzero gets d = 1, up to k entries in
-        # all.
+        # With fewer than k nonzeros, zeros that become nonzero get d = 1, up to k entries in all.
+        # The first zeros are chosen.
         ones = ones.copy()
         ones[np.flatnonzero(~ones)[: int(budget)]] = True
     diagonal = np.where(ones, 1.0 / (1.0 + mu), middle.astype(np.float64))
@@ -165,14 +167,15 @@ def _jacobian(pattern: Pattern, form: Form) -> ProxJacobian:
         factors.append(signs)
         coefficients.append(-mu / (budget + mu * count))
     if form != "squared":
-        # ``gradient`` is gauge * n, and ``shrunk`` is J times it.
+        # ``gradient`` is g = gauge * n, and ``shrunk`` is J g.
         level = pattern.level
         share = budget / (budget + mu * count) if count else 1.0
         gradient = np.where(ones, v / (1.0 + mu), level * signs)
         shrunk = gradient * np.where(middle, share, 1.0 / (1.0 + mu))
-        # gauge^2 - mu gradient'J gradient is the sum of of_ones and budget * of_middle.
-        of_ones = float(v[pattern.ones] @ v[pattern.ones]) / (1.0 + mu) ** 3
-        of_middle = level * level * share
+        # With g, "penalized" adds mu (J g)(J g)' / (gauge^2 - mu g'J g). The denominator is a sum
+        # over the entries with d_j = 1, plus K times ``middle_term`` for those with 0 < d_j < 1.
+        ones_term = float(v[pattern.ones] @ v[pattern.ones]) / (1.0 + mu) ** 3
+        middle_term = level * level * share
         if form == "constrained":
             # The length of n cancels, so n is scaled to length 1, which cannot underflow for large
             # mu.
@@ -181,7 +184,7 @@ def _jacobian(pattern: Pattern, form: Form) -> ProxJacobian:
             shrunk = shrunk / length
             coefficient = -1.0 / float(gradient @ shrunk)
         else:
-            coefficient = mu / (of_ones + budget * of_middle)
+            coefficient = mu / (ones_term + budget * middle_term)
         factors.append(shrunk)
         coefficients.append(coefficient)
     if not factors:

@@ -32,11 +32,9 @@ class L1(RatedNorm):
         weight 0 may have two finite bounds. Paths then need ``alphas=``, and the ridge part of
         ``l1_ratio`` penalizes this column. Bounds of columns in ``unpenalized=`` are ignored.
 
-    Notes
-    -----
-    With finite nonzero bounds l and u, the regularizer h(gauge(w)) is not a function of a
-    homogeneous gauge, but its conjugate is still a minimum over one scalar t, so that the duality
-    gap is exact. With weights p,
+    Notes ----- With finite nonzero bounds l and u, the penalty is not a function h of a homogeneous
+    gauge. Still its conjugate is a minimum over one scalar t, so that the duality gap is exact.
+    With weights p,
 
         sup over l <= w <= u of <z, w> - h(gauge(w)) = min over t >= t_0 of
             h*(t) + sum_j u_j max(z_j - t p_j, 0) + sum_j (-l_j) max(-z_j - t p_j, 0),
@@ -71,8 +69,8 @@ class L1(RatedNorm):
 
         ``n_features`` is the number of columns; ``shape`` is used only by norms of matrices.
         """
-        sides = self._sides(n_features)
-        return self if sides is self.weights else L1(sides)
+        box = self._box(n_features)
+        return self if box is self.weights else L1(box)
 
     def with_names(self, names: Sequence[str]) -> L1:
         """Return the same norm with arrays in place of mappings from column names.
@@ -88,72 +86,72 @@ class L1(RatedNorm):
     @property
     def absolute(self) -> bool:  # type: ignore[override]
         """True if the norm depends only on |w|, that is, without bounds."""
-        if isinstance(self.weights, Sides):
+        if isinstance(self.weights, WeightedBox):
             return self.weights.symmetric
         return self.lower is None and self.upper is None
 
     @property
     def bounds_coefficients(self) -> bool:
         """Whether a bound is neither 0 nor infinite."""
-        if isinstance(self.weights, Sides):
+        if isinstance(self.weights, WeightedBox):
             return bool(self.weights.boxed.any())
         # A bound is a number, an array, or a mapping from names to numbers.
-        bounds = [side for side in (self.lower, self.upper) if side is not None]
-        numbers = [[*side.values()] if isinstance(side, Mapping) else side for side in bounds]
+        bounds = [bound for bound in (self.lower, self.upper) if bound is not None]
+        numbers = [[*b.values()] if isinstance(b, Mapping) else b for b in bounds]
         return any(bool((np.isfinite(n) & (np.asarray(n) != 0)).any()) for n in numbers)
 
     def value(self, w: Array) -> float:
         """Return sum_j weight_j |w_j| for w (n_features,), or infinity outside the bounds."""
         w = to_float64(w)
-        sides = self._sides(w.size)
-        return float(np.abs(w).sum()) if sides is None else sides.value(w)
+        box = self._box(w.size)
+        return float(np.abs(w).sum()) if box is None else box.value(w)
 
     def excess(self, scores: Scores) -> BoxExcess | None:
-        """Return the terms that finite nonzero bounds add to the conjugate; None without any.
+        """Return the term that finite nonzero bounds add to the conjugate of the penalty.
 
-        scores : z (n_features,). See ``BoxExcess``.
+        None without such bounds. scores : z (n_features,). See ``BoxExcess`` for the formula.
         """
-        sides = self._sides(scores.n_columns)
-        return None if sides is None or sides.symmetric else sides.excess(scores.full())
+        box = self._box(scores.n_columns)
+        return None if box is None or box.symmetric else box.excess(scores.full())
 
     def ratings(self, scores: Scores) -> Scores:
         """Return the rating |z_j| / weight_j of each column, from the scores z.
 
         It is 0 if the bounds exclude a w_j with the sign of z_j.
         """
-        sides = self._sides(scores.n_columns)
-        return scores if sides is None else ArrayScores(sides.ratios(scores.full()))
+        box = self._box(scores.n_columns)
+        return scores if box is None else ArrayScores(box.ratios(scores.full()))
 
     def without(self, columns: Columns, n_features: int) -> tuple[Columns, L1]:
-        """Return the unpenalized columns, and the norm that fixes their coefficients at 0.
+        """Return the unpenalized columns, and this norm with these columns excluded.
 
-        They are ``columns`` and all columns of weight 0 without bounds. The loss fits their
-        coefficients; only the copies that the norm sees are 0. n_features : the number of all
-        columns.
+        The unpenalized columns are ``columns`` and all columns of weight 0 without bounds. Their
+        coefficients are fitted as a part of the loss, so that their entries of w are fixed at 0, by
+        a weight of inf. n_features : the number of all columns.
         """
-        sides = self._sides(n_features)
-        if sides is None:
+        box = self._box(n_features)
+        if box is None:
             return columns, self
-        free = np.union1d(columns, np.flatnonzero((sides.price == 0) & np.isposinf(sides.upper)))
-        price = sides.price.copy()
-        price[free] = np.inf
-        return free, L1(sides._replace(price=price).settled())
+        free = np.union1d(columns, np.flatnonzero((box.weights == 0) & np.isposinf(box.upper)))
+        weights = box.weights.copy()
+        weights[free] = np.inf
+        return free, L1(box._replace(weights=weights).with_exclusions())
 
     def _penalized(self, v: Array, step: float) -> ProxPoint:
         """Return argmin_x 1/2 ||x - v||^2 + step * gauge(x) for v (n,), within the bounds.
 
         It is soft thresholding at step * weight_j, clipped at the bounds.
         """
-        sides = self._sides(v.size)
-        return soft_point(v, step) if sides is None else sides.point(v, step)
+        box = self._box(v.size)
+        return soft_point(v, step) if box is None else box.point(v, step)
 
     def _last_step(self, v: Array) -> float:
         """Return the smallest step at which the proximal map sets all penalized v_j to 0.
 
         v : (n,). It is the largest |v_j| / weight_j.
         """
-        sides = self._sides(v.size)
-        ratios = np.abs(v) if sides is None else sides.ratios(v)[sides.price > 0]
+        box = self._box(v.size)
+        ratios = np.abs(v) if box is None else box.ratios(v)[box.weights > 0]
         return float(ratios.max(initial=0.0))
 
     def restrict(self, columns: Columns, n_features: int) -> L1:
@@ -161,24 +159,24 @@ class L1(RatedNorm):
 
         n_features : the number of all columns.
         """
-        sides = self._sides(n_features)
-        return self if sides is None else L1(Sides(*(side[columns] for side in sides)))
+        box = self._box(n_features)
+        return self if box is None else L1(WeightedBox(*(array[columns] for array in box)))
 
     def as_groups(self, n_features: int, nonnegative: bool = False) -> GroupWeights | None:
         """Return the norm as one group per column; None if it is no group norm.
 
-        It is no group norm if a weight is 0, if a column is excluded, or with certain bounds.
-        Without ``nonnegative`` there must be no bounds; with it, exactly lower = 0 for all columns.
-        n_features : the number of all columns.
+        A group norm has finite weights > 0. Without ``nonnegative``, it has no bounds. With
+        ``nonnegative``, a group norm for w >= 0 is requested: lower = 0 and no upper bound for all
+        columns. n_features : the number of all columns.
         """
-        sides = self._sides(n_features)
+        box = self._box(n_features)
         columns = np.arange(n_features)
-        if sides is None:
+        if box is None:
             return None if nonnegative else GroupWeights(columns, np.ones(n_features))
-        at_zero = bool(((sides.lower == 0) & np.isposinf(sides.upper)).all())
-        usable = at_zero if nonnegative else sides.symmetric
-        usable &= bool((np.isfinite(sides.price) & (sides.price > 0)).all())
-        return GroupWeights(columns, sides.price) if usable else None
+        is_nonnegative = bool(((box.lower == 0) & np.isposinf(box.upper)).all())
+        bounds_fit = is_nonnegative if nonnegative else box.symmetric
+        weights_fit = bool((np.isfinite(box.weights) & (box.weights > 0)).all())
+        return GroupWeights(columns, box.weights) if bounds_fit and weights_fit else None
 
     @property
     def scores_for_ratings(self) -> Literal["all", "large"] | None:
@@ -195,57 +193,59 @@ class L1(RatedNorm):
         """Return the weights of the zero coefficients ``columns``, or 0 with bounds.
 
         w_j = 0 stays optimal while |z_j| <= multiplier * weight_j, see ``Norm.thresholds``; ``w``
-        are the nonzero coefficients. With bounds the result is 0, which promises nothing: w_j can
+        are the nonzero coefficients. With bounds the result is 0, for "not known": w_j can
         also stay 0 because of a bound, however large |z_j| is. n_features is the number of all
         columns.
         """
-        sides = self._sides(n_features)
-        if sides is None:
+        box = self._box(n_features)
+        if box is None:
             return 1.0
-        return sides.price[columns] if sides.symmetric else 0.0
+        return box.weights[columns] if box.symmetric else 0.0
 
-    def _sides(self, n_features: int) -> Sides | None:
-        """Return weights and bounds as one number for each column; None for the plain norm.
+    def _box(self, n_features: int) -> WeightedBox | None:
+        """Return weights and bounds as one number for each column; None for the plain l1 norm.
 
-        n_features : the number of all columns.
+        After ``on``, the attribute ``weights`` is this box, which is returned. n_features : the
+        number of all columns.
         """
         if self.weights is self.lower is self.upper is None:
             return None
-        return Sides.read(self.weights, self.lower, self.upper, n_features)
+        return WeightedBox.read(self.weights, self.lower, self.upper, n_features)
 
 
-class Sides(NamedTuple):
+class WeightedBox(NamedTuple):
     """The weights and bounds of an ``L1`` norm as arrays, each of shape (n_features,).
 
-    gauge(w) = sum_j price_j |w_j| for lower <= w <= upper, and infinite elsewhere. price : in
-    [0, inf]; an infinite price fixes w_j at 0. lower, upper : lower <= 0 <= upper, infinite if
-    there is no bound.
+    gauge(w) = sum_j weight_j |w_j| for lower <= w <= upper, and infinite elsewhere. weights : in
+    [0, inf]; an infinite weight excludes the column: it fixes w_j at 0. lower, upper : lower <= 0
+    <= upper, infinite if there is no bound.
     """
 
-    price: Array
+    weights: Array
     lower: Array
     upper: Array
 
     @classmethod
-    def read(cls, weights: Any, lower: Any, upper: Any, n_features: int) -> Sides:
+    def read(cls, weights: Any, lower: Any, upper: Any, n_features: int) -> WeightedBox:
         """Return the parameters of ``L1``, checked and broadcast to one number per column.
 
         Raises ValueError if they do not fit ``n_features`` columns or exclude w = 0. weights,
         lower, upper : each a number, an array or None.
         """
-        if isinstance(weights, Sides):
-            if weights.price.size != n_features:
+        # ``L1.on`` has stored a box as the weights, with all bounds.
+        if isinstance(weights, WeightedBox):
+            if weights.weights.size != n_features:
                 raise ValueError(
-                    f"L1: weights and bounds are of {weights.price.size} columns, and X has "
+                    f"L1: weights and bounds are of {weights.weights.size} columns, and X has "
                     f"{n_features}"
                 )
             return weights
-        price = _numbers("weights", weights, 1.0, n_features)
+        factors = _numbers("weights", weights, 1.0, n_features)
         low = _numbers("lower", lower, -np.inf, n_features)
         high = _numbers("upper", upper, np.inf, n_features)
-        if (price < 0).any():
+        if (factors < 0).any():
             raise ValueError(
-                f"L1: weights must be >= 0 (0: unpenalized, inf: left out), got {price.min()}"
+                f"L1: weights must be >= 0 (0: unpenalized, inf: left out), got {factors.min()}"
             )
         if (low > 0).any() or (high < 0).any():
             raise ValueError(
@@ -253,22 +253,24 @@ class Sides(NamedTuple):
                 f"{low.max()} and upper down to {high.min()}"
             )
         # With weight 0 and one bound, the conjugate is infinite for scores of one sign.
-        one_sided = (price == 0) & (np.isfinite(low) != np.isfinite(high))
+        one_sided = (factors == 0) & (np.isfinite(low) != np.isfinite(high))
         if one_sided.any():
             raise ValueError(
                 f"L1: column {int(np.argmax(one_sided))} has weight 0 and a bound on one side "
                 "only, which proves nothing; give the other side a bound that it will not reach, "
                 "or the column a small weight"
             )
-        return cls(price, low, high).settled()
+        return cls(factors, low, high).with_exclusions()
 
-    def settled(self) -> Sides:
-        """Return the sides with price inf and bounds 0 for columns whose coefficient must be 0."""
-        # An infinite weight, or two bounds of 0, excludes a column: set both.
-        is_zero = np.isinf(self.price) | ((self.lower == 0) & (self.upper == 0))
+    def with_exclusions(self) -> WeightedBox:
+        """Return the same box, with weight inf and both bounds 0 for every excluded column.
+
+        A column is excluded by an infinite weight, or by two bounds of 0.
+        """
+        is_zero = np.isinf(self.weights) | ((self.lower == 0) & (self.upper == 0))
         low = np.where(is_zero, 0.0, self.lower)
         high = np.where(is_zero, 0.0, self.upper)
-        return Sides(np.where(is_zero, np.inf, self.price), low, high)
+        return WeightedBox(np.where(is_zero, np.inf, self.weights), low, high)
 
     @property
     def symmetric(self) -> bool:
@@ -283,7 +285,7 @@ class Sides(NamedTuple):
         return (np.isfinite(low) & (low < 0)) | (np.isfinite(high) & (high > 0))
 
     def value(self, w: Array) -> float:
-        """Return sum_j price_j |w_j|, or infinity outside the bounds.
+        """Return sum_j weight_j |w_j|, or infinity outside the bounds.
 
         Bounds may be exceeded by a relative rounding error of 1e-9. w : (n_features,).
         """
@@ -293,54 +295,56 @@ class Sides(NamedTuple):
         if (w > self.upper + slack).any() or (w < self.lower - slack).any():
             return float("inf")
         is_nonzero = w != 0
-        return float(np.abs(w[is_nonzero]) @ self.price[is_nonzero])
+        return float(np.abs(w[is_nonzero]) @ self.weights[is_nonzero])
 
     def ratios(self, z: Array) -> Array:
-        """Return |z_j| / price_j for scores z, (n_features,).
+        """Return |z_j| / weight_j for scores z, (n_features,).
 
-        It is 0 if w_j cannot move from 0 in the direction of z_j, and infinite if price_j is 0.
+        It is 0 if the bounds exclude a w_j with the sign of z_j, and infinite if weight_j is 0.
         """
         moves = np.where(z > 0, self.upper > 0, self.lower < 0)
         sizes = np.where(moves, np.abs(z), 0.0)
         return np.divide(
-            sizes, self.price, out=np.where(sizes > 0, np.inf, 0.0), where=self.price > 0
+            sizes, self.weights, out=np.where(sizes > 0, np.inf, 0.0), where=self.weights > 0
         )
 
     def excess(self, z: Array) -> BoxExcess | None:
-        """Return the terms that finite nonzero bounds add to the conjugate at the scores z.
+        """Return the term that finite nonzero bounds add to the conjugate at the scores z.
 
-        None if there are no such bounds.
+        None if there are no such bounds. z : (n_features,).
         """
         if not self.boxed.any():
             return None
-        # The distance from 0 to the bound, in the direction of the sign of z_j.
+        # The distance from 0 to the bound, in the direction of the sign of z_j. The polar is over
+        # the columns without a bound in this direction.
         widths = np.where(z > 0, self.upper, -self.lower)
         ratios = self.ratios(z)
         bounded = np.isfinite(widths) & (widths > 0) & (z != 0)
         polar = float(ratios[~bounded].max(initial=0.0))
-        return BoxExcess(polar, np.abs(z[bounded]), self.price[bounded], widths[bounded])
+        return BoxExcess(polar, np.abs(z[bounded]), self.weights[bounded], widths[bounded])
 
     def point(self, v: Array, step: float) -> ProxPoint:
-        """Return argmin_x 1/2 ||x - v||^2 + step * sum_j price_j |x_j| for v (n,).
+        """Return argmin_x 1/2 ||x - v||^2 + step * sum_j weight_j |x_j| within the bounds; v (n,).
 
-        x is within the bounds: soft thresholding at step * price_j, clipped at the bounds. Its
-        Jacobian is 1 for coefficients strictly between 0 and their bound, else 0.
+        It is soft thresholding at step * weight_j, clipped at the bounds. The Jacobian is diagonal:
+        1 for coefficients strictly between 0 and their bound, else 0.
         """
         # x_j has the sign of v_j, and its bound on that side.
         caps = np.where(v > 0, self.upper, -self.lower)
-        price = np.where(np.isfinite(self.price), self.price, 0.0)
-        excess = np.abs(v) - step * price
+        # Excluded columns have caps of 0, so that a weight of 0 in place of inf changes nothing.
+        weights = np.where(np.isfinite(self.weights), self.weights, 0.0)
+        excess = np.abs(v) - step * weights
         sizes = np.clip(excess, 0.0, caps)
         moves = ((excess > 0) | (step == 0.0)) & (excess < caps)
         jacobian = ProxJacobian(moves.astype(np.float64))
-        return ProxPoint(np.copysign(sizes, v), float(price @ sizes), lambda: jacobian)
+        return ProxPoint(np.copysign(sizes, v), float(weights @ sizes), lambda: jacobian)
 
 
 def _numbers_by_name(numbers: Any, names: Sequence[str], default: float, owner: str) -> Any:
     """Return a mapping of names to numbers as one number per column; other values unchanged.
 
-    names : of all columns, in order. default : the number of columns that are not in the mapping.
-    owner : the parameter, for errors.
+    names : the names of all columns, in order. default : the value for columns that are not in the
+    mapping. owner : the parameter, for errors.
     """
     if not isinstance(numbers, Mapping):
         return numbers

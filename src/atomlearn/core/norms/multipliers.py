@@ -1,4 +1,8 @@
-"""Multipliers of linear constraints: in the conjugate of a norm, and in its proximal map."""
+"""Multipliers of linear constraints: in the conjugate of a norm, and in its proximal map.
+
+The constraints are A w <= b, or = b in some rows, and bounds on single coefficients w_j. Each row
+of A has a multiplier m_i. The norm is a weighted l1 norm; its weights and the bounds are a ``box``.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +16,7 @@ from scipy.optimize import linprog, nnls
 from atomlearn.core.interfaces import EPS, Array, Columns, ProxJacobian, ProxPoint
 from atomlearn.core.interfaces.arrays import power_of_two
 from atomlearn.core.interfaces.certificate import Excess
-from atomlearn.core.norms.l1 import Sides
+from atomlearn.core.norms.l1 import WeightedBox
 
 #: Number of columns up to which a linear program contains all of them.
 SMALL = 200
@@ -30,35 +34,36 @@ class ConstraintExcess(Excess):
 
     Here p are the weights of the l1 norm. m >= 0 for inequalities, and of either sign for
     equations. ``best`` finds m by a linear program over a few columns; columns that violate its
-    solution are added until there are none. The numbers of a proof are then computed from m over
-    all columns, with a bound on rounding, and hold for any m.
+    solution are added until there are none. Any m gives an upper bound on E(t). It is computed over
+    all columns, and includes a bound on rounding errors.
 
-    z : (n_features,) scores. sides : weights and bounds of single columns. A : (n_rows, n_features)
+    z : (n_features,) scores. box : weights and bounds of single columns. A : (n_rows, n_features)
     and b : (n_rows,), the constraints. equal : (n_rows,), which rows are equations.
     """
 
     moves_scores = True
 
     def __init__(
-        self, z: Array, sides: Sides, A: Array, b: Array, equal: NDArray[np.bool_]
+        self, z: Array, box: WeightedBox, A: Array, b: Array, equal: NDArray[np.bool_]
     ) -> None:
         """Store the data of the class, with multipliers of 0; ``best`` improves them."""
         self.z = z
-        self.sides = sides
+        self.box = box
         self.A = A
         self.b = b
         self.equal = equal
-        upper = sides.upper
-        lower = -sides.lower
+        upper = box.upper
+        lower = -box.lower
         #: Masks of the sides w_j > 0 and w_j < 0 without a bound, and the widths of bounded sides.
         self.open = np.isposinf(upper), np.isposinf(lower)
         self.widths = tuple(np.where(np.isfinite(w), w, 0.0) for w in (upper, lower))
-        self.price = np.where(np.isfinite(sides.price), sides.price, 1.0)
+        #: The weights p_j of the l1 norm, (n_features,); 1 for excluded columns.
+        self.price = np.where(np.isfinite(box.weights), box.weights, 1.0)
         #: Number of constraints of each column.
         self.terms = np.asarray((A != 0).sum(axis=0)).ravel()
-        #: Columns whose constraints bind in the last linear programs; see ``_lead``.
-        self.leading: list[Columns] = []
-        self._use(np.zeros(b.size))
+        #: The columns with an active constraint in each of the last linear programs.
+        self.binding: list[Columns] = []
+        self._set_multipliers(np.zeros(b.size))
         self._polar: float | None = None
         self._atom = np.zeros(0, dtype=np.int64), np.zeros(0)
 
@@ -85,31 +90,32 @@ class ConstraintExcess(Excess):
 
     def scaled(self, factor: float) -> ConstraintExcess:
         """Return the conjugate term for the scores ``factor`` * z."""
-        other = ConstraintExcess(factor * self.z, self.sides, self.A, self.b, self.equal)
-        other.leading = self.leading
+        other = ConstraintExcess(factor * self.z, self.box, self.A, self.b, self.equal)
+        other.binding = self.binding
         return other
 
     def repriced(self, factor: float) -> ConstraintExcess:
         """Return the conjugate term with all weights p_j of the l1 norm times ``factor``."""
-        sides = self.sides._replace(price=factor * self.sides.price)
-        return ConstraintExcess(self.z, sides, self.A, self.b, self.equal)
+        box = self.box._replace(weights=factor * self.box.weights)
+        return ConstraintExcess(self.z, box, self.A, self.b, self.equal)
 
     def columns(self, count: int) -> Columns:
-        """Return about ``count`` columns that may enter a fit, best first.
+        """Return about ``count`` columns that may join the active columns of a fit, best first.
 
-        The columns whose constraints bind the multipliers come first, then those with the largest
-        reduced score |z - A'm|_j / p_j. There are always more of them than constraints, so that w
-        can satisfy all.
+        The columns with an active constraint on the multipliers come first, then those with the
+        largest reduced score |z - A'm|_j / p_j. At least b.size + 1 columns are returned, if
+        possible, so that a w on these columns can satisfy all constraints.
         """
-        if not self.leading:
+        # Computing the polar sets the multipliers and ``binding``.
+        if not self.binding:
             _ = self.polar
         # The larger of the two sides of each column.
-        sizes = np.maximum(*self._sizes())
-        usable = np.isfinite(self.sides.price) & (sizes > 0)
+        sizes = np.maximum(*self._side_scores())
+        usable = np.isfinite(self.box.weights) & (sizes > 0)
         ordered = np.argsort(-np.where(usable, sizes / self.price, -1.0), kind="stable")
         ordered = ordered[: min(max(count, self.b.size + 1), np.count_nonzero(usable))]
         # Distinct columns, in the order of their first occurrence.
-        numbers = np.concatenate([*self.leading, ordered]).astype(np.int64)
+        numbers = np.concatenate([*self.binding, ordered]).astype(np.int64)
         return numbers[np.sort(np.unique(numbers, return_index=True)[1])]
 
     def atom(self) -> tuple[Columns, Array]:
@@ -125,8 +131,8 @@ class ConstraintExcess(Excess):
         """Choose multipliers that minimize cost * E(t) + constant t + (slope / 2) t^2, t >= start.
 
         Return the smallest t >= start at which these multipliers give a finite E(t). If ``slope``
-        is not 0, ``constant`` is taken as 0 and ``cost`` as 1. E(t) is the conjugate term of the
-        constraints, see the class.
+        is not 0, ``constant`` and ``cost`` are ignored, and count as 0 and 1. E(t) is the conjugate
+        term of the constraints, see the class.
         """
         if not slope:
             # A point with an infinite objective proves no gap, and any factor of t will do.
@@ -136,26 +142,27 @@ class ConstraintExcess(Excess):
         return max(start, self.t, self._smallest_t())
 
     def _minimize(
-        self, start: float, constant: float, cost: float = 1.0, stays: bool = False
+        self, start: float, constant: float, cost: float = 1.0, fixed: bool = False
     ) -> float | None:
         """Choose multipliers that minimize cost * E(t) + constant t over t >= start.
 
-        stays : whether t = start is the only choice. Return the derivative of the minimum with
-        respect to start, or None if there is no minimum; then the multipliers are 0. E(t) is the
-        conjugate term of the constraints, see the class.
+        fixed : whether t = start is required. Return the derivative of the minimum with respect to
+        start, or None if there is no minimum; then the multipliers are 0. E(t) is the conjugate
+        term of the constraints, see the class.
         """
         # The solver's tolerances are absolute, so the scores are scaled to a size of about 1.
         scale = power_of_two(self.z)
         scaled_z = self.z / scale
         chosen = self._first_columns(scaled_z)
         while True:
-            solution = self._program(scaled_z, chosen, start / scale, constant, cost, stays)
+            solution = self._program(scaled_z, chosen, start / scale, constant, cost, fixed)
             if solution is None:
-                self._use(np.zeros(self.b.size))
+                self._set_multipliers(np.zeros(self.b.size))
                 return None
             multipliers, t, derivative = solution
-            self._use(multipliers * scale)
+            self._set_multipliers(multipliers * scale)
             self.t = t * scale
+            # Add the columns that violate the solution, and solve again, until there are none.
             violating = self._violating(t * scale, chosen)
             if not violating.size:
                 return derivative
@@ -164,16 +171,17 @@ class ConstraintExcess(Excess):
     def _minimize_square(self, start: float, slope: float) -> None:
         """Choose multipliers that minimize E(t) + (slope / 2) t^2 over t >= start.
 
-        E is convex and piecewise linear. The next t minimizes the square plus the larger of two
-        tangents of E, one on each side of the minimum. The search ends if E(t) is on a tangent.
-        ``left`` and ``right`` are the points (t, E, derivative of E) of these tangents, on the left
-        and right of the minimum. E(t) is the conjugate term of the constraints, see the class.
+        E(t), the conjugate term of the constraints, is convex and piecewise linear. It is above its
+        tangents, of which two are kept: at the last points to the left and to the right of the
+        minimum. The next t minimizes (slope / 2) t^2 plus the larger tangent. The search ends if
+        E(t) is on a tangent.
         """
         t = start
+        # The points (t, E, derivative of E) of the two tangents.
         left: tuple[float, float, float] | None = None
         right: tuple[float, float, float] | None = None
         for _ in range(MAX_STEPS):
-            derivative = self._minimize(t, 0.0, stays=True)
+            derivative = self._minimize(t, 0.0, fixed=True)
             if derivative is None:
                 # The start is the smallest t up to rounding.
                 t = t * (1.0 + 1e-12) + 1e-300
@@ -183,7 +191,7 @@ class ConstraintExcess(Excess):
             tangents = [end[1] + end[2] * (t - end[0]) for end in (left, right) if end]
             if tangents and value <= max(tangents) + 1e-13 * abs(value) and left and right:
                 return
-            # The derivative of the whole objective shows on which side of the minimum t is.
+            # The minimum is to the left of t if the objective increases at t.
             point = t, value, derivative
             if derivative + slope * t >= 0.0:
                 right = point
@@ -198,57 +206,59 @@ class ConstraintExcess(Excess):
                 # Move right, at least to the minimum of the left tangent plus the square.
                 t = max(4.0 * t, -derivative / slope)
             else:
-                # The minimum of each tangent plus the square, on its side of the crossing.
+                # The larger tangent is the left one up to the crossing, and the right one beyond.
+                # Tangent plus square is minimal at t = -derivative / slope, within these limits.
                 cross = _crossing(left, right)
                 left_minimum = min(max(-left[2] / slope, left[0]), cross)
                 right_minimum = max(min(-right[2] / slope, right[0]), cross)
                 t = left_minimum if left_minimum < cross else right_minimum
-                # No new point: set the multipliers of the better one again.
+                # If t is not new, the search ends there: set the multipliers for it again.
                 if t in (left[0], right[0]):
-                    self._minimize(t, 0.0, stays=True)
+                    self._minimize(t, 0.0, fixed=True)
                     return
 
-    def _use(self, multipliers: Array) -> None:
-        """Set the multipliers m, the reduced scores z - A'm, and a bound on their rounding; t = 0.
+    def _set_multipliers(self, multipliers: Array) -> None:
+        """Set the multipliers m, the reduced scores z - A'm, and ``error``, their rounding bound.
 
-        multipliers : m, (n_rows,); negative ones of inequalities are set to 0.
+        multipliers : m, (n_rows,); negative ones of inequalities are set to 0. t is set to 0.
         """
         self.multipliers = np.where(self.equal, multipliers, np.maximum(multipliers, 0.0))
         self.t = 0.0
         self.reduced = self.z - self.A.T @ self.multipliers
         sizes = np.abs(self.z) + abs(self.A).T @ np.abs(self.multipliers)
-        # Each term of a sum has one rounding error, of half of EPS.
+        # A sum of n products has n + 1 rounding errors, each of at most half of EPS times the
+        # sizes.
         self.error = 0.5 * EPS * (self.terms + 1) * sizes
         if not self.multipliers.any():
             self.error = 0.0 * sizes
 
-    def _sizes(self) -> tuple[Array, Array]:
-        """Return the reduced scores of each column for w_j > 0, and those for w_j < 0.
+    def _side_scores(self) -> tuple[Array, Array]:
+        """Return the signed reduced scores of all columns, for w_j > 0 and for w_j < 0.
 
-        Each is (n_features,), the score z - A'm with the sign of the side, plus its rounding bound.
-        It is -inf if w_j may not take that sign.
+        They are (z - A'm)_j and -(z - A'm)_j, each plus its rounding bound, (n_features,). An entry
+        is -inf if w_j may not have that sign.
         """
-        upward = np.where(self.sides.upper > 0, self.reduced + self.error, -np.inf)
-        downward = np.where(self.sides.lower < 0, self.error - self.reduced, -np.inf)
+        upward = np.where(self.box.upper > 0, self.reduced + self.error, -np.inf)
+        downward = np.where(self.box.lower < 0, self.error - self.reduced, -np.inf)
         return upward, downward
 
     def _smallest_t(self) -> float:
-        """Return the smallest t that the multipliers m allow: the maximum of |z - A'm|_j / p_j.
+        """Return the smallest t with a finite E(t) at the multipliers m, max |z - A'm|_j / p_j.
 
-        It is over all columns j, on the sides (signs) of w_j that have no bound. p_j are the
+        The maximum is over all columns j, and over the signs of w_j without a bound. p_j are the
         weights of the l1 norm.
         """
-        sides = zip(self._sizes(), self.open, strict=True)
+        sides = zip(self._side_scores(), self.open, strict=True)
         return max(
             float((sizes / self.price)[is_open].max(initial=0.0)) for sizes, is_open in sides
         )
 
     def _first_columns(self, z: Array) -> Columns:
-        """Return the columns of the first linear program: those most likely to bind.
+        """Return the columns of the first linear program: those with the largest |z_j| / p_j.
 
-        z : (n_features,) scores. The columns have the largest |z_j| / p_j, with p_j the weights of
-        the l1 norm. About as many columns bind as there are multipliers; any that are missing here
-        are added by ``_violating``.
+        z : (n_features,) scores; p_j : the weights of the l1 norm. About as many columns have an
+        active constraint as there are multipliers. Those that are missing here are found later, by
+        ``_violating``.
         """
         if z.size <= SMALL:
             return np.arange(z.size)
@@ -263,27 +273,27 @@ class ConstraintExcess(Excess):
         """
         if chosen.size == self.z.size:
             return np.zeros(0, dtype=np.int64)
-        ratios = np.maximum(*self._sizes()) / self.price
+        ratios = np.maximum(*self._side_scores()) / self.price
         ratios[chosen] = -np.inf
         order = np.argsort(-ratios)[: 2 * self.b.size + 50]
         return order[ratios[order] > t * (1 + 1e-12) + 1e-300]
 
     def _program(
-        self, z: Array, chosen: Columns, start: float, constant: float, cost: float, stays: bool
+        self, z: Array, chosen: Columns, start: float, constant: float, cost: float, fixed: bool
     ) -> tuple[Array, float, float] | None:
         """Return multipliers m, t and a derivative, from a linear program over some columns.
 
-        The program minimizes cost * E(t) + constant t over t >= start, or at t = start if t
-        ``stays``. E(t) is the conjugate term of the class. The derivative is that of the minimum
+        The program minimizes cost * E(t) + constant t over t >= start, or at t = start if
+        ``fixed``. E(t) is the conjugate term of the class. The derivative is that of the minimum
         with respect to ``start``. The result is None if the program has no solution. chosen : the
-        columns.
+        columns of the program.
 
         A side is one sign (+1 or -1) of one w_j; it is open if w_j has no bound there, else it has
         a width. The variables are t, the multipliers m, and an excess s_j >= 0 for each side with a
         width, which costs the width. With z (n_features,) the scores, each side of a chosen column
         has the row
 
-            -t price_j - sign (A'm)_j - s_j <= -sign z_j,
+            -t p_j - sign (A'm)_j - s_j <= -sign z_j,
 
         without s_j if the side is open.
         """
@@ -317,7 +327,7 @@ class ConstraintExcess(Excess):
         objective = np.concatenate([[constant], cost * self.b, cost * widths[bounded]])
         multiplier_limits = [(None, None) if is_equal else (0, None) for is_equal in self.equal]
         variable_limits = [
-            (start, start if stays else None),
+            (start, start if fixed else None),
             *multiplier_limits,
             *[(0, None)] * bounded.size,
         ]
@@ -332,25 +342,25 @@ class ConstraintExcess(Excess):
         if solution.x is None:
             return None
         # Marginals are derivatives of the minimum: by right sides (<= 0), and by the bounds of t.
-        self._lead(chosen, side_rows, -solution.ineqlin.marginals[: rows.shape[0]])
+        self._record_binding(chosen, side_rows, -solution.ineqlin.marginals[: rows.shape[0]])
         derivative = solution.lower.marginals[0] + solution.upper.marginals[0]
         return solution.x[1 : n_multipliers + 1], float(solution.x[0]), float(derivative)
 
-    def _lead(self, chosen: Columns, side_rows: Any, shares: Array) -> None:
-        """Record the columns whose constraints bind in a program, and the w of its dual solution.
+    def _record_binding(self, chosen: Columns, side_rows: Any, shares: Array) -> None:
+        """Record the columns with an active constraint in a program, and w, its dual solution.
 
-        chosen : the columns of the program. side_rows : for each side, the positions of its rows in
-        ``chosen`` and its sign. shares : the dual variables of all rows; for column j they are the
-        positive and the negative part of w_j.
+        chosen : the columns of the program. side_rows : for each sign, +1 and -1, a pair: the
+        positions in ``chosen`` of the columns of its rows, and the sign. shares : the dual
+        variables of all rows, which are the positive parts of w_j, then the negative parts.
         """
         w = np.zeros(chosen.size)
-        # The rows of the sides w_j > 0 come first.
+        # The rows for w_j > 0 come first.
         upward, downward = np.split(shares, [side_rows[0][0].size])
         w[side_rows[0][0]] += upward
         w[side_rows[1][0]] -= downward
         nonzero = np.flatnonzero(w)
         # The last three programs are kept, the columns of each by decreasing |w_j|.
-        self.leading[:] = [*self.leading[-2:], chosen[nonzero[np.argsort(-np.abs(w[nonzero]))]]]
+        self.binding[:] = [*self.binding[-2:], chosen[nonzero[np.argsort(-np.abs(w[nonzero]))]]]
         self._atom = chosen[nonzero], w[nonzero]
 
 
@@ -362,7 +372,8 @@ def _crossing(left: tuple[float, float, float], right: tuple[float, float, float
     """
     t_left, left_value, left_slope = left
     t_right, right_value, right_slope = right
-    # The tangents are parallel if the slope does not change.
+    # The crossing solves left_value + left_slope (t - t_left) = right_value + right_slope (t -
+    # t_right). The tangents are parallel if the slope does not change.
     turn = right_slope - left_slope
     if turn <= 0.0:
         return t_right
@@ -375,29 +386,31 @@ def _crossing(left: tuple[float, float, float], right: tuple[float, float, float
 
 
 def constrained_point(
-    v: Array, step: float, sides: Sides, A: Array, b: Array, equal: NDArray[np.bool_]
+    v: Array, step: float, box: WeightedBox, A: Array, b: Array, equal: NDArray[np.bool_]
 ) -> ProxPoint:
     """Return argmin 1/2 ||x - v||^2 + step * gauge(x) over A x <= b, or = b where ``equal``.
 
-    v : (n,); sides : the weights and bounds of the l1 norm, which give gauge(x). x is the proximal
-    map of that norm at v - A'm. The multipliers m (n_rows,) minimize a convex dual function, whose
-    gradient b - A x is piecewise linear in m. Newton's method with a line search finds the right
-    piece in a finite number of steps.
+    v : (n,); box : the weights and bounds of the l1 norm, which is the gauge. x is the proximal map
+    of that norm at v - A'm. The multipliers m (n_rows,) minimize a convex dual function, whose
+    gradient b - A x is piecewise linear in m. Newton's method with a line search finds the linear
+    piece of the minimum in a finite number of steps.
     """
     multipliers = np.zeros(b.size)
     for _ in range(MAX_STEPS):
-        current = sides.point(v - A.T @ multipliers, step)
+        current = box.point(v - A.T @ multipliers, step)
         slope = b - A @ current.point
-        # At the optimum (A x)_i = b_i, or m_i = 0 and (A x)_i <= b_i: the smaller number is 0.
+        # At the optimum of an inequality, m_i and (b - A x)_i are >= 0, and one of them is 0: the
+        # smaller number is 0. For an equation, (b - A x)_i = 0.
         sizes = np.abs(v) + abs(A).T @ np.abs(multipliers)
         rounding = 4.0 * EPS * (abs(A) @ sizes + np.abs(b))
-        target = np.where(equal, slope, np.minimum(multipliers, slope))
-        if (np.abs(target) <= rounding).all():
+        violation = np.where(equal, slope, np.minimum(multipliers, slope))
+        if (np.abs(violation) <= rounding).all():
             break
-        # A step of Newton's method, kept within the allowed multipliers.
+        # A step of Newton's method over the allowed multipliers. ``moves`` is 1 for the entries of
+        # x that change with m, else 0.
         moves = current.jacobian().diagonal
         direction = _newton(A, moves, slope, multipliers, equal)
-        length = _length(v, step, sides, A, b, multipliers, direction)
+        length = _length(v, step, box, A, b, multipliers, direction)
         if length == 0.0:
             break
         trial = multipliers + length * direction
@@ -405,9 +418,10 @@ def constrained_point(
         if np.array_equal(trial, multipliers):
             break
         multipliers = trial
-    # The Jacobian is D - F F', with D = diag(moves). F F' projects on those rows of A D that hold
-    # with equality.
-    current = sides.point(v - A.T @ multipliers, step)
+    # The Jacobian is D - F F', with D = diag(moves). F F' is the orthogonal projection on the span
+    # of the rows of A D whose constraints hold with equality. With A D D A' = V diag(values) V',
+    # F = D A' V diag(values)^-1/2.
+    current = box.point(v - A.T @ multipliers, step)
     moves = current.jacobian().diagonal
     active = equal | (multipliers > 0)
     image = A[active] * moves
@@ -423,10 +437,10 @@ def constrained_point(
             / np.sqrt(values[is_positive])
         )
         point = point - factors @ residuals
-    price = np.where(np.isfinite(sides.price), sides.price, 0.0)
+    weights = np.where(np.isfinite(box.weights), box.weights, 0.0)
     return ProxPoint(
         point,
-        float(price @ np.abs(point)),
+        float(weights @ np.abs(point)),
         lambda: ProxJacobian(moves, factors, -np.ones(factors.shape[1])),
     )
 
@@ -438,8 +452,8 @@ def _newton(
 
     The model has the gradient ``slope`` (n_rows,) and the Hessian A diag(moves) A' at
     ``multipliers``; ``moves`` (n,) is 1 for entries of x that vary, else 0. Multipliers are >= 0,
-    or of any sign where ``equal``. A Cholesky factor gives the step (n_rows,) if it keeps them
-    allowed; otherwise nonnegative least squares is solved with that factor.
+    or of any sign where ``equal``. The step (n_rows,) is computed with a Cholesky factor of
+    the Hessian. If it would violate the signs, nonnegative least squares is solved instead.
     """
     image = A * moves
     hessian = image @ image.T
@@ -449,8 +463,8 @@ def _newton(
     direction = -np.linalg.solve(root.T, np.linalg.solve(root, slope))
     if (equal | (multipliers + direction >= 0)).all():
         return np.asarray(direction)
-    # Minimize ||R'm - target|| over m >= 0, with R = ``root``; a free multiplier is the difference
-    # of two nonnegative ones.
+    # Minimize ||R'm - target|| over m >= 0, with R = ``root``. The multiplier of an equation may be
+    # negative: it is the difference of two nonnegative variables.
     target = root.T @ multipliers - np.linalg.solve(root, slope)
     system = np.hstack([root.T, -root.T[:, equal]])
     solution = nnls(system, target)[0]
@@ -460,25 +474,33 @@ def _newton(
 
 
 def _length(
-    v: Array, step: float, sides: Sides, A: Array, b: Array, multipliers: Array, direction: Array
+    v: Array,
+    step: float,
+    box: WeightedBox,
+    A: Array,
+    b: Array,
+    multipliers: Array,
+    direction: Array,
 ) -> float:
     """Return a step length in [0, 1] at which the derivative along ``direction`` is near 0.
 
-    It is the derivative of the dual function of ``constrained_point`` at ``multipliers`` (n_rows,);
-    the other arguments are those of that function. It increases with the length. The root is found
-    by the Illinois method (false position that halves the value at an end which stays), to a
-    thousandth of the first value. The length is 0 if the direction does not descend.
+    The problem is argmin_x 1/2 ||x - v||^2 + step * gauge(x) over A x <= b, for the norm ``box``;
+    see ``constrained_point``. The derivative is of its dual function, along ``direction`` from
+    ``multipliers``, (n_rows,) each. As the function is convex, the derivative increases with the
+    length. Its root is found to a thousandth of the derivative at length 0. The method is Illinois:
+    false position, in which the value at an end that is used twice is halved. The result is 0 if
+    the dual function does not decrease along the direction.
     """
 
     def derivative(length: float) -> float:
         """Return the derivative of the dual function at multipliers + length * direction."""
-        x = sides.point(v - A.T @ (multipliers + length * direction), step).point
+        x = box.point(v - A.T @ (multipliers + length * direction), step).point
         return float((b - A @ x) @ direction)
 
     begin = derivative(0.0)
     if begin >= 0.0:
         return 0.0
-    # The full step is taken if it still descends, or nearly so at its end.
+    # The full step is accepted if the function still falls at its end, or hardly increases.
     end = derivative(1.0)
     if end <= 0.1 * abs(begin):
         return 1.0

@@ -82,9 +82,10 @@ def resolved(
     """Return groups with names and patterns of columns replaced by their indices.
 
     A string with ``*``, ``?`` or ``[`` is a shell pattern over ``names``, the names of all columns.
-    A mapping keeps its keys, and other groups become a list. A data frame becomes a mapping. It has
-    two columns (group, feature), as a long .gmt table, or is a boolean membership matrix whose
-    index holds the features. owner : the norm, for errors.
+    A mapping keeps its keys, and other groups become a list. A data frame becomes a mapping: either
+    a long table with two columns (group, feature), as in .gmt files, or a boolean matrix with one
+    row for each feature, named by its index, and one column for each group. owner : the norm, for
+    errors.
 
     missing : "error", or "ignore" to leave out names that X does not have. A mapping then loses
     groups that become empty, while a list keeps them.

@@ -27,7 +27,7 @@ class OWL(VectorNorm):
     Parameters
     ----------
     weights : array-like, shape (n_features,)
-        Non-increasing, >= 0, the first positive. ``OWL.oscar`` makes linear ones.
+        Non-increasing, >= 0, the first positive. ``OWL.oscar`` has weights that decrease linearly.
 
     References
     ----------
@@ -110,6 +110,7 @@ class OWL(VectorNorm):
 
         The best atom is the vector a of norm 1 for which <a, z> is the polar.
         """
+        # ratios[k - 1] is the sum of the k largest |z_j| over the sum of the first k weights.
         magnitudes = -np.sort(-np.abs(scores.full()))
         ratios = np.cumsum(magnitudes) / np.cumsum(self._weights(scores.n_columns))
         best = int(np.argmax(ratios)) if ratios.size else 0
@@ -118,8 +119,8 @@ class OWL(VectorNorm):
     def _penalized(self, v: Array, step: float) -> ProxPoint:
         """Return argmin_x 1/2 ||x - v||^2 + step * gauge(x) for v (n,), by an isotonic regression.
 
-        It is fitted to sorted |v| - step * weights, cut at 0, and put back in order with the signs
-        of v. The gauge is this norm.
+        The nonincreasing fit to sorted |v| - step * weights, cut at 0, gives the magnitudes of x.
+        They are put back in the order of v, with the signs of v. The gauge is this norm.
         """
         weights = self._weights(v.size)
         magnitudes = np.abs(v)
@@ -163,10 +164,12 @@ class OWL(VectorNorm):
 def _block_jacobian(v: Array, order: Columns, edges: NDArray[Any], sizes: Array) -> ProxJacobian:
     """Return the Jacobian of the OWL proximal map at v (n,): s s' / size for each block of ties.
 
-    A block is a set of entries whose results have one magnitude, the mean of their magnitudes. s
-    are the signs of v in the block. order : the columns by decreasing |v|. edges : the positions in
-    that order where blocks begin, and n. sizes : the sorted magnitudes of the result. Blocks of
-    magnitude 0 have no part in the Jacobian.
+    A block is a set of entries that have the same magnitude in the result x, and ``size`` is their
+    number. s has the signs of v in the block, and is 0 elsewhere. The Jacobian of blocks of
+    magnitude 0 is 0.
+
+    order : the columns by decreasing |v|. edges : the positions in that order where blocks begin,
+    followed by n. sizes : the magnitudes of x, in that order.
     """
     diagonal = np.zeros(v.size)
     factors = []
@@ -175,7 +178,8 @@ def _block_jacobian(v: Array, order: Columns, edges: NDArray[Any], sizes: Array)
         # Sizes decrease, so that all further blocks are 0, too.
         if sizes[left] <= 0:
             break
-        # A block of one entry only shifts it; a larger one averages magnitudes.
+        # The entry of a block of size 1 is only shifted. A larger block has the mean of its
+        # entries.
         members = order[left:right]
         if members.size == 1:
             diagonal[members] = 1.0

@@ -83,7 +83,7 @@ def membership_of(groups: Any, n_features: int, owner: str) -> Membership:
     sparse matrix of shape (n_features, n_sets), or a Membership. owner : the name of the norm,
     which begins the messages of errors.
     """
-    # Sets that have been read already are only checked against these features.
+    # A Membership is only checked against the number of features.
     if isinstance(groups, Membership):
         _checked_members(groups, n_features, owner)
         return groups
@@ -92,7 +92,7 @@ def membership_of(groups: Any, n_features: int, owner: str) -> Membership:
             f"{owner}: groups name columns, but the columns of X have no names; pass X as a data "
             "frame, or indices"
         )
-    # Members and starts of the listed sets, from any of the forms.
+    # The members and starts of the listed sets, whichever of these types ``groups`` has.
     names = None
     if isinstance(groups, Mapping):
         names = tuple(str(name) for name in groups)
@@ -217,7 +217,7 @@ def set_weights(weights: Any, sizes: Columns, n_listed: int, owner: str) -> Arra
             f"{owner}: weights must hold one number for each of the {n_listed} groups, got shape "
             f"{listed.shape}; give one a group, 'sqrt_size', or None for all ones"
         )
-    # Negative weights, and NaN, which no comparison holds for.
+    # Negative weights, and NaN, for which every comparison is false.
     bad = np.flatnonzero(~(listed >= 0))
     if bad.size:
         raise ValueError(
@@ -308,7 +308,8 @@ class Partition:
     def all_listed(self) -> Partition:
         """Return the same groups with singletons counted as listed groups.
 
-        A norm whose parameters have been checked has one weight for each of its groups.
+        Norms use the result after their parameters have been checked, with one weight for each
+        group, singletons included.
         """
         if self.n_listed == self.n_groups:
             return self
@@ -349,10 +350,10 @@ class Partition:
         return norms_by_label(w, self.labels, self.n_groups)
 
     def restrict(self, columns: Columns) -> tuple[Partition, Columns]:
-        """Return the groups of the features ``columns``, and the old number of each group.
+        """Return the groups restricted to features ``columns``, and the old number of each group.
 
-        Groups without a feature are dropped; features get the numbers 0, 1, ... in the order of
-        ``columns``.
+        Groups without a kept feature are dropped. The kept features are renumbered 0, 1, ... in the
+        order of ``columns``.
         """
         groups, labels = numbered(self.labels[columns], self.n_groups)
         return Partition(labels, groups.size, groups.size), groups
@@ -371,7 +372,7 @@ class Partition:
 
 
 def _is_labels(groups: Any) -> bool:
-    """Return whether ``groups`` is one label a feature, and not lists of features.
+    """Return whether ``groups`` has one label for each feature, and not lists of features.
 
     Labels are a one-dimensional array, or a list of numbers or strings.
     """

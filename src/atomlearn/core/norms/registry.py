@@ -49,7 +49,7 @@ def as_norm(norm: str | Norm, **parameters: Any) -> Norm:
             f"norm {norm!r} is unknown; use one of {', '.join(map(repr, NORMS))}, or an object "
             f"such as norms.KSupport(k=10){instead(norm, NORMS, OTHERS)}"
         )
-    # The catalogue has the place of the class, and the parameters without which it cannot be made.
+    # The catalogue has the module and the name of the class, and its required parameters.
     part, required = NORMS[name]
     kind: type[Norm] = loaded(part)
     missing = [parameter for parameter in required if parameter not in parameters]

@@ -83,9 +83,9 @@ class UserNorm(Parameters, Norm):
         self.name = name
         #: Atoms that new atoms are compared with; they are dropped if the oracle or n_features
         #: changes.
-        self._former: list[Atom] = []
+        self._earlier_atoms: list[Atom] = []
         #: The oracle, ``symmetric`` and the number of features of the last call.
-        self._asked: tuple[Any, ...] = ()
+        self._last_key: tuple[Any, ...] = ()
         #: The last scores z, the best atom for them, and its <a, z>.
         self._last: tuple[Array, Atom, float] | None = None
 
@@ -142,6 +142,15 @@ class UserNorm(Parameters, Norm):
         """
         return self._answer(scores)[1]
 
+    def polar_of_sizes(self, sizes: Scores) -> float:
+        """Return sum_j sizes_j times the largest entry of the known atoms, without the oracle.
+
+        It bounds the polar of all scores of these ``sizes`` or less, whatever their signs, if no
+        atom has a larger entry.
+        """
+        entries = [np.abs(atom.values).max(initial=0.0) for atom in self._earlier_atoms]
+        return float(max(entries, default=1.0) * sizes.full().sum())
+
     def best_atom(self, scores: Scores) -> Atom:
         """Return the oracle's atom a, or the empty atom if <a, z> <= 0.
 
@@ -165,9 +174,9 @@ class UserNorm(Parameters, Norm):
         z = np.array(scores.full(), dtype=np.float64)
         # Forget the earlier atoms if the norm has changed.
         key = self.oracle, self.symmetric, z.size
-        if key != self._asked:
-            self._asked = key
-            self._former = []
+        if key != self._last_key:
+            self._last_key = key
+            self._earlier_atoms = []
             self._last = None
         if self._last is None or not np.array_equal(self._last[0], z):
             empty = Atom(np.zeros(0, dtype=np.int64), np.zeros(0))
@@ -179,7 +188,7 @@ class UserNorm(Parameters, Norm):
                 self._compare(atom, value, z)
                 # Keep this atom for later comparisons, within a bounded memory.
                 n_cached = max(1, min(REMEMBERED, REMEMBERED_ENTRIES // z.size))
-                self._former = [*self._former, atom][-n_cached:]
+                self._earlier_atoms = [*self._earlier_atoms, atom][-n_cached:]
             self._last = (z, atom, value) if value > 0 else (z, empty, 0.0)
         return self._last[1:]
 
@@ -225,13 +234,13 @@ class UserNorm(Parameters, Norm):
 
         Raises ValueError or TypeError if the indices are invalid or repeat. answer : the pair.
         """
-        parts = [np.asarray(part) for part in answer]
-        if len(parts) != 2 or parts[0].ndim != 1 or parts[0].shape != parts[1].shape:
+        arrays = [np.asarray(array) for array in answer]
+        if len(arrays) != 2 or arrays[0].ndim != 1 or arrays[0].shape != arrays[1].shape:
             raise ValueError(
                 f"{self._title}: the oracle must return a pair (indices, values), two vectors of "
-                f"one length; got shapes {[part.shape for part in parts]}"
+                f"one length; got shapes {[array.shape for array in arrays]}"
             )
-        columns, values = parts
+        columns, values = arrays
         if columns.size and columns.dtype.kind not in "iu":
             raise TypeError(
                 f"{self._title}: the oracle's indices must be whole numbers, got {columns.dtype}; "
@@ -259,11 +268,11 @@ class UserNorm(Parameters, Norm):
                 f"{self._title}: the oracle's atom has <a, z> = {value} < 0, so -a is better; "
                 "return the atom of largest <a, z>, or pass symmetric=False if -a is not an atom"
             )
-        for former in self._former:
-            known = float(former.values @ z[former.columns])
+        for earlier in self._earlier_atoms:
+            known = float(earlier.values @ z[earlier.columns])
             known = abs(known) if self.symmetric else known
             # A difference within rounding, relative to the lengths, is accepted.
-            longest = max(l2_norm(former.values), l2_norm(atom.values))
+            longest = max(l2_norm(earlier.values), l2_norm(atom.values))
             if known > max(value, 0.0) + BEATEN * l2_norm(z) * longest:
                 raise ValueError(
                     f"{self._title}: the oracle's atom has <a, z> = {value}, but an atom that "
@@ -273,7 +282,7 @@ class UserNorm(Parameters, Norm):
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the state of a copy or pickle: without earlier atoms."""
-        return {**self.__dict__, "_asked": (), "_former": [], "_last": None}
+        return {**self.__dict__, "_last_key": (), "_earlier_atoms": [], "_last": None}
 
     @property
     def _title(self) -> str:

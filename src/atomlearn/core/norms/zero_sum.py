@@ -139,6 +139,7 @@ class ZeroSum(VectorNorm):
         values = scores.at(columns)
         if columns.size < 2:
             return Atom(columns, np.sign(values))
+        # The larger of the two scores gets 1/2, the smaller one -1/2.
         return Atom(columns, np.copysign(0.5, values - values.mean()))
 
     def restrict(self, columns: Columns, n_features: int) -> ZeroSum:
@@ -148,10 +149,10 @@ class ZeroSum(VectorNorm):
         """
         position = np.full(n_features, -1, dtype=np.int64)
         position[columns] = np.arange(columns.size)
-        # The new numbers of the kept columns of each composition; empty compositions are dropped.
-        new_numbers = [position[members] for members in self._compositions(n_features)]
-        lists = [kept for part in new_numbers if (kept := part[part >= 0]).size]
-        return ZeroSum(membership_of(lists, columns.size, "ZeroSum"))
+        # The new indices of the kept columns of each composition; empty compositions are dropped.
+        indices = [position[members] for members in self._compositions(n_features)]
+        compositions = [kept for index in indices if (kept := index[index >= 0]).size]
+        return ZeroSum(membership_of(compositions, columns.size, "ZeroSum"))
 
     def _penalized(self, v: Array, step: float) -> ProxPoint:
         """Return argmin_x 1/2 ||x - v||^2 + step * ||x||_1 for v (n,), with sums of zero.
@@ -163,7 +164,8 @@ class ZeroSum(VectorNorm):
         listed = self._compositions(v.size)
         for members in listed:
             x[members] = balanced(v[members], step)
-        # The Jacobian projects the active entries of each composition on sum zero.
+        # On the active (nonzero) entries of each composition, the Jacobian is the projection on the
+        # vectors of sum zero: I - 1 1' / number of active entries.
         factors = np.zeros((v.size, len(listed)))
         for column, members in enumerate(listed):
             active = members[x[members] != 0]
@@ -209,11 +211,12 @@ class ZeroSum(VectorNorm):
 def balanced(v: Array, step: float) -> Array:
     """Return argmin 1/2 ||x - v||^2 + step * ||x||_1 over x (n,) of sum zero, in O(n log n).
 
-    x is the soft thresholding of v - shift at ``step``. Its sum falls with the shift, and is linear
-    between the numbers v_i - step and v_i + step. So the shift is found by a search among these
-    numbers, and interpolation.
+    x is the soft thresholding of v - shift at ``step``. The sum of x falls with the shift, and is
+    linear between the numbers v_i - step and v_i + step. So the shift with sum zero is found by a
+    search among these numbers, and linear interpolation.
     """
     surplus = float(v.sum())
+    # For step 0, x is the projection on sum zero, or v itself if its sum is only rounding.
     if step == 0.0:
         fits = abs(surplus) <= 4.0 * EPS * float(np.abs(v).sum())
         return v.copy() if fits else v - surplus / v.size
@@ -224,6 +227,8 @@ def balanced(v: Array, step: float) -> Array:
 
     def total(shift: Array) -> Array:
         """Return the sum of S(v - shift, step) for each shift; S is soft thresholding."""
+        # Entries above shift + step contribute v_i - shift - step, entries below shift - step
+        # contribute v_i - shift + step.
         n_above = np.searchsorted(ordered, shift + step, side="right")
         n_below = np.searchsorted(ordered, shift - step, side="left")
         upper = sums[-1] - sums[n_above] - (v.size - n_above) * (shift + step)

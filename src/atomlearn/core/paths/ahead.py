@@ -71,12 +71,18 @@ def solved_ahead(
 
     Notes
     -----
-    Each round solves up to ``TOGETHER`` levels over a working set. It has the columns in use, those
-    that violated optimality in the last round, and those that the sequential strong rule keeps;
-    columns whose Gram matrix is known from earlier rounds are included. Two products with the block
-    then give the predictions, dual vectors V and scores Z for the weights W of these levels, and
-    from them the gaps over all columns of the block. The solutions before the first one whose gap
-    is too large are kept. The next round starts at that one.
+    Each round solves up to ``TOGETHER`` levels over a working set. The working set has the columns
+    in use, the columns that violated optimality in the last round, and the columns that the
+    sequential strong rule keeps. The rule keeps column j if |z_j| / price_j is at least 2 a - b.
+    Here a is the second of the next levels, and b the maximum of |z_j| / price_j at the last
+    solution. Columns whose Gram matrix is known from earlier rounds are also included. In the code,
+    ``known`` are the columns of the working set, and ``kept`` is their Gram matrix.
+
+    Two products with the block then give the predictions, dual vectors V and scores Z for the
+    weights W of these levels, and from them the gaps over all columns of the block. The dual vector
+    v has the gap F max(max_j |z_j| / price_j / level - 1, 0), with the objective F, because the
+    norm of an optimal w is at most F / level. The solutions before the first one whose gap is too
+    large are returned. The next round starts at that one.
     """
     prices = prices_of(problem)
     assert prices is not None

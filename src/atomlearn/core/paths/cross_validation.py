@@ -104,7 +104,7 @@ class CrossValidation:
     def choose(self, rule: Rule = "best") -> tuple[int, int]:
         """Return (norm index, level index) by the rule.
 
-        "best" : the highest mean score; of equal ones the most regularized.
+        "best" : the highest mean score. Among equal scores it is the most regularized level.
         "one_standard_error" : the norm of the best score, at the most regularized level whose mean
         score is at most one standard error below it.
         """
@@ -226,8 +226,8 @@ def cross_validate(
         Receives the columns of X that were gathered. Pass it to the next search over the same
         problems and folds.
     l1_ratios : sequence of float, optional
-        Share of the norm in the penalty, one for each of ``norms``; the same norm may come with
-        several. Default: that of the problems.
+        Share of the norm in the penalty, one for each of ``norms``; the same norm may be listed
+        with several shares. Default: the share in the problems.
     of_folds : sequence of sequences of Problem, optional
         The problems of all rows for each fold, if the columns depend on its training rows, as
         imputed values do. Default: ``problems``, whose design all folds share.
@@ -241,14 +241,15 @@ def cross_validate(
     -----
     All folds, norms and outputs share the readings of the data: one reading computes the scores
     for the next levels of all of them. If that is not possible (see ``path``), each (norm, fold)
-    takes its own steps. They take turns level by level, so that all of them have come about as far
-    if a time limit or Ctrl-C ends the search.
+    is solved by separate steps. They take turns level by level, so that all of them have solved
+    about the same levels if a time limit or Ctrl-C ends the search.
     Data is read through row numbers, checked once by the caller, and never copied. The sample
-    weights of each training part are scaled to the sum they have over all samples, so that a
-    level means the same for a fold as for the whole.
-    The steps are: paths of all candidates and folds, truncated at the common end of the folds of a
-    candidate; their scores at the test rows, arranged as (norm, level, fold); the best share of a
-    refit.
+    weights of each training part are scaled to the sum of the weights of all samples, so that a
+    level has the same effect for a fold as for all samples.
+    The function computes the paths of all candidates (a norm with its share of the penalty) and
+    folds, and truncates them at the common end of the folds of a candidate. Then it computes their
+    scores at the test rows, arranged as (norm, level, fold), and chooses the share of a refit with
+    the best mean score.
     """
     check_folds(folds, problems[0])
     settings = replace(settings, search=True)
@@ -271,7 +272,7 @@ def cross_validate(
     trained = [
         [training_part(problem, train) for problem in fold] for fold, (train, _) in each_fold
     ]
-    ends = [SearchEnd(until, problems, folds, score, testing) for _ in norms]
+    ends = [SearchEnd(until, problems, folds, score, testing) for _ in norms]  # one per norm
     tasks = [
         (grid, [_candidate(problem, *penalty) for problem in fold])
         for penalty, grid in zip(candidates, levels, strict=True)
@@ -282,7 +283,7 @@ def cross_validate(
     status = ended_by(found)
     shape = (len(norms), len(folds), levels.shape[1])
     tested = [(fold, *rows, part) for (fold, rows), part in zip(each_fold, testing, strict=True)]
-    parts = [
+    parts = [  # for each (norm, fold): scores, passes, numbers of columns and gaps
         _held_out(*fold, p, score, relax, levels.shape[1])
         for fold, p in zip(cycle(tested), found, strict=False)
     ]
@@ -368,7 +369,7 @@ def _paths(
     vectors are zero there, so all folds share one design, and one pool gathers its columns. Folds
     with different designs are solved one after the other.
     """
-    # Tasks over the same design are solved together; ``waiting`` has all of them in order.
+    # Tasks over the same design are solved together; ``all_tasks`` has all of them in order.
     all_tasks = []
     groups: dict[int, tuple[Design, list[Task]]] = {}
     grids = []
@@ -424,11 +425,10 @@ def _pools(
     """Return an iterator over the pool of each path, None for paths that do not share readings.
 
     The paths are ordered by candidates, then by outputs and folds. All problems have the same X.
-    Paths over the columns of X have one common source of columns; those of a norm over lifted
-    coordinates (repeated columns) have a separate source. problems : one per output.
-    candidates : norms, each with its ``l1_ratio``. n_folds : number of folds per candidate.
-    settings : those of the paths. sources : known source pools, by key, to which new ones are
-    added.
+    Paths over the columns of X gather their columns from one common pool, the source. Paths of a
+    norm over lifted coordinates (repeated columns) have a separate source. problems : one per
+    output. candidates : norms, each with its ``l1_ratio``. n_folds : number of folds per candidate.
+    settings : the settings of the paths. sources : known source pools, by key; new ones are added.
     """
     # The problem with each candidate, and whether its norm is over lifted coordinates.
     of_candidates = [_candidate(problems[0], *penalty) for penalty in candidates]

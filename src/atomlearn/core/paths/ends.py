@@ -134,8 +134,9 @@ class ExplainedDeviance(End):
             raise ValueError(f"ExplainedDeviance: share must be in (0, 1], got {self.share!r}")
 
         def reached(problem: Problem, result: Result) -> bool:
-            """Return whether the loss of ``result`` is at most (1 - share) of that without columns.
+            """Return whether the loss of ``result`` is at most 1 - share times the null loss.
 
+            The null loss is the loss without columns, with the optimal intercept.
             ``problem`` is the problem of the level, on the training rows.
             """
             linear = np.zeros(problem.y.size)
@@ -211,7 +212,7 @@ class NoImprovement(End):
         n_levels_since = 0  # since the highest score
 
         def settled(score: float) -> bool:
-            """Take the score of the next level; return whether to end there."""
+            """Return whether to end at the next level, which has this ``score``."""
             nonlocal highest, n_levels_since
             n_levels_since = 0 if score > highest else n_levels_since + 1
             highest = max(highest, score)

@@ -27,8 +27,8 @@ RemoteScore = Callable[[Sequence[Sequence[Result]]], Array]
 def training_part(problem: Problem, train: Rows) -> Problem:
     """Return the problem trained on the rows ``train``: all other rows get sample weight zero.
 
-    The weights are rescaled so that their sum stays that of all rows. A row that occurs twice in
-    ``train`` counts twice.
+    The other weights are multiplied by a factor, so that the sum of all weights does not change. A
+    row that occurs twice in ``train`` counts twice.
     """
     weight = problem.weight * np.bincount(train, minlength=problem.y.size)
     weight *= problem.weight.sum() / weight.sum()

@@ -1,4 +1,4 @@
-"""Levels: the largest one at which the penalty leaves a non-zero fit, and a grid from it."""
+"""Levels (weights of the norm, or radii): the most regularized useful one, and grids from it."""
 
 from __future__ import annotations
 
@@ -47,17 +47,17 @@ def _prediction_at_zero(problem: Problem) -> Array:
 
 
 def largest_useful_alpha(problem: Problem, zero: Scores | None = None) -> float:
-    """Return the most regularized level of use, from the certificate of w = 0.
+    """Return the most regularized useful level, computed from the duality gap at w = 0.
 
     With z the scores X'v at w = 0 (intercept optimal), F(0) the objective there, F* the optimum,
-    and gauge° the polar (dual norm):
+    and gauge° the polar (dual norm), it is
 
         penalized    gauge°(z)                          w = 0 is optimal at larger levels
         squared      gauge°(z)^2 / (2 * 0.01 * F(0))    F(0) - F* <= 0.01 F(0) at larger levels
         constrained  0.01 * F(0) / gauge°(z)            F(0) - F* <= 0.01 F(0) at smaller radii
 
-    The squared and the constrained form have no level at which w = 0 is exact. Theirs is the one
-    at which the gap of w = 0 proves that no fit improves the objective by more than one percent.
+    The squared and the constrained form have no level at which w = 0 is exact. For them it is the
+    level at which the gap of w = 0 proves that no fit improves the objective by more than 1%.
     The amount of ``problem.regularizer`` does not matter, nor does a ridge term. The function makes
     one pass over the data, unless ``zero`` has the scores at w = 0.
 

@@ -1,4 +1,4 @@
-"""path: the solutions at a list of levels, each started from the one before."""
+"""path: the solutions at a list of levels, each started from the solution before it."""
 
 from __future__ import annotations
 
@@ -172,7 +172,7 @@ def path(
     X : array, sparse matrix, data frame or Design, shape (n_samples, n_features)
         Data.
     y : array (n_samples,) or (n_samples, n_targets)
-        Targets. Of several targets a column of the problem is one entry of the matrix of
+        Targets. With several targets, the columns of the problem are the entries of the matrix of
         coefficients: column j * n_targets + t is column j of X for target t.
     loss : str or Loss, default="squared"
         Loss of one sample.

@@ -18,7 +18,8 @@ from atomlearn.core.solvers.run import Run
 
 #: Most columns that join a pool after one reading of the data.
 JOINING = 3000
-#: Most entries of X (128 MB) for a pool that holds all columns, and most of its Gram matrices.
+#: Maximum number of entries of X (128 MB) for a pool that has all columns, and of all its cached
+#: Gram matrices together.
 WHOLE = 2**24
 
 
@@ -38,7 +39,8 @@ class Point:
         The dual vector v = -f'(prediction), the negative gradient of the loss f; None if it is not
         computed yet.
     reference : float
-        The norm's reference for the scores of the pool: the rating of the columns in use.
+        ``Norm.reference`` of the scores X'v over the pool: the rating (l1: |x_j'v|) that all
+        columns in use have at an optimum.
     objective : float
         Objective of the problem restricted to the pool; NaN if it is not known.
     """
@@ -53,7 +55,7 @@ class Point:
 
 
 class Pool:
-    """Columns of X that were gathered once, for all paths. A column keeps its position.
+    """Columns of X, gathered once for all paths. The position of a column never changes.
 
     Parameters
     ----------
@@ -61,7 +63,7 @@ class Pool:
         Its design gives the columns, lifted ones if the norm is lifted. If the problem has an
         intercept, columns with large means are centered.
     source : Pool, optional
-        The pool of all paths, from which this one, of a single path, copies its columns.
+        The common pool of several paths. This pool, of one path, copies its columns from it.
 
     Attributes
     ----------
@@ -73,8 +75,8 @@ class Pool:
         Norms and offsets of the columns, for bounds on rounding errors.
     """
 
-    #: Most entries in float64 (2 GB); half of it for the pool of one of several paths, since paths
-    #: differ in a part of their columns only.
+    #: Maximum number of entries in float64 (2 GB). The pool of one of several paths may have half
+    #: of it, since the paths have most columns in common.
     MOST_ENTRIES = 2**28
 
     def __init__(self, problem: Problem, source: Pool | None = None) -> None:
@@ -129,8 +131,8 @@ class Pool:
     def for_paths(self, count: int) -> list[Pool]:
         """Return the pools of ``count`` paths: a pool for each if memory allows, else one pool.
 
-        A pool of one fold is smaller, since folds differ in the columns that they likely use. All
-        paths share the pool if it holds all columns.
+        The pool of one path is smaller than a common one, since paths of different folds use
+        different columns. If X has few columns, all paths share this pool, which then has them all.
         """
         n_samples, n_features = self._problem.design.shape
         few = n_features <= JOINING
@@ -142,7 +144,7 @@ class Pool:
         """Return the position in the pool of each of ``columns`` of X, -1 for those not in it."""
         if not self.columns.size:
             return np.full(columns.size, -1, dtype=np.int64)
-        # Search the sorted columns; then check whether the column found is the one searched for.
+        # Search the sorted columns; then check whether the column at the position is equal.
         places = np.searchsorted(self.columns, columns, sorter=self._order)
         found = self._order[np.minimum(places, self.columns.size - 1)]
         return np.where(self.columns[found] == columns, found, -1)
@@ -213,7 +215,7 @@ class Pool:
         return result if remaining.all() else block.gram(weight)
 
     def _gathered(self, columns: Columns) -> tuple[Block, Lengths]:
-        """Return data and lengths of these columns of X, from the source pool if there is one."""
+        """Return the data and the norms of these columns of X, from the source pool if possible."""
         source = self._source
         if source is None:
             return centered_columns(self._problem, columns)

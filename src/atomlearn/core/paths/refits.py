@@ -86,11 +86,11 @@ class Refits:
         return shrink_inside(level.inner, self.pool.columns, weights), start.shift
 
     def ahead(self, levels: list[Level], before: Point | None) -> list[Point]:
-        """Return the points at the first of these levels, from their master in one call.
+        """Return the points at the first of these levels, from one call of their master.
 
         ``before`` is the point of the level before them, or None. Fewer points, or none, are
-        returned if the master does not solve levels without a certificate (``Master.guesses``), or
-        if a number overflows.
+        returned if the master cannot solve several levels without certificates
+        (``Master.guesses``), or if a number overflows.
         """
         problems = [self.over_pool(level) for level in levels]
         start = self.warm(levels[0], before)
@@ -105,9 +105,9 @@ class Refits:
     def refitted(self, level: Level, start: Point | None) -> Point:
         """Return the solution of a level over the pool, warm-started from the point ``start``.
 
-        On the first re-fit of a level, the master may solve it without a certificate
-        (``Master.guess``): one reading of X certifies it anyway. Else the solution is certified
-        over the pool. After the deadline the start itself is returned.
+        On the first re-fit of a level, the master may return a solution without a certificate
+        (``Master.guess``), because a reading of X will certify it. Otherwise the master iterates
+        until a duality gap over the pool is proved. After the deadline the start is returned.
         """
         whole = self.over_pool(level)
         weights, shift = self.warm(level, start)

@@ -18,7 +18,7 @@ from atomlearn.core.solvers.run import CUT
 
 
 class SearchEnd:
-    """The common end of the paths of one norm over one grid, one for each fold and output.
+    """The common end of the paths of one norm over one grid: a path for each fold and output.
 
     The paths end at the same level: when each of them has reached its own end, or when the mean
     held-out score of a level ends the search. That score is known once all paths have solved the
@@ -46,7 +46,7 @@ class SearchEnd:
         score: Score,
         testing: Sequence[Design],
     ) -> None:
-        """Begin the end of each path."""
+        """Create the functions that detect the end of each path; none is reached yet."""
         self._problems = problems
         self._folds = folds
         self._score = score
@@ -97,9 +97,11 @@ class SearchEnd:
         return path.first(None if self.last is None else self.last + 1)
 
     def _learn(self, path: int, level: int, problem: Problem, result: Result) -> None:
-        """Take the result of one level of one path; set ``last`` if the search ends there.
+        """Store the ``result`` of one level of one path; set ``last`` if the search ends there.
 
-        path, level : number of the path and of its level. problem : the problem of that level.
+        path, level : number of the path and of its level. problem : the problem of that level. The
+        search ends if all paths have reached their ends, or if the mean score of the level, known
+        once all paths have solved it, ends the search.
         """
         if path not in self._ended and self._reached[path](problem, result):
             self._ended[path] = level
@@ -174,9 +176,9 @@ def padded_levels(values: NDArray[np.float64], n_levels: int) -> NDArray[np.floa
 def known_folds(scores: NDArray[np.float64]) -> NDArray[np.int64]:
     """Return the indices of the folds to use after a search was cut short.
 
-    These are the folds whose scores are all known; if there are none, those with some score of the
-    first norm; if there are none, all folds. ``scores`` is (n_norms, n_levels, n_folds), NaN if not
-    known.
+    These are the folds whose scores are all known. If there are none, they are the folds with some
+    known score of the first norm. If there are none either, they are all folds. ``scores`` is
+    (n_norms, n_levels, n_folds), NaN if not known.
     """
     known = np.isfinite(scores)
     whole = np.flatnonzero(known.all(axis=(0, 1)))

@@ -92,7 +92,7 @@ class Settings:
     def within(self, share: float) -> Settings:
         """Return these settings with a deadline after ``share`` of the time that is left.
 
-        They are for the next of several searches.
+        Several searches in turn can so divide the remaining time.
         """
         return replace(self, deadline=Deadline.after(share * self.deadline.left))
 

@@ -1,9 +1,14 @@
 """SharedLevels: a regularization path by screening, with one pass over X for several levels.
 
-As in sequential strong rules, the next levels are solved over a pool of columns that are likely to
-be active, and one pass over X then computes the certificates of all these levels. Each level has
-its own certificate, so that a wrong guess of the columns costs time, not correctness. A level is
-final once its gap is small enough; for the others, columns with large scores join the pool.
+A level is a strength of the penalty. As in sequential strong rules, the next levels are solved over
+a pool of columns that are likely to be active, and one pass over X then computes the certificates
+of all these levels. Each level has its own certificate, so that a wrong guess of the columns costs
+time, not correctness. A level is final once its gap is small enough; for the others, columns with
+large scores join the pool.
+
+A norm rates columns by their scores (l1: the rating of column j is |x_j'v|). At an optimum all
+columns in use have about the same rating, the reference of the level, and no column is rated much
+higher. So columns with ratings near the reference are likely to be active at the next level.
 """
 
 from __future__ import annotations
@@ -41,8 +46,8 @@ from atomlearn.core.solvers.solver import State, checked_warm_start
 
 #: Maximum number of levels that are solved before one pass over X certifies all of them.
 AHEAD = 16
-#: A column joins the pool if its rating is at least this fraction of the level's reference, the
-#: rating of the columns in use at the optimum; such columns are likely active at the next level.
+#: A column joins the pool if its rating is at least this fraction of the reference of a level: the
+#: rating of the columns in use at the optimum. It is then likely to be active at the next level.
 SHARE = 0.6
 #: The shares that are tried in turn while more columns want to join than may.
 SHARES = (SHARE, 0.7, 0.8, 0.9, 1.0)
@@ -53,8 +58,13 @@ SUMMED = 200
 class SharedLevels(Task):
     """The levels of one path, which share readings of X with each other and with other paths.
 
-    It is a ``Task``: ``drive`` calls ``advance`` for a question, reads X, and passes the scores to
-    ``learn``, until ``done``. The solutions are then in ``results``.
+    It is a ``Task``, which ``drive`` runs until ``done``. First ``drive`` calls ``advance``, which
+    returns dual vectors V as a ``Question``. Then it reads X once for the scores X'V of all tasks,
+    and passes the scores to ``learn``. At the end the solutions are in ``results``.
+
+    ``inner`` is the problem that is solved, with centered targets. For a lifted norm it is over the
+    lifted coordinates (columns repeated for each group), to which ``lift`` maps scores. ``batch``
+    has the levels that are solved but not certified yet.
 
     Parameters
     ----------
@@ -123,7 +133,7 @@ class SharedLevels(Task):
 
     @cached_property
     def levels(self) -> list[Level]:
-        """The runs of the levels, created on first use: a ``Sweep`` that proves all needs none."""
+        """The runs of the levels, created on first use; a ``Sweep`` may make them unnecessary."""
         problem = self.problem
         return [
             Level(
@@ -138,8 +148,9 @@ class SharedLevels(Task):
     def advance(self) -> Question | None:
         """Solve the next levels over the pool; return the question to the data.
 
-        The question requests the scores X'v of the dual vectors v of these levels. None means that
-        nothing has to be read, or that the rows are on other machines: then this method reads X.
+        The question requests the scores X'v of the dual vectors v of these levels. It is None if no
+        scores are needed. It is also None if the rows are on other machines: this method then
+        requests the scores from them, and stores them in ``answer``.
         """
         if self.begun and self._sweep_all():
             assert self.sweep is not None
@@ -158,9 +169,9 @@ class SharedLevels(Task):
     def learn(self, answer: Answer | None) -> None:
         """Certify the solved levels; columns with large scores join the pool for the others.
 
-        ``answer`` has the scores of each vector of the question. If it is None, the answer that
-        this task already has is used, if any. Levels whose re-fit over the pool failed get steps of
-        their own solver.
+        ``answer`` has the scores of each vector of the question. If it is None, the stored answer
+        of this task is used, if any. A level whose re-fit over the pool failed is solved by steps
+        of its solver.
         """
         answer = answer or self.answer
         self.answer = None
@@ -209,11 +220,11 @@ class SharedLevels(Task):
         return Question([dual_at_zero(self.inner)], None)
 
     def _fill(self, zero: Scores | None) -> None:
-        """Let the first columns join the pool, and load the points that a checkpoint kept.
+        """Add the first columns to the pool, and load the points that a checkpoint stored.
 
-        ``zero`` are the scores at w = 0, or None. The first columns are all columns if the pool may
-        hold them (``whole``), else those with the best scores. A level starts at its old point only
-        if the pool has room for all of its columns.
+        ``zero`` are the scores at w = 0, or None. All columns are added if the pool may hold them
+        (``whole``), else those with the best scores. A level starts at its stored point only if the
+        pool has room for all columns of the point.
         """
         n_samples, n_features = self.inner.design.shape
         norm = self.inner.regularizer.norm
@@ -238,7 +249,7 @@ class SharedLevels(Task):
                 level.point = Point(positions, warm.weights, warm.intercept, np.zeros(0))
 
     def _add(self, columns: Columns) -> int:
-        """Let the first ``_most_joining`` of these columns join; return how many are new."""
+        """Add the first ``_most_joining`` of ``columns`` to the pool; return how many are new."""
         return self.pool.add(columns[: self._most_joining])
 
     @property
@@ -292,8 +303,8 @@ class SharedLevels(Task):
     def _solved(self) -> list[Level]:
         """Solve the next open levels over the pool, and return them; [] if all are final.
 
-        An open level has no status yet. Each level starts at the solution of the one before. If
-        possible, all levels are solved together, or all new ones by one call of their master.
+        An open level has no status yet. Each level starts at the solution of the level before it.
+        If possible, all levels are solved together, or all new levels by one call of their master.
         """
         self.pool.settle()
         open_levels = [k for k, level in enumerate(self.levels) if level.status is None]
@@ -328,11 +339,11 @@ class SharedLevels(Task):
     def _sure_reference(self, point: Point) -> float:
         """Return the smallest reference at which the pool likely has the columns of the next level.
 
-        ``point`` is the solution of the level before. The reference is the rating of its columns in
-        use. Columns joined if they were rated ``share`` of the last proved reference or more, so
-        that below this rating other columns may be missing. The limit is halved if the Hessian over
-        the columns in use has fewer entries than the scores of a batch of levels: solving one more
-        level is then cheap compared with a reading of X.
+        ``point`` is the solution of the level before. Columns joined the pool if their rating was
+        at least ``share`` times the last proved reference. So for a reference below this, columns
+        may be missing. The limit is halved if solving one more level is cheap compared with a
+        reading of X: the Hessian over the columns in use then has fewer entries than the scores of
+        a batch of levels.
         """
         few = max(AHEAD * self.inner.design.shape[1], LIMITS.piece_entries)
         half = point.positions.size**2 < few and self.remote is None
@@ -342,8 +353,9 @@ class SharedLevels(Task):
         """Return levels that ``solved_ahead`` solves by products of matrices for all of them.
 
         ``numbers`` are the indices of open levels. The first one starts at its last point, or at
-        that of the level before. The result is [] if the method does not apply, or if a checkpoint
-        resumes one of the levels.
+        that of the level before. The result is [] if the method does not apply, if a checkpoint
+        resumes one of the levels, or if the rows are on other machines, where the problem over the
+        pool has a design of its own.
         """
         if not numbers or any(self.levels[k].resumes for k in numbers):
             return []
@@ -400,10 +412,11 @@ class SharedLevels(Task):
         return Question(duals, bounds)
 
     def _certify(self, scores: list[Scores], n_vectors: int) -> None:
-        """Certify each level of the batch; let columns with large scores join the pool.
+        """Certify each level of the batch, and add columns with large scores to the pool.
 
         ``scores`` has the scores of each level of the batch, ``n_vectors`` the number of vectors
-        that shared the reading.
+        that shared the reading. A level that the pool cannot prove is solved by steps of its
+        solver.
         """
         certificates: list[Certificate | None] | None = [None] * len(self.batch)
         if self.sweep is not None:
@@ -426,7 +439,7 @@ class SharedLevels(Task):
                     continue
                 state = State(*arrays[:2], start.intercept, arrays[2], certificate, level.readings)
                 level.readings += 1
-                level.seen(state, level.readings, n_vectors)
+                level.add_iterate(state, level.readings, n_vectors)
         missed = [level for level in batch if level.status is None]
         for level in batch:
             if level.status is Status.CONVERGED and level.point:
@@ -451,12 +464,13 @@ class SharedLevels(Task):
         return WarmStart(self.pool.columns[point.positions], point.weights, intercept), lengths
 
     def _join(self, found_scores: list[Scores]) -> int:
-        """Let the columns join that some level rates near its reference; return their number.
+        """Add the columns that some level rates near its reference; return how many are new.
 
         ``found_scores`` has the scores of each level of the batch. Levels that are already final
-        count as well, since the next levels need similar columns. If more columns are rated
-        high enough than may join, a larger share of the reference is required (see ``SHARES``). The
-        columns rated by the last share come first, then the others of the smallest share.
+        count as well, since the next levels need similar columns. A rating must be at least a share
+        of the reference of the level. If too many columns have such a rating, larger shares are
+        tried (see ``SHARES``). The columns that pass the largest tried share are added first, then
+        those that pass only the smallest one.
         """
         if all(level.status for level in self.levels):
             return 0
@@ -469,11 +483,10 @@ class SharedLevels(Task):
         return self._add(columns)
 
     def _rated_near(self, found_scores: list[Scores], share: float) -> Columns:
-        """Return the columns outside the pool that some level rates high enough to join.
+        """Return the columns outside the pool that some level rates ``share`` of its reference.
 
-        A rating of ``share`` of the level's reference is enough. ``found_scores`` has the scores of
-        each level of the batch. The best rated column of each level comes first, then the second
-        best of each, and so on, without repeats.
+        ``found_scores`` has the scores of each level of the batch. The result begins with the best
+        rated column of each level, then the second best of each, and so on, without repeats.
         """
         norm = self.inner.regularizer.norm
         by_level = [np.zeros(0, dtype=np.int64)]
@@ -494,8 +507,8 @@ class SharedLevels(Task):
     def _make_steps(self, level: Level) -> None:
         """Solve ``level`` by steps of its solver.
 
-        This is for levels that re-fits over the pool do not solve or prove. The steps start at the
-        last point of the level. The columns of the result join the pool.
+        This is for levels that re-fits over the pool cannot solve or prove. The steps start at the
+        last point of the level. The columns of the result are added to the pool.
         """
         start = None
         if level.readings and level.point is not None:

@@ -1,9 +1,9 @@
-"""Sweep: all levels of a path on small data at once.
+"""Sweep: all levels of a path (strengths of its penalty) on small data at once.
 
 On small data most of the time of a level is the overhead of Python calls. Therefore one call solves
-all levels: of least squares from one Gram matrix (l1, k-support and elastic net), of other losses
-by Newton steps (l1). One pass over X computes their scores, and their certificates, the same as
-those of ``problem.proof.prove``, are computed by array operations over the levels.
+all levels. For least squares it needs one Gram matrix (l1, k-support and elastic net); for other
+losses it makes Newton steps (l1). One pass over X then computes the scores of all levels. Array
+operations over the levels compute their certificates, the same as those of ``problem.proof.prove``.
 """
 
 from __future__ import annotations
@@ -32,19 +32,19 @@ from atomlearn.core.problem.result import Record, Result
 from atomlearn.core.problem.rounding import growth
 from atomlearn.core.solvers.run import silent
 
-#: Columns beyond which a Gram matrix of all of them costs more than it saves.
+#: Number of columns beyond which a Gram matrix of all columns costs more than it saves.
 MOST_COLUMNS = 1000
 #: Most predictions (128 MB) of all levels.
 MOST_PREDICTIONS = 2**24
-#: Columns that may outnumber the samples.
+#: Number of columns that is small enough even if it exceeds the number of samples.
 FEW_COLUMNS = 256
 
 
 def can_sweep(problem: Problem, pool: Pool, n_levels: int) -> bool:
     """Return whether ``Sweep`` can solve the problem at ``n_levels`` levels.
 
-    It can for data that is dense and small, whose columns are all in the ``pool``, and for norms
-    with a kernel: l1 with any such loss, k-support and elastic net with least squares.
+    The data must be dense and small, with all columns in the ``pool``. The norm must be l1, or for
+    least squares k-support or elastic net: these have a kernel that solves a level.
     """
     n_samples, size = problem.design.shape
     patterned = pattern_of(problem) is not None and problem.regularizer.form != "constrained"
@@ -72,7 +72,7 @@ def _price_of(problem: Problem) -> Array | None:
 
 
 class Sweep:
-    """The solutions of a problem at the first of its levels, one row for each.
+    """The solutions of a problem at its levels, one row for each; fewer after the deadline.
 
     Parameters
     ----------
@@ -81,20 +81,21 @@ class Sweep:
     pool : Pool
         Holds all columns.
     levels : (n_levels,)
-        Strengths of the penalty, decreasing. Levels after the deadline are left out.
+        Strengths of the penalty, decreasing. Levels after the deadline are not solved.
     gap : float
-        Estimated relative duality gap at which Newton steps end.
+        Newton steps end at this relative duality gap, which they only estimate.
 
     Attributes
     ----------
     price : (m,), optional
         p of the l1 norm sum_j p_j |w_j|, None for other norms.
     taus, shifts : (n_levels,)
-        Weights of the ridge term, and intercepts over the centered columns of the pool.
+        tau, the weight of the ridge term, and the intercept over the centered columns of the pool.
     weights : (n_levels, m)
         In the order of the pool.
     predictions, duals : (n_levels, n_samples)
-        A w + shift, and v = -f' there, which sums to 0 if there is an intercept.
+        z = A w + shift, with the columns A of the pool, and v = -f'(z), with the loss f. If there
+        is an intercept, v sums to 0.
     """
 
     def __init__(self, problem: Problem, pool: Pool, levels: Array, gap: float) -> None:
@@ -200,11 +201,11 @@ class Sweep:
         return [Point(used := np.flatnonzero(w), w[used], shift, z, v) for w, shift, z, v in rows]
 
     def results(self, certificates: list[Certificate], tol: float, n_vectors: int) -> list[Result]:
-        """Return the results of the first levels whose relative gap is at most ``tol``.
+        """Return the results of the first levels, up to the first relative gap above ``tol``.
 
-        ``certificates`` has the certificate of each level. The results are those of a ``Run`` after
-        its first reading of X, which ``n_vectors`` dual vectors shared. The list ends before the
-        first level that is not proved. It is empty for matrices and for unpenalized columns, whose
+        ``certificates`` has the certificate of each level. The results equal those of a ``Run``
+        (the steps of a solver at one level) that ends after one pass over X; ``n_vectors`` dual
+        vectors shared this pass. The list is empty for matrices and for unpenalized columns, whose
         results have further fields.
         """
         problem = self.problem
@@ -257,8 +258,8 @@ class Sweep:
         with silent(self.problem.loss):
             if self.problem.loss.coupled == 1:
                 return self._certificates(scores)
-            # Such a loss has no formula over the samples of all levels, and keeps what it knows of
-            # its last point only: one level after the other.
+            # A loss that couples samples has no formula for all levels at once, and caches only its
+            # last point. So the levels are certified one after the other.
             return [self._certificate(number, ArrayScores(z)) for number, z in enumerate(scores)]
 
     def _certificate(self, number: int, scores: Scores) -> Certificate:
@@ -388,9 +389,15 @@ class Sweep:
         return np.array([norm.polar(ArrayScores(z)) for z in Z])
 
     def _rounding(self, objective: Array) -> Array:
-        """Return a bound on the rounding error of each gap, (n_levels,), the polar excepted.
+        """Return a bound on the rounding error of each gap, (n_levels,).
 
-        ``objective`` (n_levels,) has the objective of each level.
+        ``objective`` (n_levels,) has the objective F of each level. The error of the polar is not
+        included, because ``_certificates`` adds it to the polar itself.
+
+        An error e of the predictions z changes the gap by at most ||v|| ||e|| + 1/2 c ||e||^2, with
+        c the largest second derivative of the loss. For least squares, the sums over n samples have
+        an error of growth(n) (F + ||v|| (||z|| + ||y||)). ``lost_in_loss`` has the bound for other
+        losses.
         """
         problem = self.problem
         W = np.abs(self.weights)
@@ -423,8 +430,8 @@ def _squares(rows: Array) -> Array:
 def _remove_surplus(V: Array) -> None:
     """Change the rows of V in place so that each sums to 0, as v does if there is an intercept.
 
-    If the positive entries of a row outweigh the negative ones, they are multiplied by a factor
-    below 1, and the other way round; see ``losses.shift``.
+    The entries of one sign, that with the larger sum of magnitudes, are multiplied by a factor
+    below 1; see ``without_surplus`` in ``losses.shift``.
     """
     surplus = V.sum(axis=1)
     heavy = np.where(surplus[:, None] > 0, V > 0, V < 0)

@@ -1,4 +1,8 @@
-"""Problem: a penalized empirical risk; functions that transform it and evaluate its objective."""
+"""Problem: a penalized empirical risk; functions that transform it and evaluate its objective.
+
+The norm is called a gauge, as it may be infinite for some w. The level is the strength of the
+penalty. Free columns are columns without a penalty; their coefficients are fitted by the loss.
+"""
 
 from __future__ import annotations
 
@@ -47,8 +51,9 @@ class Problem:
     Parameters
     ----------
     loss : Loss
-        It includes any offset and unpenalized columns (``Offset``, ``FreeColumns``): f is then the
-        partial minimum over the unpenalized coefficients, so that solvers need not handle them.
+        It includes any offset and unpenalized columns (``Offset``, ``FreeColumns``). With
+        unpenalized columns, f is the minimum over their coefficients, so that solvers need not
+        handle them.
     design : Design
         The data X, shape (n_samples, n_features).
     y, weight : array (n_samples,)
@@ -60,9 +65,9 @@ class Problem:
     fit_intercept : bool, default=False
         Whether b is fitted, without a penalty.
     metric : array, optional
-        M of a ridge term (tau/2) w'Mw: U'U if w are the weights of atoms U.
+        M of a ridge term (tau/2) w'Mw: U'U if w are the weights of atoms U. None: the identity.
     measured : Measured
-        Lengths of columns, which bounds on rounding need; measured once.
+        A cache of the Euclidean norms of columns, which bounds on rounding errors need.
     deadline : Deadline
         When masters and long steps return their best point; set by ``run``.
     origin : float, default=0.0
@@ -145,7 +150,7 @@ class Problem:
             Before any arithmetic, with the remedy.
         """
         n_samples = design.shape[0]
-        # If the targets are stored with the rows, this array is absent.
+        # Ones replace the targets for now if y is None.
         target = np.ones(n_samples) if y is None else loss.check_target(y)
         if target.shape[0] != n_samples:
             raise ValueError(
@@ -159,10 +164,11 @@ class Problem:
         problem = with_free(with_offset(problem, offset), unpenalized)
         if y is not None:
             return problem
-        # The machines that hold the rows have the targets, and return a problem of sums.
+        # The targets are stored with the rows, on other machines. ``over_sums`` returns a problem
+        # that uses them; if it cannot, the targets are missing.
         summed = over_sums(replace(problem, y=np.zeros(0)))
         if not summed.y.size:
-            loss.check_target(y)  # which raises, and names the targets that it takes
+            loss.check_target(y)  # which raises, and names the targets of this loss
         return summed
 
 
@@ -217,7 +223,8 @@ def checked_problem(
     if the_loss.task == "survival":
         fit_intercept = False
     check_intercept(fit_intercept)
-    # The registered reader of several targets makes one problem of them.
+    # Several targets: a function of the catalogue, loaded here, returns X, one long target, and the
+    # weights and loss for it.
     if len(shape) == 2 and shape[1] > 1:
         long = loaded(TARGETS[-1])(X, y, weight, the_loss, fit_intercept)
         X, y, weight, the_loss, fit_intercept = long
@@ -248,6 +255,7 @@ def _free_columns(
     free = named_columns(unpenalized, names, "unpenalized")
     if free is None or len(shape) != 2 or shape[1] <= 1:
         return free
+    # With q targets, row i of W has the columns i q, ..., i q + q - 1 of the design.
     rows = check_free(free, design.shape[1] // shape[1])
     return (rows[:, None] * shape[1] + np.arange(shape[1])).reshape(-1)
 
@@ -257,6 +265,7 @@ def over_sums(problem: Problem) -> Problem:
 
     It is ``problem`` itself if its rows are in this process, or if sums over rows do not suffice.
     """
+    # ``row_access`` states how the rows are reached; by default it returns the problem unchanged.
     summed: Problem = problem.design.row_access.summed(problem)
     if summed is problem:
         return problem
@@ -284,9 +293,10 @@ def with_offset(problem: Problem, offset: object) -> Problem:
 def with_free(problem: Problem, unpenalized: object) -> Problem:
     """Return ``problem`` in which the columns ``unpenalized`` (indices or a mask) have no penalty.
 
-    Columns that are free already stay free, and columns that the norm does not penalize are added.
-    All of them remain columns of X, but the loss has their coefficients. Their scores are 0 at
-    every point. So their entries of w stay 0, if setting an entry to 0 never increases the norm.
+    Columns that are free already stay free, and columns that the norm does not penalize become
+    free. All of them remain columns of X, but their coefficients are fitted by the loss. At every
+    point the loss is minimal in these coefficients, so that the scores X'v of free columns are 0.
+    Hence their entries of w stay 0, if setting an entry to 0 never increases the norm.
     """
     n_features = problem.design.shape[1]
     norm = problem.regularizer.norm
@@ -300,14 +310,14 @@ def with_free(problem: Problem, unpenalized: object) -> Problem:
     if problem.free is not None and np.array_equal(free, problem.free):
         return replace(problem, regularizer=regularizer)
     free_data = np.asarray(problem.design.gather(free).dense(), dtype=np.float64)
-    # The loss minimizes over the coefficients of the free columns by itself (``FreeColumns``).
-    # Samples of weight 0 must not affect the scale of these columns.
+    # Samples of weight 0 must not affect the scale of the free columns.
     free_data = np.where((problem.weight > 0.0)[:, None], free_data, 0.0)
     intercept = problem.fit_intercept
     columns = free_columns(problem.loss)
     if columns is not None:
-        # The loss has free columns already. Sparse ones are the intercepts of tasks: all are kept.
-        # Of dense ones the first ``n_before`` are the columns ``problem.free``, which are replaced.
+        # The loss has free columns already. Sparse ones are the intercepts of several targets: all
+        # are kept. Of dense ones, the first ``n_before`` are the columns ``problem.free`` of X,
+        # which ``free_data`` has, too. The others are kept.
         intercept = columns.intercept
         other_columns = columns.columns
         n_before = 0 if problem.free is None else problem.free.size
@@ -327,10 +337,10 @@ def with_norm(problem: Problem, norm: Norm) -> Problem:
 
 
 def with_amount(problem: Problem, amount: float) -> Problem:
-    """Return ``problem`` at the regularization strength, or with the radius, ``amount``.
+    """Return ``problem`` with the level of the penalty, or the radius, set to ``amount``.
 
-    ``tau`` is scaled with the level (the strength), so that the ridge term keeps its share of the
-    penalty. A radius leaves ``tau`` unchanged.
+    The ridge weight ``tau`` is scaled with the level, so that the ridge term keeps its share of the
+    penalty. A new radius leaves ``tau`` unchanged.
     """
     penalty = problem.regularizer
     if amount == penalty.amount:
@@ -342,13 +352,16 @@ def with_amount(problem: Problem, amount: float) -> Problem:
 
 
 def with_deadline(problem: Problem, deadline: Deadline) -> Problem:
-    """Return ``problem`` with the deadline ``deadline``, unless its own deadline is earlier."""
+    """Return ``problem`` with the time limit ``deadline``, unless its own deadline is earlier."""
     sooner = problem.deadline.sooner(deadline)
     return problem if sooner is problem.deadline else replace(problem, deadline=sooner)
 
 
 def restrict(problem: Problem, block: Design, columns: Columns) -> Problem:
-    """Return the problem restricted to ``columns``, whose data is ``block``; others are zero."""
+    """Return the problem over the coefficients of ``columns`` only; all others are zero.
+
+    ``block`` has the data of these columns.
+    """
     norm = problem.regularizer.norm
     restricted = norm.restrict(columns, problem.design.shape[1])
     if restricted is None:
@@ -363,12 +376,14 @@ def restrict(problem: Problem, block: Design, columns: Columns) -> Problem:
 
 
 def enter(problem: Problem, lifts: bool) -> tuple[Problem, Lift | None]:
-    """Return the problem in lifted coordinates, and the lift; (problem, None) if there is none.
+    """Return the problem in lifted coordinates u, and the lift; (problem, None) without a lift.
 
-    The problem min over w of f(X w) + R(inf { inner(u) : L u = w }) equals the problem min over u
-    of f(X L u) + R(inner(u)). A point u of the second gives the point w = L u of the first, and its
-    objective and duality gap are valid bounds for w. ``lifts`` : whether the solver accepts lifted
-    coordinates.
+    Some norms are inf { inner(u) : L u = w }, for a simpler norm ``inner`` of more coordinates u.
+    The lift is the pair of this norm and the matrix L. The problem min over w of f(X w) + R(norm of
+    w) then equals min over u of f(X L u) + R(inner(u)). A point u gives the point w = L u, and the
+    objective and duality gap at u are valid bounds for w.
+
+    ``lifts`` : whether the solver accepts lifted coordinates.
     """
     norm = problem.regularizer.norm
     lift = norm.lift(problem.design.shape[1]) if lifts else None
@@ -388,16 +403,16 @@ def center_targets(problem: Problem) -> Problem:
     """Return the equivalent problem with targets y - c, for c the best constant prediction.
 
     c is added to ``origin``, and a Result adds ``origin`` back to the intercept. Residuals of
-    targets such as 1e6 + noise then lose no digits. Without an intercept c = 0. Losses for which
-    loss(y, z + c) differs from loss(y - c, z) are left as they are. Any offset is subtracted from
-    the targets too.
+    targets such as 1e6 + noise then lose no digits. Without an intercept c = 0. An offset of the
+    predictions is subtracted from the targets, too. The problem is unchanged if loss(y, z + c)
+    differs from loss(y - c, z).
     """
     if not problem.loss.translates:
         return problem
     loss = problem.loss
     free = free_columns(problem.loss)
     constant = 0.0
-    # Take the offset out of the loss, since it is subtracted from the targets.
+    # The loss without its offset, since the offset is subtracted from the targets.
     known = known_offset(loss)
     offset: Array | float = 0.0 if known is None else known
     if known is not None:
@@ -434,7 +449,7 @@ def ridge_slope(problem: Problem, weights: Array) -> Array:
 def loss_value(problem: Problem, linear: Array, shift: float = 0.0) -> float:
     """Return f(linear + shift) for predictions ``linear`` (n_samples,) and a constant ``shift``.
 
-    f is the loss of ``problem``. No temporary array of n_samples numbers is needed.
+    f is the loss of ``problem``. It is computed without a temporary array of n_samples numbers.
     """
     return pieces.value(problem.loss, problem.y, linear, problem.weight, shift)
 
@@ -450,8 +465,8 @@ def loss_gradient(problem: Problem, linear: Array, shift: float = 0.0) -> Array:
 def negligible_objective(problem: Problem) -> float:
     """Return the largest objective of ``problem`` that rounding cannot distinguish from 0.
 
-    For numbers y it is that of residuals of a few eps times y. For labels it is a thousandth of eps
-    times f(0), since losses of labels only tend to 0.
+    For numbers y, it is the objective of residuals of 8 eps times y. For labels y, whose losses
+    only tend to 0, it is eps f(0) / 1000.
     """
     least = 1e-3 * EPS if problem.loss.task == "classification" else 64.0 * EPS**2
     return least * loss_at_zero(problem)
@@ -460,9 +475,9 @@ def negligible_objective(problem: Problem) -> float:
 def is_perfect(problem: Problem, certificate: Certificate) -> bool:
     """Return whether the objective in ``certificate``, and with it the gap, is 0 up to rounding.
 
-    A larger objective of ``problem`` counts as 0, too, if the rounding error of its certificate is
-    as large. This happens if the means of columns are large beside their deviations. The objective
-    of residuals of 1e-12 times y is the limit.
+    ``certificate`` has the objective, the gap, and a bound on their rounding errors. If the means
+    of columns are much larger than their deviations, that bound is large. Then a larger objective
+    of ``problem`` counts as 0, too, up to the objective of residuals of 1e-12 times y.
     """
     # Squared residuals of 1e-12 times y are 1e-24 times f(0), which is about eps^1.5.
     allowed = min(certificate.rounding, EPS**1.5 * loss_at_zero(problem))
@@ -480,7 +495,8 @@ def loss_at_zero(problem: Problem) -> float:
 def shrink_inside(problem: Problem, columns: Columns | None, weights: Array) -> Array:
     """Return the weights on ``columns``, scaled into the ball for the form "constrained".
 
-    ``problem`` gives norm, form and radius; ``columns`` None: the weights are on all columns.
+    The ball is { w : gauge(w) <= radius }. For other forms the weights are unchanged. ``problem``
+    has the norm, the form and the radius. ``columns`` None: the weights are on all columns.
     """
     if problem.regularizer.form != "constrained" or not weights.size:
         return weights
@@ -508,9 +524,10 @@ def gauge_of(problem: Problem, columns: Columns | None, weights: Array) -> float
 def negative_gradient(problem: Problem, prediction: Array) -> Array:
     """Return v = -f'(z), (n_samples,), at z = ``prediction``; sum(v) = 0 if there is an intercept.
 
-    At the optimal intercept the sum vanishes up to rounding. The rest is subtracted from the
-    entries of the sign that has the larger sum. These entries only shrink towards 0, so -v stays in
-    the domain of f* and is a feasible dual point. The gap is then a bound for every b.
+    At the optimal intercept the sum is 0 up to rounding. The remainder is subtracted from the
+    positive entries if it is positive, else from the negative ones. These entries only shrink
+    towards 0, so -v stays in the domain of f* and is a feasible dual point. The duality gap is then
+    a bound for every intercept b.
     """
     v = loss_gradient(problem, prediction)
     np.negative(v, out=v)
@@ -520,9 +537,9 @@ def negative_gradient(problem: Problem, prediction: Array) -> Array:
 def optimal_intercept(problem: Problem, linear: Array, start: float = 0.0) -> float:
     """Return argmin_b f(linear + b) by safeguarded Newton steps from ``start``, O(n_samples) each.
 
-    It is 0.0 if ``problem`` has no intercept. ``linear`` is X w. The certificate needs an optimal
-    b: its derivative vanishes up to rounding. If the minimum is at infinity (one class only), b
-    stops when the loss has no slope left.
+    ``linear`` is X w. The result is 0.0 if ``problem`` has no intercept. At the result, the
+    derivative of f in b is 0 up to rounding, as duality gaps require. If the minimum is at infinity
+    (one class only), the steps end where the derivative is 0 up to rounding.
     """
     if not problem.fit_intercept:
         return 0.0
@@ -547,12 +564,13 @@ def with_ridge(problem: Problem, scores: Scores, columns: Columns | None, weight
 def free_part(problem: Problem, prediction: Array) -> tuple[Array, float] | None:
     """Return the unpenalized coefficients and the intercept that were fitted inside the loss.
 
-    They are optimal at the point of ``problem`` with predictions ``prediction``. None if the loss
-    fits neither.
+    Both are optimal for ``prediction`` (n_samples,), the predictions of the penalized columns at a
+    point of ``problem``. None if the loss fits neither coefficients nor an intercept.
     """
     free = free_columns(problem.loss)
     if free is not None:
         fitted: tuple[Array, float] = free.free_part(problem.y, prediction, problem.weight)
         return fitted
+    # If the rows are on other machines, their part of the problem fits the intercept.
     intercept = problem.design.row_access.intercept(prediction)
     return None if intercept is None else (np.zeros(0), intercept)

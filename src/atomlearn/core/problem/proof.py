@@ -1,8 +1,14 @@
 """Certificates: the duality gap at a point plus a bound on the rounding error in computing it.
 
+The problem is min over w, b of f(X w + b) + tau/2 ||w||^2 + R(w), where R is a function of the
+gauge (norm) of w. The dual vector at a point w, b is v = -f'(X w + b). The scores of the columns
+are z = X'v - tau w, and the polar gauge°(z) is their dual norm. Pricing is the computation of the
+scores of all columns, and of the certificate: objective and duality gap.
+
 A gap is computed from sums of floats, which have rounding errors. A bound on these errors is added
-to the gap; without it, the gap would not be a proof when large terms nearly cancel. Each bound is a
-``growth`` (see ``rounding``) times magnitudes that are cheap to compute.
+to the gap; without it, the gap would not be a proof when large terms nearly cancel. Each bound is
+``growth(n)``, the relative rounding error of a sum of n terms, times magnitudes that are cheap to
+compute.
 """
 
 from __future__ import annotations
@@ -72,15 +78,16 @@ class Pricing:
     certificate: Certificate
 
     def entering(self, columns: Columns) -> Columns:
-        """Return those of ``columns`` that are inactive and violate the optimality conditions.
+        """Return the inactive columns among ``columns`` that violate the optimality conditions.
 
-        A column j violates them if abs(z_j) exceeds ``multiplier`` times its threshold.
+        A column j violates them if abs(z_j) exceeds ``multiplier`` times the threshold that the
+        norm has for the column.
         """
         if self.columns is not None:
             columns = columns[~np.isin(columns, self.columns)]
         if not columns.size:
             return columns
-        # If all thresholds are 0, the norm does not know them, and every column may enter.
+        # If all thresholds are 0, the norm does not know them, and every column may join.
         threshold = self.norm.thresholds(self.weights, columns, self.n_features)
         if np.max(threshold) <= 0 or np.max(threshold := threshold * self.multiplier) <= 0:
             return columns
@@ -145,14 +152,16 @@ def prove_from(
 ) -> Pricing:
     """Return the Pricing without a bound on rounding, from v = ``dual`` and X'v = ``scores``.
 
-    ``columns`` (None: all), their coefficients ``weights``, and ``prediction`` = X w + b are the
-    point. ``gauge`` is gauge(w), or an upper bound such as the sum of atom weights. Some norms find
-    their best atom by a heuristic search. If then only the upper bound on the polar keeps the
-    relative gap above ``tolerance``, that bound is computed again with more work.
+    The point has the coefficients ``weights`` on ``columns`` (None: all), and the predictions
+    ``prediction`` = X w + b. ``gauge`` is gauge(w), or an upper bound such as the sum of atom
+    weights. For some norms the best atom is found by a heuristic search, and the polar is known
+    only by two bounds. If only the upper bound keeps the relative gap above ``tolerance``, it is
+    computed again with more work.
     """
     if gauge is None:
         gauge = gauge_of(problem, columns, weights)
     # z = X'v - tau w, and the polar gauge°(z), or both bounds on it if a search finds the atoms.
+    # ``excess`` is the term that constraints on coefficients add to the conjugate of R.
     norm = problem.regularizer.norm
     ridge_scores = with_ridge(problem, scores, columns, weights)
     excess = norm.excess(ridge_scores)
@@ -161,7 +170,7 @@ def prove_from(
     if certificate.leaves_open(tolerance):
         bounds = norm.polar_bounds(ridge_scores, thorough=True)
         certificate = certify(problem, weights, prediction, dual, gauge, bounds)
-    # The intercept has no part in <z, w>, since v sums to zero if there is one.
+    # <z, w> = <v, X w> - tau ||w||^2, and <v, X w> = <v, X w + b> as v sums to zero if b is fitted.
     inner = float(dual.dot(prediction))
     if problem.tau:
         inner -= float(weights @ ridge_slope(problem, weights))
@@ -203,8 +212,8 @@ def certify(
     polar : (float, float)
         A lower and an upper bound on the polar gauge°(z).
     excess : Excess, optional
-        The conjugate term of box constraints on single coefficients, None if the norm has none.
-        With it, ``polar`` is that of the unconstrained signs of coefficients.
+        The term that constraints on coefficients add to R*; None without constraints. With
+        constraints, ``polar`` is over the signs of coefficients that have no bound.
     """
     level = problem.regularizer.amount
     penalized = problem.regularizer.form == "penalized"
@@ -217,25 +226,26 @@ def certify(
     # gap: the one that would hold if no better atom exists.
     for bound in (highest, lowest) if lowest < highest else (highest,):
         factor = 1.0
-        violation = excess
+        scaled_excess = excess
         if penalized and bound > level and not problem.tau:
-            # Scaling -v so that gauge°(z) <= level does not weaken the bound. If v shrinks by a
-            # share, f* rises by at most this share of F. R*, over gauge(w) <= F / level, falls by
-            # at least as much.
+            # Multiply v by ``factor``, so that gauge°(z) = level. This does not weaken the bound:
+            # f* rises by at most (1 - factor) F, and R*, the supremum over gauge(w) <= F / level,
+            # falls by at least as much.
             factor = level / bound
             bound = level
-            violation = None if excess is None else excess.scaled(factor)
+            scaled_excess = None if excess is None else excess.scaled(factor)
         gap = objective + 0.5 * squares + _conjugate(problem, smooth, prediction, dual, factor)
         # F >= level * gauge at the optimum, because losses are bounded below by zero.
-        gap += problem.regularizer.conjugate(bound, objective / level, violation)
-        # F itself bounds F - F*, as losses and norms are bounded below by zero.
+        gap += problem.regularizer.conjugate(bound, objective / level, scaled_excess)
+        # F itself bounds F - F*, as losses and norms are bounded below by zero. It also replaces a
+        # gap that is NaN.
         gaps.append(min(gap, objective) if gap == gap else objective)
     gap = gaps[0]
-    searched = max(gaps[1], 0.0) if lowest < highest else None
+    search_gap = max(gaps[1], 0.0) if lowest < highest else None
     terms = (weights, gauge, polar, excess)
     shortfall = max(-gap, 0.0)
     return Certificate(
-        objective, max(gap, 0.0), highest, searched, shortfall=shortfall, terms=terms
+        objective, max(gap, 0.0), highest, search_gap, shortfall=shortfall, terms=terms
     )
 
 
@@ -266,7 +276,8 @@ def _conjugate(problem: Problem, value: float, prediction: Array, v: Array, fact
     inner = -factor * float(v.dot(prediction))
     deficit = inner - value - conjugate
     rounding = growth(v.size) * (abs(value) + abs(inner))
-    # The first test is cheap; the second bound on rounding is larger, and computed if necessary.
+    # ``rounding`` is cheap to compute. The larger bound of ``lost_in_loss`` is computed only if the
+    # deficit exceeds ``rounding``.
     size = abs(value) + abs(conjugate)
     if deficit > rounding and deficit > 4.0 * lost_in_loss(problem, prediction, v, size):
         raise ValueError(
@@ -289,10 +300,10 @@ def with_rounding(
 ) -> Certificate:
     """Return the certificate with ``rounding_bound`` added to its gap.
 
-    All arguments are those of ``rounding_bound``: ``problem``, the ``weights`` of ``columns``,
-    their ``prediction``, the dual vector and the ``lengths`` of the columns. Raises ValueError if
-    the gap was negative by more than rounding errors can explain: value and polar of the norm are
-    then not dual to each other.
+    The arguments are those of ``rounding_bound``: the ``weights`` of ``columns`` at a point of
+    ``problem``, its ``prediction``, the ``dual`` vector, and the ``lengths`` of the columns. Raises
+    ValueError if the gap was negative by more than rounding errors can explain: then the norm's
+    methods ``value`` and ``polar`` are not dual to each other.
     """
     # Gauges that are computed by iteration may be off by UNPROVED.
     slack = rounding_bound(problem, certificate, weights, prediction, dual, columns, lengths)
@@ -318,8 +329,8 @@ def rounding_bound(
 ) -> float:
     """Return a bound on the rounding error of a duality gap, in O(n_samples) time.
 
-    It adds the errors of the sums f(z) + f*(-v), of the predictions z = X w + b, and of the scores
-    X'v, for the point of ``certificate`` in ``problem``.
+    The bound is a sum of three: the effects of errors in the sums f(z) + f*(-v), in the predictions
+    z = X w + b, and in the scores X'v. They are for the point of ``certificate`` in ``problem``.
 
     Parameters
     ----------
@@ -335,8 +346,7 @@ def rounding_bound(
     columns : array of int, or None
         None: all columns.
     lengths : Lengths, or None
-        Euclidean norms of these columns: as predictions sum them, and as scores read them. Without
-        them only the first error is included.
+        Euclidean norms of these columns. Without them only the first error is included.
     """
     total = lost_in_loss(problem, prediction, dual, certificate.objective)
     if lengths is None or not weights.any():
@@ -352,26 +362,28 @@ def rounding_bound(
             lengths = Lengths(sizes, sizes, np.zeros(sizes.size))
     form = problem.regularizer.form
     amount = problem.regularizer.amount
-    # ``error`` and ``shift`` bound the error of the predictions, which changes f by slope and
-    # curvature.
+    # A sum of m terms has the relative error growth(m). ``error`` bounds the length of the error of
+    # X w, and ``shift`` the error of the constant that centers columns. They change f by its slope
+    # and its curvature.
     sizes = np.abs(weights)
     relative_error = growth(weights.size)
     error = relative_error * float(sizes.dot(lengths.summed))
     shift = relative_error * float(sizes.dot(np.abs(lengths.offsets)))
     square = error * error + shift * shift * problem.y.size
     total += slope * error + curved(problem, square, prediction)
-    # The error of a score is at most a rounding error of its column's length. It is doubled, as the
-    # scores of centered columns assume sum(v) = 0, which holds only up to rounding.
+    # The error of the score x_j'v is at most growth(n) ||x_j|| ||v||. It is doubled, as the scores
+    # of centered columns assume sum(v) = 0, which holds only up to rounding.
     scores = ArrayScores(2.0 * growth(count) * slope * lengths.scored)
-    # ``box_error`` is the part of bounds on the coefficients; None if there are no such bounds.
+    # ``box_error`` is the error due to bounds on the coefficients; None if there are no bounds.
     polar_error, box_error = polar_of_errors(problem, columns, scores)
-    # The derivative of R* with respect to the polar is the largest gauge that the optimum can have.
+    # The derivative of R* with respect to the polar bounds the gauge of the optimum: the radius, or
+    # polar / level for the squared form, or F / level for the penalized form.
     size = certificate.polar if form == "squared" else certificate.objective
     conjugate_error = polar_error * (amount if form == "constrained" else size / amount)
     can_scale = form == "penalized" and not problem.tau and box_error is None
     if can_scale and conjugate_error > certificate.gap:
-        # The bound on the gauge is loose. A dual point scaled so that these errors are harmless
-        # needs no such bound.
+        # F / level may be a loose bound on the gauge. The gap for a polar that is larger by its
+        # error may rise by less: there, the dual point is scaled so that R* = 0.
         upper_polar = certificate.polar + polar_error
         scaled = certify(
             problem, weights, prediction, dual, certificate.gauge, (upper_polar, upper_polar)
@@ -385,9 +397,9 @@ def lost_in_loss(
 ) -> float:
     """Return a bound on the rounding error of f(z) + f*(-v) - <-v, z>.
 
-    f is the loss of ``problem``, z = ``prediction``, v = ``dual``, and ``size`` is the sum of
-    magnitudes of the loss terms. ``square`` is the sum of squares of errors of z, beyond the
-    rounding of z itself.
+    f is the loss of ``problem``, z = ``prediction`` and v = ``dual``, (n_samples,) each. ``size``
+    is |f(z)| + |f*(-v)|. ``square`` is the sum of squares of errors of z, beyond the rounding of z
+    itself.
     """
     predictions = where_weighted(prediction, problem.weight)
     length = float(predictions.dot(predictions))
@@ -400,9 +412,9 @@ def lost_in_loss(
 def curved(problem: Problem, square: float, prediction: Array | None = None) -> float:
     """Return the second-order term of f for errors e of the predictions, ||e||^2 = ``square``.
 
-    It is half the largest curvature (second derivative) of the loss of ``problem``, times
-    ``square``. If the curvature is unbounded, it is evaluated at ``prediction``; without a
-    ``prediction``, the term is 0.
+    The term is half the largest curvature (second derivative) of the loss of ``problem``, times
+    ``square``. If the curvature is unbounded, it is evaluated at ``prediction`` (n_samples,).
+    Without a ``prediction``, the term is then 0.
     """
     if not square:
         return 0.0
@@ -417,25 +429,29 @@ def curved(problem: Problem, square: float, prediction: Array | None = None) -> 
 def polar_of_errors(
     problem: Problem, columns: Columns | None, scores: ArrayScores
 ) -> tuple[float, float | None]:
-    """Return the polar of a vector of score errors, and its term of box constraints.
+    """Return the polar (dual norm) of score errors, and their effect through bounds on w.
 
     ``scores`` are bounds on the errors of the scores of ``columns`` (None: all columns) in
-    ``problem``. The second value adds error times width over box-constrained coefficients; None if
-    there are none.
+    ``problem``. The second value is the sum of error times width over the coefficients with a bound
+    at distance width from 0. It is None if the norm has no such bounds.
     """
     norm = problem.regularizer.norm
     if columns is not None:
         restricted = norm.restrict(columns, problem.design.shape[1])
         if restricted is None:
-            return float(scores.full().max()), None
+            # The polar of the errors at ``columns``, with no error at the other columns.
+            errors = np.zeros(problem.design.shape[1])
+            errors[columns] = scores.full()
+            return norm.polar_of_sizes(ArrayScores(errors)), None
         norm = restricted
-    # Constraints treat the two signs differently: errors may have either sign.
+    # Bounds treat the two signs of a coefficient differently, and errors may have either sign.
     upper = norm.excess(scores)
     lower = norm.excess(ArrayScores(-scores.full()))
     if upper is None or lower is None:
         return norm.polar_of_sizes(scores), None
     if upper.moves_scores:
-        # At the same multipliers only the polar of the reduced scores changes.
+        # Linear constraints have multipliers, which reduce the scores. At the same multipliers,
+        # errors of the scores change only the polar of the reduced scores.
         return norm.polar_of_sizes(scores), 0.0
     return max(upper.polar, lower.polar), upper.at(0.0) + lower.at(0.0)
 
@@ -446,14 +462,15 @@ def as_reported(
     """Return the certificate for the intercept and free coefficients that a Result reports.
 
     ``intercept`` and ``prediction`` (n_samples,) are those of the point in ``problem``, whose
-    targets are centered. Adding ``problem.origin`` back to the intercept rounds it, which may raise
-    the objective; gap and objective are raised by a bound on this.
+    targets are centered. A Result adds ``problem.origin`` back to the intercept. This rounds the
+    intercept, which may raise the objective. Gap and objective are increased by a bound on it.
     """
     if free_columns(problem.loss) is not None:
         return certificate.widened(0.0, raised_by_floats(problem, prediction))
     if not problem.origin:
         return certificate
-    # The slope of f is zero at the optimal intercept, so only the curvature counts.
+    # ``shift`` is the change of the intercept by rounding. The slope of f is zero at the optimal
+    # intercept, so only the curvature counts. A loss with kinks has slopes of at most its weights.
     shift = ((intercept + problem.origin) - problem.origin) - intercept
     if problem.loss.smoothed(1.0) is not None:
         return certificate.widened(0.0, abs(shift) * float(problem.weight.sum()))
@@ -464,7 +481,7 @@ def raised_by_floats(problem: Problem, prediction: Array) -> float:
     """Return a bound on the increase of f by rounding the free coefficients g and intercept b.
 
     g and b are optimal at the point of ``problem`` with predictions ``prediction``. The bound
-    includes the rounding error of the sum Z g + b, for Z the unpenalized columns. Without it, a fit
+    includes the rounding error of the sum Z g + b, for Z the unpenalized columns. Otherwise a fit
     that is perfect only in floating point could be reported as perfect.
     """
     free: Any = free_columns(problem.loss)

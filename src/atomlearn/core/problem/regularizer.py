@@ -104,9 +104,11 @@ class Regularizer:
         """Return the conjugate R*(z) = sup <z, w> - R(w) over w with gauge(w) <= ``gauge_bound``.
 
         With p = ``polar``, which is gauge°(z), it is gauge_bound * max(p - level, 0) for the form
-        "penalized", p^2 / (2 level) for "squared", and radius * p for "constrained". ``excess`` is
-        the conjugate term of box constraints on coefficients, None if there are none; with it,
-        ``polar`` is that of the unconstrained signs of coefficients.
+        "penalized", p^2 / (2 level) for "squared", and radius * p for "constrained".
+
+        ``excess`` is the term E(t) that constraints on coefficients add; None without constraints.
+        With it, the result is the minimum of R*(t) + E(t) over t >= p, where R*(t) is the formula
+        above for p = t.
         """
         if excess is not None:
             best_polar = self._best(max(polar, 0.0), gauge_bound, excess)
@@ -116,32 +118,33 @@ class Regularizer:
         if self.form == "constrained":
             return self.amount * max(polar, 0.0)
         beyond = polar - self.amount
-        # If the polar is NaN, nothing is proved.
+        # A polar of NaN gives NaN, which proves no gap.
         return 0.0 if beyond <= 0 else gauge_bound * beyond
 
     def best_columns(self, scores: Scores, count: int, gauge_bound: float) -> Columns:
-        """Return about ``count`` columns whose scores determine the conjugate, best first.
+        """Return about ``count`` columns whose scores determine the conjugate R*(z), best first.
 
         ``scores`` are z = X'v, and ``gauge_bound`` is an upper bound on the gauge of the optimum.
-        Without constraints these are the best columns of the norm.
+        Without linear constraints the result is ``best_columns`` of the norm.
         """
         excess = self.norm.excess(scores)
         if excess is None or not excess.moves_scores:
             return self.norm.best_columns(scores, count)
         polar = excess.polar
         if self.form == "penalized" and polar > self.amount:
-            # The certificate scales the dual point so that its polar is the level.
+            # Duality gaps are computed with the dual point scaled so that its polar is the level.
             excess = excess.scaled(self.amount / polar)
             polar = self.amount
-        # The conjugate sets the multipliers of the constraints, which ``columns`` needs.
+        # This call sets the multipliers of the constraints, which ``excess.columns`` needs.
         self.conjugate(polar, gauge_bound, excess)
         return excess.columns(count)
 
     def _best(self, polar: float, gauge_bound: float, excess: Excess) -> float:
-        """Return the t >= ``polar`` that minimizes R*(t) + E(t), with R* as in ``conjugate``.
+        """Return the t >= ``polar`` that minimizes R*(t) + E(t), with R* and E as in ``conjugate``.
 
-        ``excess`` is E; ``gauge_bound`` is the slope of R* beyond the level for the form
-        "penalized".
+        ``excess`` is E. ``excess.best(start, constant, slope)`` minimizes E(t) + constant t +
+        slope t^2 / 2 over t >= start. For the form "penalized", R*(t) is 0 up to the level, and has
+        the slope ``gauge_bound`` beyond it.
         """
         if self.form == "squared":
             return excess.best(polar, 0.0, 1.0 / self.amount)
@@ -169,7 +172,8 @@ class Regularizer:
         """
         if not (math.isfinite(step) and math.isfinite(v.sum())):
             raise FloatingPointError("a step of the solver is beyond the largest float")
-        # The ridge term turns the map into that of R at a smaller point, with a smaller amount.
+        # Completing the square: the ridge term only multiplies the point v, and the amount of R, by
+        # 1 / (1 + step * tau).
         shrink = 1.0 / (1.0 + step * tau)
         amount = self.amount if self.form == "constrained" else step * shrink * self.amount
         inner = self.norm.prox_point(v * shrink if tau else v, amount, self.form)

@@ -76,30 +76,33 @@ class Result:
     history : list of Record
         One record for each step.
     parts : list of Part, or None
-        For norms with latent parts, the terms that add up to w. Each set in use has one, with its
-        number, name, columns and weights.
+        For norms of overlapping sets of columns (latent groups), the terms that add up to w. Each
+        set in use has one term, with its number, name, columns and weights.
     lifted : (columns, weights), or None
-        The same point in lifted coordinates, for warm starts.
+        For these norms, the coefficients of all terms in one vector u with w = L u, for warm
+        starts.
     shape : tuple of int, or None
-        Shape of ``coef`` where the columns are the entries of a matrix or a tensor.
+        Shape of ``coef`` if the columns are the entries of a matrix or a tensor.
     matrix_parts : tuple of MatrixPart, or None
-        For matrix norms: the terms that W is the sum of, one for each norm of a union. ``columns``
-        and ``weights`` are then the entries under norms of vectors only, and ``low_rank`` the rest.
+        For matrix norms: the terms whose sum is W, one for each norm of a union. ``columns`` and
+        ``weights`` then contain only the terms under norms of vectors; ``low_rank`` is the rest.
     search_gap : float or None
-        The gap if the search for atoms was exhaustive, for norms whose oracle is a search.
+        For norms whose best atom is found by a heuristic search: the gap that would hold if no
+        better atom exists.
     sent : (int, int)
         For rows on other machines (Dask, Sites): the number of rounds of requests, and the bytes of
         requests and answers, added up over all machines. (0, 0) for data in this process.
     slopes : (n_samples,) float64, or None
-        For losses with kinks: the dual point of the proof, which coefficients do not determine.
+        For losses with kinks: the dual point that proves the gap. The coefficients alone do not
+        determine it.
     norm : Norm or None
         The norm of the problem, for ``warm_start``.
     problem : Problem or None
         For ``solve``: the problem with its data, for ``verify`` and ``dual``. Pickles do not
         contain it.
     proved_by : Result or None
-        Another point, whose dual point gives a better lower bound than this point's. Solvers that
-        keep their best lower bound set it (``KFCFW``).
+        Another point, whose dual point gives a better lower bound on the optimum. It is set by
+        solvers that keep their best lower bound (``KFCFW``).
 
     Examples
     --------
@@ -187,10 +190,10 @@ class Result:
         )
 
     def warm_start(self) -> WarmStart:
-        """Return this point as the start of another solve, with its atoms and parts.
+        """Return this point as the start of another solve, with its atoms and terms.
 
-        The atoms are included as long as the state of the solver is kept. They are used only for a
-        problem of the same norm.
+        The atoms are included only if this result still has the state of the solver. They are used
+        only for a problem of the same norm.
         """
         has_state = self.state is not None
         return WarmStart(
@@ -205,7 +208,7 @@ class Result:
         )
 
     def __getstate__(self) -> Any:
-        """Return what a pickle holds: everything but the solver's state, which holds data."""
+        """Return the content of a pickle: all but the solver's state and the problem, with data."""
         return object.__getstate__(replace(self, state=None, problem=None))
 
     @property
@@ -233,9 +236,10 @@ class Result:
         return bounds
 
     def lowered(self, lift: Lift) -> Result:
-        """Return the result over the features, w = L u, with u in ``lifted`` and its ``parts``.
+        """Return this result of lifted coordinates u as a result over the features, w = L u.
 
-        ``lift`` has the linear map L from the solver's lifted coordinates u to the features.
+        ``lift`` has the linear map L. The coordinates u are kept in ``lifted``, and the terms of w
+        in ``parts``.
         """
         features, weights = lift.lowered(self.columns, self.weights)
         return replace(
@@ -250,9 +254,9 @@ class Result:
     def with_free(self, free: Columns | None, coefficients: Array, intercept: float) -> Result:
         """Return the result with the coefficients of the unpenalized columns, and their intercept.
 
-        ``free`` are these columns; None: no columns. ``coefficients`` : those of columns of X come
-        first, then the intercepts of several targets. ``intercept`` is added if there is only one
-        target.
+        ``free`` are the unpenalized columns of X; None: no columns. ``coefficients`` are first the
+        coefficients of these columns, then the intercepts of several targets. ``intercept`` is
+        added if there is only one target.
         """
         intercepts = coefficients[0 if free is None else free.size :]
         total = self.intercept + (intercepts if intercepts.size else intercept)
@@ -307,7 +311,7 @@ class Result:
                 linear = design.product(self.weights[:, None], self.columns)[:, 0]
             else:
                 linear = design.predict(self.coef.reshape(-1).astype(np.float64))
-            # With several targets, the predictions of a row are consecutive.
+            # With several targets, the predictions for a row of X are consecutive.
             rows = linear.reshape(-1, np.size(self.intercept))
             return np.asarray(rows + self.intercept).reshape(-1)
         tasks = self.shape is not None and len(self.shape) == 2 and n_features == self.shape[0]

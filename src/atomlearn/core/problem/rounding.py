@@ -21,16 +21,19 @@ from atomlearn.core.losses.around import bare_loss
 
 @dataclass(frozen=True, slots=True)
 class Lengths:
-    """Euclidean norms of the m columns of a point, over samples of positive weight; (m,) each.
+    """Euclidean norms of the m columns in use, over samples of positive weight; (m,) each.
+
+    Solvers may center columns: then predictions are sums of x_j - offset_j for the columns x_j of
+    X.
 
     Attributes
     ----------
     scored : ndarray
-        Norms of the columns of X, from which scores are computed.
+        Norms ||x_j||, since scores are computed from the columns of X.
     summed : ndarray
-        Norms of the columns from which predictions are computed, x_j - offset_j.
+        Norms ||x_j - offset_j||, since predictions are computed from the centered columns.
     offsets : ndarray
-        These offsets.
+        The offsets; 0 for columns that are not centered.
     """
 
     scored: Array
@@ -43,7 +46,7 @@ class Lengths:
         return cls(np.zeros(0), np.zeros(0), np.zeros(0))
 
     def take(self, positions: Columns) -> Lengths:
-        """Return the lengths of the columns at ``positions`` among these."""
+        """Return the lengths of some of the columns, those at the indices ``positions``."""
         return Lengths(self.scored[positions], self.summed[positions], self.offsets[positions])
 
     def append(self, other: Lengths) -> Lengths:
@@ -61,8 +64,8 @@ class Measured:
 
     def __init__(self) -> None:
         """Begin with empty caches."""
-        # Design, sample weights, columns, the norms of these columns, and the norms for their
-        # scores.
+        # Design, sample weights, columns, and the two norms of ``Lengths`` for these columns:
+        # ``summed`` and ``scored``.
         self._known: tuple[Design | None, Array, Columns, Array, Array] = _nothing
         # Loss, targets, sample weights, and f(0) for these.
         self._zero: tuple[object, object, object, float] = None, None, None, 0.0
@@ -70,7 +73,7 @@ class Measured:
     def loss_at_zero(self, loss: Loss, y: Array, weight: Array) -> float:
         """Return f(0) of ``loss``, for targets ``y`` and sample weights ``weight``.
 
-        It is cached for these very objects.
+        The value is cached for these three objects, not for equal ones.
         """
         cached = self._zero
         if cached[0] is not loss or cached[1] is not y or cached[2] is not weight:
@@ -96,7 +99,8 @@ class Measured:
             lengths_of = [measured(design.gather(piece), has_weight, piece) for piece in parts]
             new_lengths = np.concatenate(lengths_of)
             new_scored = new_lengths + math.sqrt(design.shape[0]) * design.subtracted_offsets(new)
-            # Merge the new columns with the known ones, in increasing order.
+            # If the design subtracts column means m, ||x_j|| + sqrt(n) |m_j| bounds the norm of the
+            # original column. Merge the new columns with the known ones, in increasing order.
             order = np.argsort(known := np.append(known, new), kind="stable")
             known = known[order]
             lengths = np.append(lengths, new_lengths)[order]

@@ -54,20 +54,20 @@ class Verification:
 def verification(problem: Any, result: Any) -> Verification:
     """Return the bounds for a result, computed from the data and the coefficients only.
 
-    ``problem`` has the data, and ``result`` is the Result of its fit. For a norm with latent parts,
-    w = sum_B z_B, the coefficients are those of the parts z_B. The lower bound is the better of
-    those at the result's own point and at its ``proved_by``.
+    ``problem`` has the data, and ``result`` is the Result of its fit. For a norm of latent groups,
+    w is a sum of vectors z_B, and the coefficients of all z_B are used. If the result has a second
+    point ``proved_by``, the better lower bound of the two points is used.
     """
-    own_bounds = _verification(problem, result)
+    bounds = _verification(problem, result)
     if result.proved_by is None:
-        return own_bounds
+        return bounds
     other = _verification(problem, result.proved_by)
-    if other.lower <= own_bounds.lower:
-        return own_bounds
-    # Two errors are added: that of the objective of this point, and that of the other point's
-    # proof.
-    lower = other.lower - own_bounds.rounding
-    return Verification(own_bounds.upper, lower, own_bounds.rounding + other.rounding, other.dual)
+    if other.lower <= bounds.lower:
+        return bounds
+    # Two rounding errors are added: in the objective of this point, and in the lower bound of the
+    # other point.
+    lower = other.lower - bounds.rounding
+    return Verification(bounds.upper, lower, bounds.rounding + other.rounding, other.dual)
 
 
 def _verification(problem: Any, result: Any) -> Verification:
@@ -82,8 +82,8 @@ def _verification(problem: Any, result: Any) -> Verification:
             f"the loss {problem.loss.name!r} has kinks: coefficients alone do not tell the dual "
             "point of its proof; the gap in the result is that of the solver's last step"
         )
-    # Find the point in the coordinates and targets of the solver. Coefficients of unpenalized
-    # columns are left out, since the loss fits them.
+    # The problem with centered targets, in the coordinates u of the solver if w = L u is lifted.
+    # Coefficients of unpenalized columns are left out, since the loss fits them.
     inner, lift = enter(center_targets(problem), lifts=result.lifted is not None)
     columns, weights = (result.columns, result.weights) if lift is None else result.lifted
     if lift is None and problem.free is not None:
@@ -100,7 +100,8 @@ def _verification(problem: Any, result: Any) -> Verification:
         prediction = inner.design.gather(columns).predict(weights)
     if inner.fit_intercept:
         prediction = prediction + (result.intercept - inner.origin)
-    # Price the point by one pass, and scale the dual point so that it is feasible.
+    # Compute the certificate by one pass over the data. For the form "penalized", the dual point is
+    # feasible if gauge°(X'v) <= level, so it is scaled.
     price = prove(inner, columns, weights, prediction)
     certificate = as_reported(inner, price.certificate, result.intercept - inner.origin, prediction)
     dual = negative_gradient(inner, prediction)

@@ -1,9 +1,10 @@
 """Fully corrective Frank-Wolfe over atoms: add the best atom, re-fit all weights, drop zeros.
 
-[V] Vinyes, Obozinski 2017, Algorithm 1, is column generation over rays (non-negative multiples of
-atoms). It needs only a linear minimization oracle, the norm's best atom, and neither a restriction
-nor a proximal map nor the value of the norm. By [V] Proposition 1 it is fully corrective
-Frank-Wolfe on a truncated cone.
+The atoms are the extreme points of the unit ball of the norm (gauge). [V] Vinyes, Obozinski 2017,
+Algorithm 1, is column generation over rays (non-negative multiples of atoms). It needs only a
+linear minimization oracle: the norm's best atom a, with the largest <a, z> for given scores z. By
+[V] Proposition 1 it is fully corrective Frank-Wolfe on a truncated cone. A certificate is an
+objective with its duality gap.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ class RayState(State):
     candidate : Atom, optional
         The best atom for the scores at w; None if it does not improve the objective.
     refit_gap : float
-        Certified gap of the last re-fit.
+        Certified duality gap of the last re-fit, over the atoms U only.
     """
 
     atoms: AtomSet | None = None
@@ -66,13 +67,13 @@ class AtomGeneration(Solver):
     """min f(X w + b) + tau/2 ||w||^2 + R(gauge(w)) over rays: [V] Algorithm 1, in all three forms.
 
     A step is one pass over the data. The best atom at w joins U. The weights c >= 0 of all atoms
-    are re-fitted, min over c of f(X U c + b) + tau/2 ||U c||^2 + R(sum c). Atoms of weight zero
-    leave, and w = U c. The sum of c bounds gauge(w), and objective and gap are those of this bound,
-    which is tight at the optimum.
+    are re-fitted, min over c of f(X U c + b) + tau/2 ||U c||^2 + R(sum c). Atoms of weight zero are
+    removed, and w = U c. The sum of c is an upper bound on gauge(w), and is used in its place for
+    objective and gap. At the optimum both are equal.
 
-    ``ColumnGeneration`` needs fewer passes for norms that can be restricted to some coordinates: a
-    whole subspace enters there, a ray here. On a polytope (l1, l_infinity, orders, paths) a finite
-    number of rays is enough; on curved balls the rate is linear.
+    ``ColumnGeneration`` needs fewer passes for norms that can be restricted to some coordinates. It
+    adds a whole subspace in each step, where this solver adds a ray. On a polytope (l1, l_infinity,
+    orders, paths) a finite number of rays is enough; on curved balls the rate is linear.
 
     Parameters
     ----------
@@ -138,7 +139,7 @@ class AtomGeneration(Solver):
 def with_candidate(problem: Problem, state: RayState) -> tuple[AtomSet, Array]:
     """Return the atoms and weights of ``state``, with its candidate if it is new.
 
-    The candidate joins at weight 0. ``problem`` holds the data for its image X u.
+    The candidate u joins with weight 0. ``problem`` has the data X, for its image X u.
     """
     atoms = state.atoms
     atom = state.candidate
@@ -157,7 +158,7 @@ def gap_target(
     ----------
     problem : Problem
     state : RayState
-        The state before the re-fit.
+        The state before the re-fit; its gap over all atoms is the outer gap.
     n_new : int
         Number of new atoms. If there are none, only a more accurate re-fit can close the outer gap,
         and the result is smaller.
@@ -166,6 +167,7 @@ def gap_target(
     tol : float
         Relative gap that the whole run has to prove.
     """
+    # ``closable`` is the gap that further atoms can close.
     certificate = state.certificate
     sufficient = 0.1 * tol * abs(certificate.objective)
     target = (
@@ -173,7 +175,7 @@ def gap_target(
         if n_new
         else min(sufficient, state.refit_gap)
     )
-    # At a perfect fit F is the square of rounding errors, below which no gap can be proved.
+    # No gap below the floor can be proved: at a perfect fit the objective is only rounding.
     floor = max(negligible_objective(problem), 0.1 * certificate.rounding)
     return max(min(target, 0.1 * certificate.closable), floor)
 
@@ -184,9 +186,9 @@ def priced_atoms(
     """Return the state at w = U c with its certificate and best atom, by one pass over the data.
 
     ``problem`` has the data, and ``shares`` are the weights c (t,) of ``atoms`` U. The intercept is
-    optimized, beginning at ``intercept``. The best atom may come from a heuristic search. If then
-    only the upper bound on the polar keeps the relative gap above ``tol``, that bound is computed
-    again with more work.
+    optimized, beginning at ``intercept``. If the best atom is found by a heuristic search, the
+    polar (dual norm of the scores) has only a lower and an upper bound. If only the upper bound
+    keeps the relative gap above ``tol``, it is computed again with more work.
     """
     weights = atoms.combine(shares)
     linear = atoms.images.predict(shares)
@@ -217,7 +219,8 @@ def priced_atoms(
 def _entering_atom(price: Pricing) -> Atom | None:
     """Return the best atom a for the scores z if <a, z> exceeds the multiplier, else None.
 
-    ``price`` is the pricing of the current point. An atom below the multiplier would get weight 0.
+    ``price`` has the scores z at the current point w, and the multiplier: the slope of the penalty
+    R at gauge(w). An atom whose <a, z> is below this slope would get weight 0.
     """
     atom = price.norm.best_atom(price.scores)
     enters = float(atom.values @ price.scores.at(atom.columns)) > price.multiplier
@@ -235,15 +238,15 @@ def following(
 ) -> RayState:
     """Return the next state, at the weights of ``fit``, certified by one pass over the data.
 
-    ``state`` is the state before it, ``atoms`` are the atoms of the fit, and ``tol`` is explained
-    in ``priced_atoms``.
+    ``state`` is the state before it, ``atoms`` are the atoms of the fit, and ``tol`` is the
+    relative gap to prove.
     """
     after = priced_atoms(problem, atoms, fit.weights, fit.intercept, tol)
     after.iteration = state.iteration + 1
     after.refit_gap = fit.gap
     after.master_steps = state.master_steps + fit.steps
-    new = after.candidate is not None and atoms.find(after.candidate) < 0
-    after.patience = PATIENCE_WITH_NEW_ATOMS if new else PATIENCE
+    has_new_atom = after.candidate is not None and atoms.find(after.candidate) < 0
+    after.patience = PATIENCE_WITH_NEW_ATOMS if has_new_atom else PATIENCE
     if after.certificate.leaves_open(tol):
         # The search finds no better atom, and more steps do not close the gap of its bounds.
         after.exhausted = Status.SEARCH_RELATIVE

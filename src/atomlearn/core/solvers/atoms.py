@@ -1,6 +1,7 @@
 """AtomSet: the atoms U found so far, their images X U in memory, and re-fits of their weights.
 
-The conical problem of [V] (6) is a problem of rays for a master.
+A point is w = U c, with weights c >= 0. The weights are re-fitted by a master: a solver of the
+problem over c only, which is the conical problem of [V] (6).
 """
 
 from __future__ import annotations
@@ -51,8 +52,8 @@ class AtomSet:
     def empty(cls, n_samples: int, *, gram: bool = False, cached: bool = False) -> AtomSet:
         """Return the set without atoms, for data of ``n_samples`` rows.
 
-        ``gram`` : whether the set keeps U'U. ``cached`` : whether the images keep their Gram
-        matrices, which some masters (solvers that re-fit the weights) use.
+        ``gram`` : whether the set keeps U'U. ``cached`` : whether the images X U keep their Gram
+        matrix, which some masters (solvers that re-fit the weights) use.
         """
         images: Block = DenseBlock(np.zeros((n_samples, 0), order="F"))
         if cached:
@@ -71,19 +72,20 @@ class AtomSet:
 
     def _append(self, atom: Atom, image: Array) -> AtomSet:
         """Return U with ``atom`` as its last column; ``image`` (n_samples,) is X times the atom."""
-        # Add the columns that no other atom uses, and find the row of each entry of the atom.
+        # Add the columns that no other atom uses. ``positions`` are the rows of ``entries`` in
+        # which the atom is nonzero.
         new_columns = np.sort(atom.columns[~np.isin(atom.columns, self.columns)])
         columns = np.concatenate([self.columns, new_columns])
         order = np.argsort(columns, kind="stable")
         positions = order[np.searchsorted(columns, atom.columns, sorter=order)]
         matrix = self.entries
         # Append one column to the sparse matrix: values, row numbers, and the end of the column.
-        parts: Any = (
+        csc_arrays: Any = (
             np.append(matrix.data, atom.values),
             np.append(matrix.indices, positions),
             np.append(matrix.indptr, matrix.indptr[-1] + positions.size),
         )
-        entries = csc_array(parts, shape=(columns.size, self.size + 1))
+        entries = csc_array(csc_arrays, shape=(columns.size, self.size + 1))
         return AtomSet(
             self.images.append(DenseBlock(image[:, None])),
             columns,
@@ -95,7 +97,7 @@ class AtomSet:
     def take(self, numbers: Columns) -> AtomSet:
         """Return the set of some atoms, without columns that none of them uses.
 
-        ``numbers`` are their indices, in increasing order.
+        ``numbers`` are the indices of these atoms, in increasing order.
         """
         if numbers.size == self.size:
             return self
@@ -111,9 +113,10 @@ class AtomSet:
         )
 
     def merged(self, shares: Array) -> tuple[AtomSet, Array]:
-        """Return the point w = U c as a set of one atom w / sum(c), and its weight (1,) = sum(c).
+        """Return a set of one vector, w / sum(c) for w = U c, and its weight sum(c) as array (1,).
 
-        ``shares`` are the weights c. Both are empty if all weights are 0.
+        ``shares`` are the weights c. The set and the array are empty if all weights are 0. The
+        vector is a convex combination of atoms, so that its gauge is at most 1.
         """
         total = float(shares.sum())
         empty = self.take(np.zeros(0, dtype=np.int64))
@@ -151,7 +154,7 @@ class AtomSet:
 
 def atom_key(atom: Atom) -> int:
     """Return a hash of ``atom`` that is equal for atoms whose entries agree to 40 binary digits."""
-    # Sort by column; round the values relative to the largest one; leave out those that become 0.
+    # Sort by column; round the values relative to the largest one; leave out values that become 0.
     order = np.argsort(atom.columns, kind="stable")
     values = atom.values[order]
     largest = float(np.abs(values).max(initial=0.0))
@@ -170,9 +173,9 @@ def refit_on_rays(
     intercept: float,
     gap_target: float,
 ) -> Refit:
-    """Return the best weights of some atoms: a Refit, with weights c and intercept b.
+    """Return the optimal weights of some atoms: a Refit, with weights c and intercept b.
 
-    They are argmin over c >= 0 and b of f(X U c + b) + tau/2 ||U c||^2 + R(sum c), which are
+    c and b are argmin over c >= 0 and b of f(X U c + b) + tau/2 ||U c||^2 + R(sum c), which are
     problems (5) and (6) of [V].
 
     Parameters
@@ -180,8 +183,8 @@ def refit_on_rays(
     problem : Problem
         Loss f, ridge weight tau and penalty R.
     master : Master
-        The solver. It gets the data X U and the norm sum c on c >= 0. Solvers that do not take a
-        ridge term with U'U are replaced by ``SequentialQP``.
+        The solver. Its data are X U, and its norm is sum c on c >= 0. A solver that cannot handle
+        a ridge term with U'U is replaced by ``SequentialQP`` if tau > 0.
     atoms : AtomSet
         U.
     weights, intercept : array (t,), float

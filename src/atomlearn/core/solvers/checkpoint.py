@@ -73,6 +73,7 @@ class Checkpoint(RunObserver):
         if not every_s >= 0:
             raise ValueError(f"every_s must be a number of seconds >= 0, got {every_s!r}")
         self.folder, self.every_s, self.many = Path(folder), float(every_s), many
+        #: The file of each problem, by the ``id`` of the problem.
         self._places: dict[int, _Place] = {}
 
     def begin(self, problem: Problem, solver: Solver) -> Resumed | None:
@@ -92,9 +93,9 @@ class Checkpoint(RunObserver):
         return _read(file, problem_hash, entries, solver.state_format) if file.exists() else None
 
     def _sample(self, problem: Problem) -> Array:
-        """Return some entries of X, gathered only once for all problems that share it.
+        """Return some entries of the X of ``problem``, (rows, columns); see ``sample``.
 
-        ``problem`` is the problem that has this X.
+        They are gathered only once for all problems that share this X.
         """
         samples = (p.entries for p in self._places.values() if p.problem.design is problem.design)
         entries = next(samples, None)
@@ -117,7 +118,7 @@ class Checkpoint(RunObserver):
 
 @dataclass(slots=True)
 class _Place:
-    """The file of one problem, and what identifies that problem.
+    """The file of one problem, with the hash and the entries of X that identify the problem.
 
     Attributes
     ----------
@@ -165,11 +166,11 @@ def _write(checkpoint: _Place, progress: Progress) -> None:
 def _are_same_entries(saved: Array, entries: Array) -> bool:
     """Return whether two samples of X agree to 1e-8 of the largest entry of a column.
 
-    ``saved`` is the sample in the file, and ``entries`` is that of the data at hand (rows,
-    columns).
+    ``saved`` is the sample in the file, and ``entries`` the sample of the current data, both
+    (rows, columns).
     """
-    units = np.abs(entries).max(axis=0, initial=0.0)
-    return bool(np.all(np.abs(saved - entries) <= 1e-8 * units))
+    largest = np.abs(entries).max(axis=0, initial=0.0)
+    return bool(np.all(np.abs(saved - entries) <= 1e-8 * largest))
 
 
 def _read(file: Path, digest: str, entries: Array, kind: str) -> Resumed:
@@ -180,7 +181,7 @@ def _read(file: Path, digest: str, entries: Array, kind: str) -> Resumed:
     file : Path
         The checkpoint.
     digest : str
-        The ``fingerprint`` of the problem at hand.
+        The ``fingerprint`` of the current problem.
     entries : array
         The ``sample`` of its X.
     kind : str
@@ -197,7 +198,7 @@ def _read(file: Path, digest: str, entries: Array, kind: str) -> Resumed:
         header = json.loads(stored["about"].item())
         if header["format"] != _FORMAT or header["version"] != _VERSION:
             raise ValueError(f"it is version {header['version']!r} of {header['format']!r}")
-        # Compare the problem and the sample of X with those at hand.
+        # Compare the problem and the sample of X in the file with the current ones.
         same_problem = header["problem"] == digest
         saved = stored["entries"]
         same_data = saved.shape == entries.shape and _are_same_entries(saved, entries)

@@ -1,8 +1,12 @@
 """Column generation: price the columns, add the best, re-fit all weights, certify the gap.
 
 The method is also called fully corrective Frank-Wolfe, or an active-set (working-set) method. The
-restricted master problem is the *same* problem with the norm restricted to the active columns.
-[V] Algorithm 1, [T] Algorithm 1 with the exact master, [L] with subspaces for atoms.
+restricted master problem is the *same* problem with the norm restricted to the active columns,
+which are in memory as a block. Its solver is called the master. To price the columns is to compute
+their scores X'v, for the negative gradient v of the loss, by one pass over the data. The scores
+give the certificate: objective and duality gap. The level is the strength of the penalty, and the
+polar is the dual norm of the scores. [V] Algorithm 1, [T] Algorithm 1 with the exact master, [L]
+with subspaces for atoms.
 """
 
 from __future__ import annotations
@@ -31,10 +35,10 @@ from atomlearn.core.problem.problem import (
 )
 from atomlearn.core.problem.proof import Pricing, prove
 from atomlearn.core.problem.rounding import Lengths, counted, growth, measured
-from atomlearn.core.solvers.solver import INNER_RATIO, TOLERANCE, Solver, State
+from atomlearn.core.solvers.solver import INNER_RATIO, PATIENCE, TOLERANCE, Solver, State
 
 #: Number of entries of X up to which an exact re-fit takes negligible time next to a pass over the
-#: data. All columns of such a design enter at once, so that one pass certifies the optimum.
+#: data. All columns of such a design are active from the start: one pass certifies the optimum.
 SMALL = 2**15
 #: A cold start uses continuation (a path of decreasing levels) if w = 0 is optimal only at levels
 #: more than 10^FAR times that of the problem. Masters are slow, or fail, if they start far from the
@@ -53,16 +57,16 @@ class ActiveState(State):
     Attributes
     ----------
     block : Block
-        The active columns of X, (n_samples, m), centered by the offsets in ``lengths``.
+        The active columns of X, (n_samples, m), with the offsets in ``lengths`` subtracted.
     lengths : Lengths
-        Euclidean norms and offsets of the active columns.
+        Euclidean norms of the active columns, and the offsets that center some of them.
     candidates : (m_new,)
-        Columns that enter in the next step; none of them is active.
+        Columns that join the active ones in the next step.
     refit_gap : float
         Certified duality gap of the restricted master problem at this iterate.
     free : int
-        Number of columns up to which the time of the master is negligible, so that a pass may let
-        in this number of candidates.
+        Number of columns up to which the time of the master is negligible, so that a pass may add
+        this number of candidates.
     """
 
     block: Block | None = None
@@ -81,11 +85,11 @@ class ColumnGeneration(Solver):
     master : Master, optional
         Solver of the restricted master problem. Default: the choice of ``choose_master``.
     batch : int, optional
-        Approximate number of columns that enter after a pass. The default is twice the number of
-        columns in use, but at least 100, at least 1% of all columns, and at least the number for
-        which the master takes negligible time. For implicit columns the 1% is limited to half a GB.
-        Whole atoms enter, so it is never less than the columns of the best atom; by default the
-        first pass lets in twice that number. 1 lets in only the columns of the best atom.
+        Approximate number of columns that are added after a pass. The default is the largest of
+        four numbers: 100, twice the number of columns in use, 1% of all columns, and the number for
+        which the master needs negligible time. For implicit columns the 1% is limited to half a GB.
+        Whole atoms are added, at least the columns of the best atom. By default the first pass adds
+        twice that number. 1 adds only the columns of the best atom.
     inner_ratio : float
         Tolerance of the master, as a fraction of the outer duality gap. More accuracy would be
         wasted, because the next columns move the iterate.
@@ -100,11 +104,11 @@ class ColumnGeneration(Solver):
     2. the master re-fits all weights: the *same* problem, restricted to the active columns;
     3. columns of zero weight are dropped, once they are most of the block;
     4. one pass over the data prices the columns: with the negative gradient v = -f'(Xw + b), the
-       scores z = X'v give the certificate and the next candidates, which are the columns of the
-       best atoms whose zero coefficients violate the optimality conditions.
+       scores z = X'v give the certificate and the next candidates. These are columns of the best
+       atoms, those whose zero coefficients violate the optimality conditions.
 
-    A warm start is re-fitted over its columns, and then priced. All columns of a small design enter
-    at once.
+    A warm start is re-fitted over its columns, and then priced. For a small design, all columns are
+    active from the start.
 
     Each step takes O(n p) time for the pass, and O(n m) memory, for n samples, p features and m
     active columns.
@@ -137,6 +141,7 @@ class ColumnGeneration(Solver):
         """
         warm = warm or WarmStart(np.zeros(0, dtype=np.int64), np.zeros(0))
         n_features = problem.design.shape[1]
+        # If the norm is infinite at the warm start, a point near it replaces the warm start.
         columns, weights = problem.regularizer.norm.inside(warm.columns, warm.weights, n_features)
         # Re-fitting all columns of a small design costs less than a pass to choose among them.
         is_small = math.prod(problem.design.shape) <= SMALL and problem.design.listable
@@ -158,7 +163,7 @@ class ColumnGeneration(Solver):
 
         ``weights`` and ``intercept`` are the initial point of the re-fit.
         """
-        # The block is centered: its intercept is that of X plus offsets'w.
+        # X w + b = (X - 1 offsets')w + (b + offsets'w): the second sum is over the centered block.
         gathered, lengths = centered_columns(problem, columns)
         weights = shrink_inside(problem, columns, weights)
         block = CachedBlock(gathered)
@@ -185,8 +190,8 @@ class ColumnGeneration(Solver):
     ) -> tuple[Array, float, int]:
         """Solve the first restricted problem; return weights, intercept and number of master steps.
 
-        ``weights`` and ``intercept`` are the initial point. No outer gap is known yet, so the
-        tolerance is relative to the objective at w = 0.
+        ``weights`` and ``intercept`` are the initial point. The duality gap over all columns is not
+        known yet, so the tolerance is relative to the loss at w = 0.
         """
         master = self.master or choose_master(restricted)
         weights, intercept, steps = self._start_by_continuation(
@@ -209,13 +214,13 @@ class ColumnGeneration(Solver):
     def _start_by_continuation(
         self, restricted: Problem, master: Master, weights: Array, intercept: float
     ) -> tuple[Array, float, int]:
-        """Return a start near the optimum by continuation, or the given start if it is near.
+        """Return a start near the optimum: weights, intercept and number of master steps.
 
         Continuation solves the problem ``restricted`` at a geometric sequence of decreasing levels
-        (of the regularization strength) by ``master``, each warm-started from the previous one.
-        Successive levels differ by a factor of 10, or of NEARER if the loss couples predictions,
-        whose Newton steps from far away take most of the time. The result is weights, intercept and
-        number of master steps.
+        by ``master``, each warm-started from the previous one. Successive levels differ by a factor
+        of 10, or of NEARER if the loss couples predictions, as Newton steps from far away take most
+        of the time for such losses. There is no continuation, and the given start is returned, if
+        it is not w = 0, or if w = 0 is near the optimum.
         """
         penalty = restricted.regularizer
         steps = 0
@@ -224,12 +229,14 @@ class ColumnGeneration(Solver):
         # The polar of the scores at w = 0 is the smallest level at which w = 0 is optimal.
         certificate = certified(restricted, weights, None, intercept)
         level = restricted.regularizer.norm.polar(ArrayScores(certificate.scores))
-        if penalty.form == "squared":  # the level at which a fit explains about half of the loss
+        # For the squared form, polar^2 / (2 loss) is a level at which a fit explains about half of
+        # the loss.
+        if penalty.form == "squared":
             level *= level / (2.0 * certificate.refit.objective or math.inf)
         decades = math.log10(level / penalty.amount) if 0.0 < level < math.inf else 0.0
         if decades > FAR:
-            each = math.log10(NEARER) if restricted.loss.coupled != 1 else 1.0
-            count = math.ceil(decades / each)
+            decades_per_step = math.log10(NEARER) if restricted.loss.coupled != 1 else 1.0
+            count = math.ceil(decades / decades_per_step)
             for amount in np.geomspace(level, penalty.amount, count, endpoint=False)[1:]:
                 intermediate = replace(
                     restricted, regularizer=replace(penalty, amount=float(amount))
@@ -263,8 +270,8 @@ class ColumnGeneration(Solver):
         restricted = restrict(problem, block, columns)
         refit = self._refit(restricted, weights, state, problem.design.shape[1])
         prediction = refit.prediction
-        # If the rows are on other machines, the restricted problem is stated in sums over the rows.
-        # So the predictions of the samples, of the centered columns, are computed here.
+        # If the rows are on other machines, the restricted problem has sums over rows in place of
+        # samples. Then the predictions of the samples are computed here.
         if restricted.design is not block:
             prediction = block.predict(refit.weights)
         # 3. Make the new state, drop zero columns, and price by one pass.
@@ -285,9 +292,10 @@ class ColumnGeneration(Solver):
         return self._price(problem, self._without_idle(following))
 
     def moved(self, problem: Problem, state: ActiveState) -> ActiveState:
-        """Return ``state`` as it is: the next step re-fits and certifies it for the new loss.
+        """Return ``state`` unchanged: the next step re-fits and certifies it for the new loss.
 
-        ``problem`` has the new loss. The gap of the last re-fit is forgotten.
+        ``problem`` has the new loss. Only the gap of the last re-fit, which was for the old loss,
+        is set to infinity.
         """
         state.refit_gap = np.inf
         state.exhausted = None
@@ -304,15 +312,16 @@ class ColumnGeneration(Solver):
         # A Newton step with the whole Hessian costs as much as several passes.
         gap = (0.1 if couples else self.inner_ratio) * state.certificate.gap
         target = self._gap_target(state, weights.size, n_features, gap)
-        # Far from the optimum, the scores have a much larger polar than the level of the problem.
+        # Far from the optimum, the polar of the scores is much larger than the level.
         penalty = restricted.regularizer
         level = state.certificate.polar / NEARER
         is_distant = penalty.form == "penalized" and penalty.amount < level < math.inf
         if is_distant and couples and not self.batch:
-            # Continuation: this step solves for a higher level, between the polar and the target.
+            # Continuation: this step solves for a higher level, the polar / NEARER.
             restricted = replace(restricted, regularizer=replace(penalty, amount=level))
             target = gap
         target = max(target, negligible_objective(restricted))
+        # The intercept for the centered columns.
         intercept = state.intercept + float(state.lengths.offsets @ state.weights)
         master = self.master or choose_master(restricted)
         return master.solve(restricted, weights, intercept, target)
@@ -334,8 +343,8 @@ class ColumnGeneration(Solver):
             # Solving to the last digits takes one or two more steps. Equivalent problems (weights
             # or repeated samples, any order of columns) then differ only by rounding.
             return max(1e-2 * sufficient, 0.1 * certificate.rounding)
-        # An exact re-fit saves a pass near the end. It costs less than a pass if the Hessian of the
-        # columns does, or if the columns cost the master no time.
+        # An exact re-fit saves a pass near the end. It costs less than a pass if there are at most
+        # sqrt(n_features) columns, or if the master needs negligible time for them.
         is_costly = size > max(4 * state.free, np.sqrt(n_features))
         return target if target > 1000 * sufficient and is_costly else sufficient
 
@@ -362,7 +371,7 @@ class ColumnGeneration(Solver):
         )
         state.certificate = price.certificate
         state.candidates = self._candidates(problem, state, price)
-        state.patience = math.inf if state.candidates.size else 3
+        state.patience = math.inf if state.candidates.size else PATIENCE
         return state
 
     def _candidates(self, problem: Problem, state: ActiveState, price: Pricing) -> Columns:
@@ -380,15 +389,16 @@ class ColumnGeneration(Solver):
             price.scores,
             gauge_bound=price.certificate.objective / problem.regularizer.amount,
         )
-        # Few solutions have more columns than samples.
+        # 1% of all columns, but at most n_samples, as few solutions have more columns than samples,
+        # and at most as many as fit into memory.
         share = min(n_features // 100, n_samples, LIMITS.most_dense // n_samples)
-        # ``state.free`` columns cost the master no time, but gathering them costs much of a pass if
-        # they are a large part of all columns.
+        # The master needs negligible time for ``state.free`` columns. But gathering them costs much
+        # of a pass if they are many of all columns: then at most 10% of all columns are added.
         n_free = state.free if n_features <= 2 * state.free else min(state.free, n_features // 10)
         count = self.batch or max(100, 2 * n_used, share, n_free)
         best = best_columns(count)
         if not n_used and not state.free and best.size >= count and self.batch != 1:
-            # The best atom may need more columns; include its neighbors.
+            # In the first pass, add twice the columns of the best atom.
             best = best_columns(2 * best.size)
         return price.entering(best)
 
@@ -408,18 +418,18 @@ def centered_columns(problem: Problem, columns: Columns) -> tuple[Block, Lengths
     gathered = problem.design.gather(columns)
     block, positions = distinct_columns(gathered)
     has_weight = counted(problem.weight)
-    distinct = measured(block, has_weight, columns)
+    distinct_lengths = measured(block, has_weight, columns)
     zeros = np.zeros(columns.size)
-    lengths = distinct[positions]
-    squares = distinct * distinct
-    # If the design centers columns, it computes their scores from the original columns, whose
-    # lengths count for rounding.
+    lengths = distinct_lengths[positions]
+    squares = distinct_lengths * distinct_lengths
+    # If the design centers columns, it computes their scores from the original columns. Their
+    # lengths, at most ||x_j|| + sqrt(n) |mean|, determine the rounding errors of the scores.
     scored = lengths + np.sqrt(block.shape[0]) * problem.design.subtracted_offsets(columns)
     # Centering would fill sparse and packed columns.
     if block.traits.is_sparse or block.traits.bytes_an_entry < 4.0 or block.stored() is None:
         return gathered, Lengths(scored, scored, zeros)
-    allowed = problem.fit_intercept or problem.loss.task == "survival"
-    if not (allowed and columns.size):
+    may_center = problem.fit_intercept or problem.loss.task == "survival"
+    if not (may_center and columns.size):
         return gathered, Lengths(scored, lengths, zeros)
     means = block.scores(problem.weight).full() / float(problem.weight.sum())
     # n mean^2 > ||x||^2 / 2 is the same as mean > standard deviation. With sample weights the mean
@@ -428,6 +438,7 @@ def centered_columns(problem: Problem, columns: Columns) -> tuple[Block, Lengths
     if not is_far_from_zero.any():
         return gathered, Lengths(scored, lengths, zeros)
     offsets = np.where(is_far_from_zero, means, 0.0)
+    # (x_j - offset_j) * 1 for each column; the Lengths of the centered columns are measured anew.
     centered = affine_block(
         CachedBlock.of(gathered).inner, offsets[positions], np.ones(positions.size)
     )
@@ -442,13 +453,14 @@ def appended(
     """Return ``block`` followed by the columns of ``added``, and the Lengths of both.
 
     ``lengths`` are those of ``block``, and ``added_lengths`` those of ``added``. If a feature
-    occurs in both (overlapping groups), its copy takes the Lengths, and so the offset, of the first
-    one. The offset computed for the copy may differ in its last bit.
+    occurs in both blocks (overlapping groups), both copies get the Lengths and the offset of the
+    first one. The offset computed for the second copy may differ in its last bit.
     """
     block = block.append(added)
     lengths = lengths.append(added_lengths)
     distinct, positions = distinct_columns(block)
-    # The first position of each distinct column: of several assignments, the last one counts.
+    # The first position of each distinct column. NumPy keeps the last of several assignments to one
+    # index, so the positions are assigned in reverse order.
     first = np.zeros(distinct.shape[1], dtype=np.int64)
     first[positions[::-1]] = np.arange(positions.size)[::-1]
     return block, lengths.take(first[positions])

@@ -57,10 +57,10 @@ class _Hasher(NumpyHasher):  # type: ignore[misc]
     """A pickler that hashes objects by their parameters, without caches; functions by code."""
 
     def reducer_override(self, part: Any) -> Any:
-        """Return a type name and the parameters of an object, which the hash is computed from.
+        """Return a type name and the parameters of an object, from which the hash is computed.
 
-        ``part`` is any object inside the hashed problem. NotImplemented leaves it to the base
-        class.
+        ``part`` is any object inside the hashed problem. The result has the form (tuple, arguments)
+        that pickle expects. NotImplemented: the base class pickles the object.
         """
         kind = type(part)
         pieces: Any
@@ -95,7 +95,7 @@ def _parameters(part: Any) -> list[tuple[str, Any]]:
     if isinstance(state, list):  # a data class with slots: compare its fields in their order
         names.update(item.name for item in dataclasses.fields(part))
         attributes.update(zip((item.name for item in dataclasses.fields(part)), state, strict=True))
-    elif isinstance(state, tuple):
+    elif isinstance(state, tuple):  # a class with slots: its dictionary, and its slots
         attributes.update(state[1])
     with suppress(TypeError):  # a class with slots only
         attributes.update(vars(part))

@@ -1,7 +1,9 @@
 """gauge(w) from the oracle only: the minimum sum of weights of atoms whose combination is w.
 
-min sum c subject to U c = w, c >= 0, by the method of multipliers over the atoms found so far.
-Also the atoms of a warm start.
+min sum c subject to U c = w, c >= 0, is solved by the method of multipliers over the atoms found so
+far, the columns of U. The oracle returns the best atom a of the norm, with the largest <a, z> for a
+given vector z. This maximum is the polar gauge°(z). ``warm_atoms`` writes a warm start as a sum of
+atoms.
 """
 
 from __future__ import annotations
@@ -55,10 +57,10 @@ def gauge_by_generation(
 
         min over c >= 0 of  1/2 ||w + eps z - U c||^2 + eps sum c
 
-    is a small problem over the atoms found so far. The oracle (the search for the best atom) at z +
-    (w - U c)/eps either gives a new atom or proves that the re-fit is optimal over all atoms. Then
-    this vector is the next multiplier. Every z gives the lower bound <w, z>/gauge°(z). Once U c = w
-    up to rounding, sum c is an upper bound.
+    is a small problem over the atoms found so far. The oracle is called at z + (w - U c)/eps. It
+    either gives a new atom, or proves that the re-fit is optimal over all atoms. In the latter
+    case, this vector is the next multiplier. Every z gives the lower bound <w, z>/gauge°(z). Once
+    U c = w up to rounding, sum c is an upper bound.
 
     Parameters
     ----------
@@ -80,8 +82,8 @@ def gauge_by_generation(
     Notes
     -----
     O(p) memory for each atom in use, and one call of the oracle per iteration. If the oracle is a
-    search, lower bounds use the bound from above on its polar. That bound is exact for sparse atoms
-    if branch and bound ends, usually for at most 64 rows and columns together.
+    heuristic search, the lower bound uses an upper bound on the polar. This upper bound is exact
+    for sparse atoms if branch and bound ends, usually for at most 64 rows and columns together.
     """
     w = to_float64(w)
     if not np.isfinite(w).all():
@@ -101,80 +103,90 @@ def gauge_by_generation(
 def decompose(norm: Norm, w: Array, gap: float, max_iter: int) -> Decomposition:
     """Return atoms and weights whose sum is ``w``, a nonzero vector, by the method of multipliers.
 
-    ``gap`` is the relative duality gap of the sum of weights at which the method stops, and
-    ``max_iter`` limits the calls of the norm's oracle (the search for its best atom). The method is
-    that of ``gauge_by_generation``: eps and z are the step size and the multiplier defined there.
+    The method stops when the relative duality gap of the sum of weights is ``gap``, or after
+    ``max_iter`` calls of the norm's oracle, which returns the best atom. ``gauge_by_generation``
+    describes the method, and defines the step size eps and the multiplier z.
     """
     # Scale w to about 1, exactly, so that no square overflows.
-    unit = power_of_two(w)
-    if unit != 1.0:
-        scaled = decompose(norm, w / unit, gap, max_iter)
-        lower = unit * scaled.lower
-        error = unit * scaled.error
-        return Decomposition(scaled.atoms, unit * scaled.weights, lower, error)
+    scale = power_of_two(w)
+    if scale != 1.0:
+        scaled = decompose(norm, w / scale, gap, max_iter)
+        lower = scale * scaled.lower
+        error = scale * scaled.error
+        return Decomposition(scaled.atoms, scale * scaled.weights, lower, error)
     design = identity(w.size)
-    size = l2_norm(w)
+    length = l2_norm(w)
     # A polar of 0 means that no atom has a positive product with w: no sum of atoms is near w.
-    polar = norm.polar(ArrayScores(w / size))
+    polar = norm.polar(ArrayScores(w / length))
     if polar <= 0.0:
-        return Decomposition((), np.zeros(0), 0.0, size)
-    eps = 0.1 * size * polar
+        return Decomposition((), np.zeros(0), 0.0, length)
+    eps = 0.1 * length * polar
+    # ``atoms`` are U, ``listed`` the same atoms as a list, ``shares`` the weights c,
+    # ``combination`` the vector U c, ``multiplier`` is z, and ``lower`` a lower bound on gauge(w).
     atoms = AtomSet.empty(w.size, cached=True)
-    shares = np.zeros(0)
     listed = []
-    dense = np.zeros(w.size)
+    shares = np.zeros(0)
+    combination = np.zeros(w.size)
     multiplier = np.zeros(w.size)
     lower = 0.0
     for _ in range(max_iter):
-        # The best atom a at the next multiplier z is of use if <a, z> > 1.
-        following = multiplier + (w - dense) / eps
-        scores = ArrayScores(following)
+        # The best atom at the next multiplier.
+        next_multiplier = multiplier + (w - combination) / eps
+        scores = ArrayScores(next_multiplier)
         atom = norm.best_atom(scores)
-        value = top = float(atom.values @ following[atom.columns])
-        new = value > 1.0 + 0.1 * gap and atoms.find(atom) < 0
-        lower_polar, top = norm.polar_bounds(scores)
-        if lower_polar < top:
-            # A search bounds the polar from below, which proves nothing: get the bound from above.
-            top = math.inf if new else norm.polar_bounds(scores, thorough=True)[1]
+        is_useful = _is_useful(atom, next_multiplier, atoms, gap)
+        lower_polar, upper_polar = norm.polar_bounds(scores)
+        if lower_polar < upper_polar:
+            # The oracle is a heuristic search. An atom that it found is used if it helps. Otherwise
+            # compute a better upper bound, which may also find a better atom.
+            upper_polar = math.inf if is_useful else norm.polar_bounds(scores, thorough=True)[1]
             atom = norm.best_atom(scores)
-            value = float(atom.values @ following[atom.columns])
-            new = value > 1.0 + 0.1 * gap and atoms.find(atom) < 0
+            is_useful = _is_useful(atom, next_multiplier, atoms, gap)
         # <w, z> / gauge°(z) is a lower bound on gauge(w) for every z.
-        if top > 0.0:
-            lower = max(lower, float(w @ following) / top)
-        error = l2_norm(w - dense)
-        closed = float(shares.sum()) - lower <= gap * max(lower, 0.0)
-        if closed and error <= 0.1 * TUNING.rounding_share * size:
+        if upper_polar > 0.0:
+            lower = max(lower, float(w @ next_multiplier) / upper_polar)
+        is_closed = float(shares.sum()) - lower <= gap * max(lower, 0.0)
+        if is_closed and l2_norm(w - combination) <= 0.1 * TUNING.rounding_share * length:
             break
-        if new:
+        if is_useful:
             atoms = atoms.append(design, atom)
             shares = np.append(shares, 0.0)
             listed.append(atom)
         else:
-            multiplier = following
-            eps = max(0.5 * eps, 1e-6 * size * polar)
+            multiplier = next_multiplier
+            eps = max(0.5 * eps, 1e-6 * length * polar)
         # Re-fit c: min 1/2 ||w + eps z - U c||^2 + eps sum c; drop atoms of weight 0; compute U c.
-        pull = Regularizer(norm, "penalized", eps)
-        problem = Problem(as_loss("squared"), design, w + eps * multiplier, np.ones(w.size), pull)
+        R = Regularizer(norm, "penalized", eps)
+        problem = Problem(as_loss("squared"), design, w + eps * multiplier, np.ones(w.size), R)
         fit = refit_on_rays(problem, SequentialQP(), atoms, shares, 0.0, 0.0)
         positive = np.flatnonzero(fit.weights > 0)
         listed = [listed[number] for number in positive]
         atoms = atoms.take(positive)
         shares = fit.weights[positive]
-        dense = np.zeros(w.size)
-        dense[atoms.columns] = atoms.combine(shares)
-    return Decomposition(tuple(listed), shares, lower, l2_norm(w - dense))
+        combination = np.zeros(w.size)
+        combination[atoms.columns] = atoms.combine(shares)
+    return Decomposition(tuple(listed), shares, lower, l2_norm(w - combination))
+
+
+def _is_useful(atom: Atom, z: Array, atoms: AtomSet, gap: float) -> bool:
+    """Return whether ``atom`` a is not in ``atoms`` yet and <a, z> > 1 by a tenth of ``gap``.
+
+    With z = multiplier + (w - U c) / eps, <a, z> > 1 means that a would get a positive weight.
+    """
+    product = float(atom.values @ z[atom.columns])
+    return product > 1.0 + 0.1 * gap and atoms.find(atom) < 0
 
 
 def warm_atoms(
     problem: Problem, warm: WarmStart | None, cached: bool = False
 ) -> tuple[AtomSet, Array, float]:
-    """Return the point of a warm start as atoms, their weights, and the intercept.
+    """Return the point of a warm start as atoms, their weights (n_atoms,), and the intercept.
 
-    If the warm start holds atoms, they are used. Else the only atom is w / gauge(w) if the norm can
-    compute its gauge; else (a ``UserNorm`` without a value) the atoms come from ``decompose``. For
-    the constrained form the weights are scaled down to the radius of ``problem`` if necessary.
-    ``warm`` None gives no atoms; ``cached`` is explained in ``AtomSet.empty``.
+    If the warm start has atoms, they are used. Otherwise the only atom is w / gauge(w) if the norm
+    can compute its gauge. If it cannot (a ``UserNorm`` without a value), the atoms come from
+    ``decompose``. For the constrained form, the weights are scaled down to the radius of
+    ``problem`` if necessary. ``warm`` None: no atoms. ``cached`` : whether the set of atoms keeps
+    its Gram matrix.
     """
     n_samples, n_features = problem.design.shape
     atoms = AtomSet.empty(n_samples, gram=problem.tau > 0, cached=cached)
@@ -182,13 +194,13 @@ def warm_atoms(
     if warm is None:
         return atoms, weights, 0.0
     if warm.weights.any():
-        for atom, weight in _parts(problem.regularizer.norm, warm, n_features):
+        for atom, weight in _weighted_atoms(problem.regularizer.norm, warm, n_features):
             atoms = atoms.append(problem.design, atom)
             weights = np.append(weights, weight)
     return atoms, problem.regularizer.inside(weights, float(weights.sum())), warm.intercept
 
 
-def _parts(norm: Norm, warm: WarmStart, n_features: int) -> list[tuple[Atom, float]]:
+def _weighted_atoms(norm: Norm, warm: WarmStart, n_features: int) -> list[tuple[Atom, float]]:
     """Return pairs (atom, weight) whose sum is the w of a warm start; [] if no such sum exists.
 
     ``norm`` is the norm of the problem, and ``n_features`` is the length of w.

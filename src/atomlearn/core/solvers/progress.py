@@ -93,8 +93,9 @@ class Progress:
     ) -> None:
         """Store the state after a step, and append a Record of it to the history.
 
-        ``passes`` and ``seconds`` are totals of the run so far; ``vectors`` and ``skipped`` are
-        defined in ``Record``.
+        ``passes`` and ``seconds`` are totals of the run so far. ``vectors`` is the number of points
+        that shared the last pass, and ``skipped`` the share of the work that upper bounds made
+        unnecessary (None without a search).
         """
         self.state = state
         self.passes = passes
@@ -148,7 +149,7 @@ class Resumed:
             If ``solver`` cannot restore a state from ``arrays``.
         """
         try:
-            # The format "" is that of a warm start, whose numbers can be checked.
+            # The format "" is a WarmStart in arrays, whose numbers are checked.
             if not solver.state_format:
                 checked_warm_start(WarmStart.of_arrays(self.arrays), problem)
             state = solver.restored(problem, self.arrays)
@@ -232,11 +233,11 @@ class PrintProgress:
         record = progress.history[-1]
         if record.iteration % self.every:
             return
-        # For searches, the share of the work that bounds spared.
-        spared = "" if record.skipped is None else f"  {100 * record.skipped:.0f}% skipped"
+        # If columns are found by a search with upper bounds: the share of products it skipped.
+        share = "" if record.skipped is None else f"  {100 * record.skipped:.0f}% skipped"
         print(
             f"{record.iteration:>5} {record.passes:>8.1f} {record.seconds:>9.2f} "
-            f"{record.objective:>14.7g} {record.relative_gap:>13.2e} {record.n_columns:>8}{spared}",
+            f"{record.objective:>14.7g} {record.relative_gap:>13.2e} {record.n_columns:>8}{share}",
             file=stream,
             flush=True,
         )
@@ -247,8 +248,8 @@ class Stall:
     """Detects that a run has stalled: ``State.patience`` steps in a row made no progress.
 
     A step makes progress if the merit function (the value that the solver minimizes) falls by more
-    than rounding, or if the gap falls to 0.9 times ``gap`` or less. The patience is infinite while
-    new columns or atoms can still enter.
+    than rounding, or if the duality gap falls to 0.9 times ``gap`` or less. The patience is
+    infinite as long as new columns or atoms can join.
 
     Attributes
     ----------
@@ -270,7 +271,8 @@ class Stall:
 
         STALLED means that the last ``state.patience`` steps made no progress.
         """
-        # A fall of the merit function by less than rounding is no progress.
+        # ``closable`` is the duality gap that further atoms can close. A fall of the merit function
+        # by less than rounding is no progress.
         certificate = state.certificate
         merit = state.merit()
         merit_fell = merit < self.merit - 1e-15 * abs(self.merit) or self.merit == math.inf

@@ -1,8 +1,9 @@
 """The main loop: ``run`` steps a solver on a problem at one level until a stopping rule holds.
 
-A level is the regularization strength (lambda) of the norm. Single solves, levels of paths and
-folds of cross-validations all use this loop, so they share observers, stopping rules, time limits,
-checkpoints and the handling of Ctrl-C.
+A level is the regularization strength (lambda) of the norm. The master is the part of a solver that
+re-fits the weights of few columns. A certificate is an objective with its duality gap. Single
+solves, levels of paths and folds of cross-validations all use this loop, so they share observers,
+stopping rules, time limits, checkpoints and the handling of Ctrl-C.
 """
 
 from __future__ import annotations
@@ -107,9 +108,9 @@ class Run:
     ) -> None:
         """Prepare the bookkeeping; raise ValueError if several observers offer a resume point."""
         # Fits to few data are limited by steps: a limit in seconds would not be reproducible.
-        small = math.prod(problem.design.shape) < SMALL
+        is_small = math.prod(problem.design.shape) < SMALL
         #: Number of steps that the master may still make; None if there is no limit.
-        self.work = Work(MOST_WORK) if small else None
+        self.work = Work(MOST_WORK) if is_small else None
         self.problem = problem
         self.inner = inner
         self.lift = lift
@@ -132,13 +133,13 @@ class Run:
         self._since: float | None = None
         # The passes that the run made before it was resumed from a checkpoint.
         self._before = 0.0
-        # The requests to other machines that others made before this run.
+        # Counts of requests to other machines before this run: number, and bytes.
         self._sent = inner.design.row_access.sent
         self._stall = Stall()
         self._limit = settings.rules.seconds
 
     def begin(self) -> Resumed | None:
-        """Call each observer's ``begin`` hook and return the first resume point offered, or None.
+        """Call each observer's ``begin`` method; return the first resume point offered, or None.
 
         The clock, the passes and the history of the run continue those of the resume point.
         """
@@ -192,17 +193,21 @@ class Run:
         """
         solver = self.settings.solver
         problem = self.inner
+        # A loss with kinks is replaced by smooth ones in the steps of the solver.
         if problem.loss.smoothed(1.0) is not None:
             solver = solvers.SmoothedSteps(solver)
-        first_pass = counted.passes
+        passes_before = counted.passes
+        # For implicit columns: the products that were computed, and those without upper bounds.
         (searched_before, possible_before) = problem.design.searched
         state: State | None = None
         while True:
             with self.clocked():
+                # The remaining time of this step, and the allowed number of steps of the master.
                 problem = with_deadline(self.inner, self.deadline)
                 if self.work is not None:
                     self.work.left += MORE_WORK
                 if state is not None:
+                    # ``kept`` makes the deadline known to code that does not get the problem.
                     try:
                         with problem.deadline.kept():
                             state = solver.step(problem, state)
@@ -216,26 +221,27 @@ class Run:
                     state = start.state(problem, solver)
                 else:
                     state = solver.start(problem, start)
-                # The share of a search's work that bounds spared, since this run began.
+                # The share of the products that upper bounds made unnecessary, since the run began.
                 n_searched, possible = problem.design.searched
                 skipped = (
                     1.0 - (n_searched - searched_before) / (possible - possible_before)
                     if possible > possible_before
                     else None
                 )
-                self.seen(state, passes + counted.passes - first_pass, skipped=skipped)
+                self.add_iterate(state, passes + counted.passes - passes_before, skipped=skipped)
                 if self.status is not None:
                     return
             yield
 
-    def seen(
+    def add_iterate(
         self, state: State, passes: float, vectors: int = 1, skipped: float | None = None
     ) -> None:
         """Record an iterate, call the observers, and set ``status`` if a stopping rule holds.
 
-        ``state`` is the iterate with its certificate (objective and duality gap); ``passes`` is the
-        number of passes over the data since this process began the run; ``vectors`` is the number
-        of dual vectors that shared the last pass; ``skipped`` is defined in ``Record``.
+        ``state`` is the iterate with its certificate (objective and duality gap). ``passes`` is the
+        number of passes over the data since this process began the run. ``vectors`` is the number
+        of dual vectors that shared the last pass. ``skipped`` is the share of the work that upper
+        bounds made unnecessary (None without a search).
         """
         certificate = state.certificate
         state.certificate = as_reported(self.inner, certificate, state.intercept, state.prediction)
@@ -268,8 +274,8 @@ class Run:
     def result(self) -> Result:
         """Return the Result: the last iterate if ``status`` is in LAST_POINT, else the best one.
 
-        The coefficients are mapped back from lifted coordinates to features, the intercept from
-        centered targets to those of the user, and unpenalized columns are included.
+        The coefficients are mapped back from lifted coordinates to features, and the intercept from
+        centered to original targets. Unpenalized columns are included.
         """
         assert self.best is not None
         progress = self.progress
@@ -283,7 +289,7 @@ class Run:
             other = state.proved_by
             arguments = other.certificate, other.intercept, other.prediction
             proof = replace(other, certificate=as_reported(inner, *arguments))
-            # This point only proves a lower bound; its own gap may be of any size.
+            # This point only proves a lower bound, so that its gap may be of any size.
             result.proved_by = replace(self._result_at(proof, math.inf), state=None)
         return result
 
@@ -321,7 +327,8 @@ class Run:
             state=state,
             slopes=None if state.smoothing is None else state.smoothing.dual,
         )
-        # Undo the changes of the problem: lifted coordinates, unpenalized columns, centering.
+        # Undo the changes of the problem. The centered targets were undone above, in the intercept.
+        # Next are the lifted coordinates, unpenalized columns, and columns centered elsewhere.
         if self.lift is not None:
             result = result.lowered(self.lift)
         free = free_part(inner, state.prediction)
@@ -359,6 +366,19 @@ class SteppedLevels(Task):
         Warm start of the first level.
     reached : callable, optional
         Called with the problem and the result of each level; the path ends if it returns True.
+
+    Attributes
+    ----------
+    counted : Counted
+        The design, wrapped to count passes over the data.
+    inner : Problem
+        The equivalent problem that the solver sees, see ``Run``.
+    lift : Lift, optional
+        The map from lifted coordinates to features, see ``Run``.
+    run : Run, optional
+        The run of the current level; None between levels.
+    steps : iterator
+        Makes one step of this run each time it is advanced.
     """
 
     def __init__(
@@ -369,11 +389,11 @@ class SteppedLevels(Task):
         warm: WarmStart | None = None,
         reached: Callable[[Problem, Result], bool] | None = None,
     ) -> None:
-        """Center the targets, lift the norm if the solver takes it, and wait for ``advance``."""
+        """Center the targets, and lift the norm if the solver accepts lifted coordinates."""
         self.counted = Counted.of(problem.design)
         self.problem = replace(problem, design=self.counted)
         inner = center_targets(self.problem)
-        # A solver over columns may need only sums over rows, which remote data can compute.
+        # Solvers over columns need only sums over rows, which other machines can compute.
         if settings.solver.lifts:
             inner = over_sums(inner)
         self.inner, self.lift = enter(inner, settings.solver.lifts)
@@ -388,9 +408,9 @@ class SteppedLevels(Task):
     def advance(self) -> None:
         """Solve the current level, or make only one step of it if there is a time limit.
 
-        Single steps let the scheduler advance all tasks equally before time runs out.
+        With single steps, the scheduler advances all tasks equally before the time is over.
         """
-        # ``steps`` yields after each step until the level is finished.
+        # The iterator ``steps`` yields after each step until the level is finished.
         run = self.run or self._begin()
         for _ in self.steps:
             if run.deadline.at < math.inf:
@@ -419,7 +439,7 @@ class SteppedLevels(Task):
         run = self.run
         if run is None or run.status is None:
             return
-        # The path ends with its last level, at a time limit, or when ``reached`` says so.
+        # The path ends with its last level, at a time limit, or if ``reached`` returns True.
         result = run.result()
         self.run = None
         self.results.append(result)
@@ -501,9 +521,10 @@ def run(
 def default_solver(norm: Norm, n_features: int, tol: float) -> Solver:
     """Return the default solver of a norm of ``n_features``, to the relative duality gap ``tol``.
 
-    It is the solver that the norm names, if any; norms of matrices name ``MatrixGeneration``. Else
-    it is ``ColumnGeneration`` if the norm can be restricted to a few columns or lifted. Else it is
-    ``AtomGeneration``, whose master re-fits the weights of atoms.
+    Some norms name their solver; norms of matrices name ``MatrixGeneration``. For other norms the
+    solver is ``ColumnGeneration`` if the norm can be restricted to a few columns or lifted (written
+    as a simpler norm of more coordinates). Otherwise it is ``AtomGeneration``, which needs only
+    best atoms.
     """
     solver = norm.solver(tol)
     if solver is not None:

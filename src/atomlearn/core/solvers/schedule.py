@@ -1,8 +1,8 @@
 """The scheduler: tasks request scores X'v, and one pass over the data serves all open requests.
 
-A task is a solve, or a path of many levels. It computes until its next request, called a question,
-and continues with the answer. The vectors v of all tasks (levels, folds, outputs, candidate norms)
-are batched, so that they share each pass over the data.
+A task is a solve, or a path of many levels (regularization strengths). It computes until its next
+request, called a question, and continues with the answer. The vectors v of all tasks (levels,
+folds, outputs, candidate norms) are batched, so that they share each pass over the data.
 """
 
 from __future__ import annotations
@@ -62,7 +62,8 @@ class Task(ABC):
     done : bool
         Whether every level has its result.
     work : float
-        Multiplications up to the next question; they decide how many threads work.
+        Number of multiplications up to the next question, from which the number of threads is
+        chosen.
     results : list of Result
         The results of the levels that are solved.
     """
@@ -79,7 +80,7 @@ class Task(ABC):
     def learn(self, answer: Answer | None) -> None:
         """Continue with ``answer``, None if ``advance`` requested nothing.
 
-        It is not called in parallel, since tasks share pools of columns.
+        Tasks share sets of columns, so this method of two tasks is never called in parallel.
         """
 
     @abstractmethod

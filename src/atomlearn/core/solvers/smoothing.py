@@ -1,13 +1,15 @@
 """SmoothedSteps: nonsmooth losses, solved by a series of smooth problems, with exact gaps.
 
-With f(z) = max over u of <u, z> - f*(u), the problem of a loss f with kinks is replaced by that of
+With f(z) = max over u of <u, z> - f*(u), a loss f with kinks is replaced by
 
     f_k(z) = max over u of  <u, z> - f*(u) - width/2 sum_i s_i (u_i / s_i - c_i)^2,
 
-which is smooth: the loss ``smoothed(width)`` with the targets y - width c. Its solution is a step
-of the proximal point method on the dual, with c the dual point of the step before. If f is
-piecewise linear, the method ends after a finite number of steps for any width. Every dual point of
-f_k is in the domain of f*, so the scores of one pass prove a gap of f. [Rockafellar 1976]
+where s are the sample weights, and c is the center of the quadratic term. f_k is smooth: it is the
+loss ``smoothed(width)`` with the targets y - width c. If c is the dual point u / s of the previous
+smooth problem, then solving the problem of f_k is a step of the proximal point method on the dual.
+If f is piecewise linear, the method ends after a finite number of steps for any width. Every dual
+point of f_k is in the domain of f*. So the scores of one pass over the data give a duality gap for
+f. [Rockafellar 1976]
 """
 
 from __future__ import annotations
@@ -39,8 +41,8 @@ from atomlearn.core.solvers.solver import Solver, State
 FIRST = 0.1
 #: Factor from one width to the next.
 FACTOR = 0.3
-#: The next smooth problem begins when the smooth gap is this share of the exact gap: the current
-#: smooth problem cannot close the rest.
+#: The next smooth problem begins when the duality gap of the current one is this share of the gap
+#: for f: the remaining gap for f is due to the smoothing.
 ENOUGH = 0.1
 #: Number of successive smooth problems without a smaller exact gap after which only rounding is
 #: left.
@@ -176,20 +178,21 @@ class SmoothedSteps(Solver):
         return Smoothing(loss, problem.y, width)
 
     def _certified(self, problem: Problem, state: State, smoothing: Smoothing) -> State:
-        """Certify a state for the nonsmooth loss, and choose the next smooth problem.
+        """Return ``state`` with its certificate for the nonsmooth loss and the next smooth problem.
 
-        ``problem`` has the nonsmooth loss, and ``smoothing`` is the smooth problem in which
-        ``state`` is a point. The smooth problem changes once the inner solver has solved it well
-        enough or is stuck.
+        ``problem`` has the nonsmooth loss. ``smoothing`` is the smooth problem in which ``state``
+        is a point. The next smooth problem is a new one if the inner solver has solved
+        ``smoothing`` well enough, or is stuck.
         """
         # 1. Certify the point for both losses; they share the dual vector v.
         smooth = smoothing.of(problem)
         surrogate = state.certificate
         v = negative_gradient(smooth, state.prediction)
         exact = _exact_certificate(problem, state, v)
-        # 2. Decide whether this smooth problem is done. No step closes the part of its gap that is
-        # rounding error. That part is larger for small widths, because slopes are residuals divided
-        # by the width. If the steps are stuck there, the next width is larger again.
+        # 2. Decide whether this smooth problem is done. Its gap includes a bound on rounding
+        # errors, which no step reduces. This bound is larger for small widths, because slopes are
+        # residuals divided by the width. If the steps are stuck at this bound, the next width is
+        # larger again.
         sufficient = max(ENOUGH * exact.gap, 2.0 * surrogate.rounding)
         previous_gap = math.inf if smoothing.certificate is None else smoothing.certificate.gap
         stuck = (
@@ -245,7 +248,8 @@ def _exact_certificate(problem: Problem, state: State, v: Array) -> Certificate:
     rounding = problem.loss.slack(problem.y, prediction, v, problem.weight)
     unsmoothed = replace(problem, loss=plain_loss(problem.loss))
     rounding += rounding_bound(unsmoothed, exact, state.weights, prediction, v, columns, lengths)
-    # Slopes jump at the kinks; the largest ones bound the effect of an error of the prediction.
+    # Slopes jump at the kinks, so the effect of an error of the prediction, of length ``change``,
+    # is bounded by the largest slopes: it is at most change * ||s||.
     change = EPS * float(np.linalg.norm(prediction))
     if lengths is not None:
         shift = math.sqrt(problem.y.size) * np.abs(lengths.offsets)

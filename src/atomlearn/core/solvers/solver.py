@@ -18,10 +18,11 @@ from atomlearn.core.problem.problem import Problem
 TOLERANCE = 1e-6
 #: Default of the maximum number of steps of a solver.
 MAX_ITER = 1000
-#: Tolerance of the restricted master problem, as a fraction of the outer duality gap. With a larger
-#: value, 0.05, the k-support norm lets in columns that it does not need, and takes one pass more.
+#: Tolerance of the restricted master problem (the problem over few columns), as a fraction of the
+#: duality gap over all columns. With 0.05, a fit of the k-support norm adds columns that it does
+#: not need, and makes one more pass.
 INNER_RATIO = 0.01
-#: Number of steps without progress after which a run has stalled, if no new column can enter.
+#: Number of steps without progress after which a run has stalled, if no new column can join.
 PATIENCE = 3
 
 
@@ -47,9 +48,9 @@ class State:
         The reason to stop, once the solver knows that no further step can change the iterate.
     patience : float
         Number of steps without progress after which the run has stalled; infinite while new columns
-        or atoms can still enter.
+        or atoms can still join.
     smoothing : Smoothing, optional
-        The smoothed surrogate problem of the state, if the loss is not differentiable.
+        The smooth problem that replaces the problem, if the loss is not differentiable.
     lengths : Lengths, optional
         Euclidean norms of the columns, if the solver has computed them.
     master_steps : int
@@ -76,7 +77,7 @@ class State:
         return self.certificate.objective
 
     def n_active(self) -> int:
-        """Return the number of columns, or of terms of a factored point, that carry weight."""
+        """Return the number of columns, or terms of a factored matrix, with a non-zero weight."""
         return int(np.count_nonzero(self.weights))
 
     def matrix_parts(self) -> tuple[MatrixPart, ...] | None:
@@ -96,7 +97,7 @@ class State:
         return ()
 
     def warm_start(self) -> WarmStart:
-        """Return this point, with all its parts, as the start of another solve."""
+        """Return this point, with its atoms and matrix terms, as the start of another solve."""
         support = np.flatnonzero(self.weights)
         return WarmStart(
             self.columns[support],

@@ -94,7 +94,7 @@ class MatrixCompletion(OneToOneFeatureMixin, TransformerMixin, MatrixModel):
     n_passes_ : float
         Passes over the data.
     n_iter_ : int
-        Points whose gap was computed, the starting point included.
+        Number of points whose gap was computed, the starting point included.
     history_ : list of Record
         One record for each of these points.
     result_ : Result
@@ -149,7 +149,8 @@ class MatrixCompletion(OneToOneFeatureMixin, TransformerMixin, MatrixModel):
         alpha = self._chosen_alpha(data, observed, settings)
         [result] = self._solve([self._problem(data, observed, alpha)], [None], settings)
         while self.rank is not None and self.alpha is None and _rank(result) > self.rank:
-            # Entries that were held out can raise the rank: return to the alpha before this one.
+            # The final fit uses the held-out entries, too, and its rank can be larger than on the
+            # path: return to the next larger alpha.
             larger = self.alphas_[self.alphas_ > alpha]
             alpha = float(larger[-1]) if larger.size else 1.2 * alpha
             problem = self._problem(data, observed, alpha)
@@ -166,7 +167,7 @@ class MatrixCompletion(OneToOneFeatureMixin, TransformerMixin, MatrixModel):
     def _standardize(self, data: Array, observed: Mask) -> None:
         """Set ``mean_`` and ``scale_`` of each column from its observed entries.
 
-        data : (n_samples, n_features); observed : a mask of its numbers.
+        data : (n_samples, n_features). observed : a mask of its numbers.
         """
         counts = np.maximum(observed.sum(axis=0), 1)
         self.mean_ = np.where(observed, data, 0.0).sum(axis=0) / counts
@@ -176,7 +177,7 @@ class MatrixCompletion(OneToOneFeatureMixin, TransformerMixin, MatrixModel):
     def _problem(self, data: Array, chosen: Mask, alpha: float) -> Problem:
         """Return the problem of the chosen entries, each with weight 1 / N.
 
-        data : (n_samples, n_features) with NaN; chosen : a mask of observed entries; alpha : the
+        data : (n_samples, n_features) with NaN. chosen : a mask of observed entries. alpha : the
         weight of the trace norm.
         """
         rows, cols = np.nonzero(chosen)
@@ -187,9 +188,9 @@ class MatrixCompletion(OneToOneFeatureMixin, TransformerMixin, MatrixModel):
         return Problem.build(design, targets[chosen], Squared(), regularizer, sample_weight=weight)
 
     def _chosen_alpha(self, data: Array, observed: Mask, settings: Settings) -> float:
-        """Return the given alpha, or the best at entries that are held out of a path.
+        """Return the parameter ``alpha``, or the alpha on a path that is best at held-out entries.
 
-        data : (n_samples, n_features) with NaN; observed : a mask of its numbers; settings : those
+        data : (n_samples, n_features) with NaN. observed : a mask of its numbers. settings : those
         of the fits. Each alpha is scored by the mean squared error at the held-out entries.
         """
         self.alphas_ = np.zeros(0)
@@ -234,15 +235,19 @@ class MatrixCompletion(OneToOneFeatureMixin, TransformerMixin, MatrixModel):
         return alphas[int(np.argmin(np.where(allowed, self.scores_, np.inf)))]
 
     def fit_transform(self, X: Any, y: Any = None, **params: Any) -> NDArray[Any]:
-        """Return X with its missing entries taken from L; observed entries are unchanged."""
+        """Fit to X and return it with its missing entries from L; observed entries are unchanged.
+
+        y is not used, and neither are ``params``.
+        """
         self.fit(X)
         return self._filled(self._checked(X, reset=False, gaps=True), self.left_)
 
     def transform(self, X: Any) -> NDArray[Any]:
-        """Return rows with their missing entries filled in by the fitted factors of the columns.
+        """Return rows X with their missing entries filled in by the fitted factors of the columns.
 
-        The factor a of each row minimizes the sum of squares at its observed entries, plus the
-        penalty that it has in the factored form of the problem: N alpha ||a||^2.
+        L = A B' with B = ``right_``. The factor a of a row minimizes
+        1/2 sum_observed (z_j - a'b_j)^2 + (N alpha / 2) ||a||^2, its part of the problem, since
+        ||L||_* is the minimum of (||A||^2 + ||B||^2) / 2.
         """
         check_is_fitted(self)
         data = self._checked(X, reset=False, gaps=True)

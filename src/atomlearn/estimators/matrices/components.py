@@ -44,7 +44,7 @@ class SparseLowRank(MatrixTransformer):
         n_features)), which separates them for a wide class of matrices (Candes, Li, Ma, Wright
         2011).
     form : {"penalized", "squared", "constrained"}, default="penalized"
-        The gauge itself, half its square, or a bound on it.
+        How the gauge (the value of the norm) enters: itself, half its square, or as a constraint.
     radius : float, default=1.0
         Bound on ||L||_* + ratio ||S||_1 if ``form="constrained"``; alpha has no effect then.
     tol : float, default=1e-6
@@ -123,7 +123,7 @@ class SparseLowRank(MatrixTransformer):
         self.singular_values_ = factored.weights[order]
         self._basis = factored.right[:, order]
         self.components_ = self._basis.T
-        # The weight of the sparse part relative to the sum of squares. In the penalized form it is
+        # The weight of ||S||_1 next to half the sum of squares. In the penalized form it is
         # N alpha ratio.
         W = low_rank + sparse
         gauge = float(sum(part.gauge for part in result.matrix_parts or ()))
@@ -134,9 +134,10 @@ class SparseLowRank(MatrixTransformer):
     def transform(self, X: Any) -> NDArray[Any]:
         """Return the coordinates of rows in the span of ``components_``, robust to gross errors.
 
-        The coordinates c, shape (n_samples, rank), minimize 1/2 ||x - components_'c - s||^2 + N
-        alpha ratio ||s||_1 over c and the errors s of a row x: a Huber regression. In other forms
-        the multiplier of the fit replaces alpha. ``tol`` is the relative gap.
+        For each row x of X, the coordinates c (rank,) and the errors s minimize
+        1/2 ||x - components_'c - s||^2 + N alpha ratio ||s||_1, a Huber regression. In other forms
+        the multiplier of the norm at the solution of the fit replaces alpha. ``tol`` is the
+        relative gap.
         """
         check_is_fitted(self)
         checked = self._checked(X, reset=False)
@@ -155,7 +156,7 @@ class SparseLowRank(MatrixTransformer):
         return coordinates.astype(checked.dtype, copy=False)
 
     def inverse_transform(self, X: Any) -> NDArray[Any]:
-        """Return the rows of low rank that have these coordinates (n_samples, rank)."""
+        """Return the rows (n_samples, n_features) with the coordinates X (n_samples, rank)."""
         check_is_fitted(self)
         coordinates = check_array(X, dtype=[np.float64, np.float32], ensure_min_features=0)
         rows: NDArray[Any] = coordinates @ self.components_
@@ -182,7 +183,7 @@ class SparsePCA(MatrixTransformer):
     n_components : int, default=None
         Number of components kept, heaviest first. None: all components of W.
     form : {"penalized", "squared", "constrained"}, default="penalized"
-        The gauge itself, half its square, or a bound on it.
+        How the gauge (the value of the norm) enters: itself, half its square, or as a constraint.
     radius : float, default=1.0
         Bound on the gauge if ``form="constrained"``; alpha has no effect then.
     tol : float, default=1e-4
@@ -292,7 +293,7 @@ class SparsePCA(MatrixTransformer):
         return self
 
     def transform(self, X: Any) -> NDArray[Any]:
-        """Return the projections (X - mean_) components_', shape (n_samples, n_components)."""
+        """Return the projections (X - mean_) components_' of rows X, (n_samples, n_components)."""
         check_is_fitted(self)
         checked = self._checked(X, reset=False)
         projected: NDArray[Any] = (checked - self.mean_) @ self.components_.T

@@ -52,7 +52,8 @@ class JointSearch:
     penalties : list of (Norm, float)
         Candidates for the norm, each with an l1_ratio.
     filled : list of Checked
-        The data of each fold where its training rows decide imputed values; else empty.
+        For a table with gaps: the data of each fold, with values imputed from its training rows.
+        Empty for other data.
     """
 
     model: Any
@@ -72,10 +73,10 @@ class JointSearch:
     def problem(
         self, penalty: tuple[Norm, float], data_of_fold: Checked | None = None
     ) -> TaskProblem:
-        """Return the problem whose norm has weight 1, of all rows or of a fold.
+        """Return the joint problem of all rows, or of a fold, with weight 1 of the norm.
 
-        penalty : the norm and l1_ratio. data_of_fold : the result of ``of_fold``, None for all
-        rows.
+        penalty : the norm and l1_ratio; alpha is 1 / l1_ratio, so that alpha l1_ratio is 1.
+        data_of_fold : the result of ``of_fold``, None for all rows.
         """
         data = self.data if data_of_fold is None else data_of_fold
         norm, l1_ratio = penalty
@@ -171,8 +172,8 @@ class JointSearch:
     ) -> float:
         """Return the score of the held-out rows; by default minus their mean loss.
 
-        data : the data of the fold; W (n_features, n_outputs), intercepts : the solution; test :
-        the held-out rows; score : the function that scores decisions, or None.
+        data : the data of the fold; W (n_features, n_outputs), intercepts : the solution. test :
+        the held-out rows. score : the function that scores decisions, or None.
         """
         nonzero_rows = np.flatnonzero(W.any(axis=1))
         rows = part_of(data.fitted_design, rows=test)
@@ -183,7 +184,8 @@ class JointSearch:
             return score(decisions, test)
         Y = target_matrix(self.data)[test]
         weight = np.repeat(self.data.weight[test], Y.shape[1])
-        # The mean is over rows, and the loss of a row is the sum over its targets.
+        # ``mean_loss`` averages over all entries of Y. The loss of a row is the sum over its
+        # targets, unless the loss already joins them.
         held_out_loss = mean_loss(self.loss, Y.reshape(-1), decisions.reshape(-1), weight)
         return -held_out_loss * (1 if self.loss.coupled > 1 else Y.shape[1])
 
@@ -209,8 +211,8 @@ def search_jointly(
 ) -> None:
     """Choose norm, alpha and l1_ratio of a model of several targets, and fit it to all rows.
 
-    data : the checked data; loss : the loss of all targets together; folds : (training rows,
-    held-out rows); score : the function that scores decisions, or None; settings : those of the
+    data : the checked data. loss : the loss of all targets together. folds : (training rows,
+    held-out rows). score : the function that scores decisions, or None. settings : those of the
     fits.
     """
     candidates = model._candidates()

@@ -37,8 +37,8 @@ class MatrixModel(ProvedModel):
     def _checked(self, X: Any, *, reset: bool, least: int = 1, gaps: bool = False) -> NDArray[Any]:
         """Return X in float32 or float64 after its checks.
 
-        reset : whether X is the data of a fit. least : minimum number of rows. gaps : whether NaN
-        is allowed.
+        reset : whether X is the data of a fit, whose shape and names are stored. least : minimum
+        number of rows. gaps : whether NaN is allowed.
         """
         checked = checked_array(self, X, reset=reset, ensure_min_samples=least)
         aligned: NDArray[Any] = np.require(checked, requirements="A")
@@ -59,7 +59,8 @@ class MatrixModel(ProvedModel):
         ``result`` is the solution.
         """
         self.result_ = result
-        # An NP-hard search usually ends with this status, so it is no reason to warn.
+        # SEARCH_RELATIVE: the gap is proved only if the search for atoms, which is NP-hard, missed
+        # none. That is usual for such norms, so there is no warning.
         searched = result.status is Status.SEARCH_RELATIVE
         self._report([result], complete=result.converged or searched)
 
@@ -113,7 +114,7 @@ class MatrixPursuit(MatrixModel):
         Weight of gauge^2 / 2. None: 40 / N, the lambda = 20 of [L], which writes 1/2 ||X' -
         X'W||_F^2 + lambda gauge^2.
     form : {"penalized", "squared", "constrained"}, default="squared"
-        The gauge itself, half its square, or a bound on it.
+        How the gauge (the value of the norm) enters: itself, half its square, or as a constraint.
     radius : float, default=1.0
         Bound on the gauge if ``form="constrained"``; alpha has no effect then.
     normalize : bool, default=True

@@ -20,7 +20,7 @@ def joint_problem(
 ) -> TaskProblem:
     """Return the problem over W (n_features, n_outputs), with one intercept for each output.
 
-    data : the checked data; ``loss`` is the loss of all outputs together; norm, amount, l1_ratio :
+    data : the checked data; ``loss`` is the loss of all outputs together. norm, amount, l1_ratio :
     the penalty, as for ``penalty_of``. The norm of one output becomes a norm of matrices.
     ``estimator`` is one of this library.
     """
@@ -61,7 +61,7 @@ def joint_problem(
 def joint_coefficients(task: TaskProblem, result: Result, data: Checked) -> tuple[Array, Array]:
     """Return the coefficients (n_outputs, n_features) and the intercepts, in the units of X.
 
-    task : the joint problem; result : its solution. ``data`` is the checked data.
+    task : the joint problem. result : its solution. ``data`` is the checked data.
     """
     W = result.coef.reshape(data.design.shape[1], -1)
     coef = np.ascontiguousarray(W.T)

@@ -129,6 +129,7 @@ def put_tile(tile: NDArray[Any], lo: int, start: int, index: PairIndex, result: 
     begins = index.starts(np.arange(lo, lo + tile.shape[0])) - index.n_inputs
     # The pairs of an input are consecutive, so that a row of the tile is written at once.
     for row, begin in enumerate(begins.tolist()):
+        # The first pair of input lo + row has j = ``first``, and is written at ``begin``.
         first = lo + row + index.shift
         skip = max(first - start, 0)
         if skip >= width:

@@ -129,18 +129,19 @@ class Polynomial(MappedDesign):
     ..., (0, d-1), (1, 1), ... and without squares (0, 1), (0, 2), ..., (1, 2), ... ``pair`` decodes
     a column and ``column`` encodes a pair, both in O(1).
 
-    ``scores(v)`` makes one pass over X; ``top`` and ``full`` then take n d^2 / 2 multiplications
-    for dense X, fewer if bounds exclude inputs, and sum_k nnz_k^2 / 2 for sparse X. Up to 2^28
-    columns can be listed (``scores(v).full()``, ``squared_norms``, ``predict``); beyond that norms
-    that need only the best columns (l1, k-support) work.
+    ``scores(v)`` makes one pass over X. For dense X, ``top`` and ``full`` then take n d^2 / 2
+    multiplications, fewer if bounds exclude inputs. For sparse X with nnz_k entries in row k, they
+    take sum_k nnz_k^2 / 2. Up to 2^28 columns can be listed (``scores(v).full()``,
+    ``squared_norms``, ``predict``); beyond that norms that need only the best columns (l1,
+    k-support) work.
 
     Sparse X is stored by columns and, after the first search for best columns, by rows, in addition
     to the given array. Nearly full sparse X is processed in dense pieces.
 
-    For a tensor (``OnDevice``, also standardized or with fewer rows) the device forms the tiles and
-    compares them; pairs that pass are summed on the processor, so that the answer is the same.
-    Sparse tensors with fewer than 1% of the entries are copied to the processor once, and searched
-    there: nearly all products in tiles would be zero.
+    For a tensor (``OnDevice``, also standardized or with fewer rows) the device computes tiles of
+    sums and compares them with a threshold. Pairs that pass are summed on the processor, so that
+    the answer is the same. Sparse tensors with fewer than 1% nonzero entries are copied to the
+    processor once, and searched there, because nearly all products in tiles would be zero.
 
     References
     ----------

@@ -224,9 +224,8 @@ class DensePairs(PairProducts):
     def _pairs_only(self, tile: Any, lo: int, start: int, index: PairIndex, square: float) -> Any:
         """Return a tile in which entries that are no pairs are 0, and squares are weighted.
 
-        The rows of the tile are inputs lo, lo + 1, ..., its columns are inputs start, start + 1,
-        ...; an entry is a pair if i < j, or i = j and ``index`` has squares. ``square`` is the
-        weight of a square.
+        Entry (a, b) of the tile is the sum of the inputs i = lo + a and j = start + b. It is a pair
+        if i < j, or if i = j and ``index`` has squares. ``square`` is the weight of a square.
         """
         xp = namespace(tile)
         diagonal = lo - start

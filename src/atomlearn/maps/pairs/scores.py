@@ -16,7 +16,7 @@ from atomlearn.maps.settings import SETTINGS
 
 @dataclass(frozen=True, slots=True)
 class Scaling:
-    """Factors by which the columns x_j, x_j^2 and x_i x_j (i < j) are multiplied."""
+    """Factors by which columns are multiplied: x_j (linear), x_j^2 (square), x_i x_j (pair)."""
 
     linear: float
     square: float
@@ -143,15 +143,15 @@ class PolynomialScores(Scores):
         index = self._index
         memory = self._memory
         v = self._v
-        # A power of two scales without rounding.
+        # v is divided by the next power of two, which causes no rounding, so that |v_k| <= 1.
         unit = 2.0 ** math.frexp(size)[1] if size > 0 else 1.0
-        # The best pairs of an earlier vector: their present scores are a first lower bound on the
-        # best ones.
+        # The best pairs of an earlier vector (its listing): the ``count``-th largest of their
+        # present scores is a lower bound on the ``count``-th largest of all scores.
         listed = self._products(memory.listing.columns)
-        sizes = np.abs(listed) * (1.0 - 1e-12)
-        change, before = memory.change(v, _largest(sizes, count))
-        # A search of all pairs lists more than requested for later searches, so that the pairs that
-        # are not listed are far below the best.
+        magnitudes = np.abs(listed) * (1.0 - 1e-12)
+        change, before = memory.change(v, _largest(magnitudes, count))
+        # A search of all pairs finds more than ``count`` and stores them as the next listing. Then
+        # all pairs that are not listed are far below the best.
         n_best = count if before else count + min(SETTINGS.listing * count, SETTINGS.spare)
         finalists = Finalists(
             n_best,
@@ -160,7 +160,7 @@ class PolynomialScores(Scores):
             self._linear,
             self._scaling.pair * unit,
             self._pairs.error(),
-            _largest(sizes, n_best),
+            _largest(magnitudes, n_best),
             before,
             listed,
         )
@@ -180,19 +180,21 @@ class PolynomialScores(Scores):
 class Memory:
     """Results that searches of one design share: their work, and the best pairs of one of them.
 
-    It only saves work: the result of a search does not depend on it.
+    ``work`` counts the products of all searches. ``listing`` has the best pairs of one vector, with
+    a bound on all others. It only saves work: the result of a search does not depend on it.
     """
 
     work: PairWork = field(default_factory=lambda: PairWork(0.0, 0.0))
     listing: Listing = field(default_factory=Listing.nothing)
 
     def change(self, v: Array, least: float) -> tuple[Array, Listing | None]:
-        """Return what to search with: (change of v, listing), or (v, None) to search all pairs.
+        """Return (change of v, listing) for a search with the listing, else (v, None).
 
-        ``least`` is a magnitude that enough scores of v are known to have. A search sums products
-        with the weights |v| or |change|. It compares them with the least score that matters, which
-        is ``least`` for v, and ``least`` minus the bound of the listing for the change. A search of
-        all pairs makes a new listing; it is chosen if it halves the cost.
+        v (n_samples,) is the vector of the search. ``least`` is a magnitude that enough of its
+        scores are known to reach. A search skips products by bounds that grow with sum |v_k|,
+        compared with ``least``. With a listing, they grow with sum |change_k|, and are compared
+        with ``least`` minus the bound of the listing. The ratio of both numbers decides the cost.
+        So the listing is used if it halves this ratio; else all pairs are searched and listed anew.
         """
         listing = self.listing
         if not (listing.columns.size and least > listing.least):

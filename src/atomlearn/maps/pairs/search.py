@@ -23,7 +23,7 @@ from atomlearn.storage.device.tensors import BUDGET
 
 @dataclass(slots=True)
 class PairWork:
-    """Number of products that searches formed, and of those they would form without bounds."""
+    """Number of products that searches formed, and ``possible``, the number without any bounds."""
 
     products: float
     possible: float
@@ -43,9 +43,9 @@ class ErrorBound:
     Attributes
     ----------
     relative : float
-        gamma_m = m u / (1 - m u) for m roundings of each term (Higham 2002, Accuracy and Stability
-        of Numerical Algorithms, section 3.1, for any order of summation), applied to sum_k |v_k
-        x_ki x_kj| <= r_i r_j.
+        gamma_m = m u / (1 - m u) for m roundings of each term, u the unit roundoff. It bounds the
+        error relative to sum_k |v_k x_ki x_kj| <= r_i r_j, for any order of summation (Higham 2002,
+        Accuracy and Stability of Numerical Algorithms, section 3.1).
     absolute : float
         Bound on underflow.
     """
@@ -153,8 +153,8 @@ class Finalists:
         self._lock = threading.Lock()
         self._limit = 2 * count + SETTINGS.spare
         self._before = before or Listing.nothing()
-        # For each candidate: its column, its score (NaN if not yet computed exactly), and bounds on
-        # the magnitude of its score.
+        # For each candidate: its column, its score (NaN if not yet computed exactly), and lower and
+        # upper bounds on the magnitude of its score. Scores of inputs are exact.
         magnitudes = np.abs(values)
         self._columns = np.flatnonzero((magnitudes >= least) & (magnitudes > 0))
         self._values = values[self._columns]

@@ -155,14 +155,14 @@ class SparsePairs(PairProducts):
     ) -> None:
         """Offer the pairs that bounds do not exclude, beginning with the inputs of largest bounds.
 
-        Let u be ``change``. Two bounds hold for |sum_k u_k x_ki x_kj|. The first one is B_i,
-        the larger one of the sums of max(u_k x_ki x, 0) and of max(-u_k x_ki x, 0) over k, where x
-        is the worst value between the extremes of row k. The second one is r_i r_j with
-        r_i^2 = sum_k |u_k| x_ki^2. If all entries of X have one sign, only terms with one sign of
-        u_k add up, and r_i^2 is the larger one of both sums. Inputs with B_i below the threshold
-        are left out. Inputs are ordered by B_i for |u| = 1, which does not depend on u. So partners
-        j of input i with r_i r_j above the threshold are in a leading block, and entries of a row
-        beyond it are not read.
+        Let u be ``change``. Two bounds hold for |sum_k u_k x_ki x_kj|. The first one is B_i. It
+        replaces x_kj by any value x between the extremes of row k: B_i is the larger one of
+        sum_k max_x max(u_k x_ki x, 0) and sum_k max_x max(-u_k x_ki x, 0). The second bound is
+        r_i r_j with r_i^2 = sum_k |u_k| x_ki^2. If all entries of X have one sign, only terms with
+        one sign of u_k add up, and r_i^2 is the larger one of both sums. Inputs with B_i below the
+        threshold are left out. Inputs are ordered by B_i for |u| = 1, which does not depend on u.
+        So partners j of input i with r_i r_j above the threshold are in a leading block, and
+        entries of a row beyond it are not read.
 
         ``change`` is v minus the vector of the listing in ``finalists``, which receives the pairs,
         or v if there is no listing. ``square`` is the weight of a square relative to a product.
@@ -231,7 +231,7 @@ class SparsePairs(PairProducts):
 
 @dataclass(frozen=True, slots=True)
 class _OrderedColumns:
-    """X for searches: its columns in the order of bounds on their sums, the largest first.
+    """X for searches: its columns in decreasing order of a bound on the sums of their pairs.
 
     Attributes
     ----------
@@ -239,12 +239,13 @@ class _OrderedColumns:
         The column at each position.
     positions_of : NDArray[np.int32]
         The position of each column, -1 of an empty one.
-    sizes : ndarray
-        By position: sum_k |x_ki| max_j |x_kj|, which bounds sums if |v| <= 1.
+    sizes : (m,) float64
+        By position: the bound sum_k |x_ki| max_j |x_kj|, which holds if |v_k| <= 1.
     table : tuple
-        The rows of X in this order of columns; its third array has the length of each row.
-    costs : ndarray
-        By position: the multiplications that the pairs of a column take.
+        The rows of X in this order of columns, as made by the kernel ``pair_rows``; its third array
+        has the length of each row.
+    costs : (m,) float64
+        By position: the number of multiplications that the pairs of a column take.
     """
 
     columns: Columns

@@ -45,8 +45,8 @@ class TaskBlock(Block):
     Column i has the feature in row ``places[i]`` of ``features`` (n_distinct, n_rows) and the
     task ``tasks[i]``, one of ``n_tasks``; pairs may repeat. Each feature is stored once for all
     tasks. A product costs O(n_rows) per column, and columns of different tasks are orthogonal. If
-    at least one pair in ``SPARSE`` is there, products are dense ones over all pairs, which BLAS
-    computes in less time.
+    the block has at least 1 / ``SPARSE`` of all pairs of its features and tasks, it computes dense
+    products over all pairs, for which BLAS takes less time.
     """
 
     #: Number of multiplications of a dense product in the time of one of a sparse product.
@@ -69,11 +69,11 @@ class TaskBlock(Block):
     def predict(self, weights: Array) -> Array:
         """Return vec(X W) for the sparse W with these ``weights`` at the pairs of the block."""
         if self._is_full:
-            size = self.features.shape[0] * self.n_tasks
-            summed = np.bincount(self.places * self.n_tasks + self.tasks, weights, size)
-            return (self.features.T @ summed.reshape(-1, self.n_tasks)).reshape(-1)
-        parts = np.asarray(weights)[self._order], *self._pattern
-        W = sparse.csr_array(parts, shape=(self.features.shape[0], self.n_tasks))
+            n_pairs = self.features.shape[0] * self.n_tasks
+            dense_W = np.bincount(self.places * self.n_tasks + self.tasks, weights, n_pairs)
+            return (self.features.T @ dense_W.reshape(-1, self.n_tasks)).reshape(-1)
+        entries = np.asarray(weights)[self._order], *self._pattern
+        W = sparse.csr_array(entries, shape=(self.features.shape[0], self.n_tasks))
         return np.ascontiguousarray((W.T @ self.features).T).reshape(-1)
 
     def scores(self, v: Array) -> Scores:
@@ -143,8 +143,8 @@ class TaskBlock(Block):
     def append(self, other: Block) -> Block:
         """Return the columns of this block and of ``other``.
 
-        Features that both have are stored twice. Other kinds of blocks are appended to a
-        sparse block.
+        Features that are in both blocks are stored twice. Other kinds of blocks are appended to
+        a sparse block.
         """
         if not isinstance(other, TaskBlock) or other.n_tasks != self.n_tasks:
             return self.explicit().append(other)

@@ -95,10 +95,11 @@ class MatrixNorm(ShapedNorm):
     The infimum is over all sums of atoms u_i v_i' from a set that the subclass defines. The polar
     (dual norm) of scores Z is the largest <u v', Z> over atoms. ``shape`` is (p, q); vectors
     contain W in row-major order. If ``shape`` is None, it is that of the design
-    (``designs.Tasks``, ``Identity``, ``Entries``), or of a 2-d array passed to ``value``. A
-    subclass implements the search for atoms with the largest scores (``_search``), the coordinates
-    in which the solver represents W (``coordinates``), and the decomposition of a matrix into atoms
-    with small total weight (``decomposed``).
+    (``designs.Tasks``, ``Identity``, ``Entries``), or of a 2-d array passed to ``value``.
+
+    A subclass implements ``_search``, the search for atoms with the largest scores, and
+    ``decomposed``, the decomposition of a matrix into atoms with small total weight. Its
+    ``coordinates`` is the class in which the solver represents W.
     """
 
     #: The class of coordinates in which the solver represents and re-fits W.
@@ -110,6 +111,13 @@ class MatrixNorm(ShapedNorm):
     #: Shape of the tensor if W is its unfolding along ``mode``, else None.
     tensor: ClassVar[Any] = None
     mode: ClassVar[Any] = 0
+
+    def polar_of_sizes(self, sizes: Scores) -> float:
+        """Return the Frobenius norm of ``sizes``, which bounds <u v', Z> for |Z| <= sizes.
+
+        The vectors of an atom u v' have length 1 at most.
+        """
+        return float(np.linalg.norm(sizes.full()))
 
     def search(
         self,

@@ -99,6 +99,8 @@ class RankOneRelaxation:
         ahead_U = U
         momentum = 1.0
         for iteration in range(1, SETTINGS.relaxed_steps + 1):
+            # A gradient step of length 1/2: the gradient of 1/2 ||T - S - U||^2 in (S, U) has the
+            # Lipschitz constant 2.
             half_residual = 0.5 * (T - ahead_S - ahead_U)
             previous = S, U
             S, U = self._projected(ahead_S + half_residual, ahead_U + half_residual, radius)
@@ -124,15 +126,15 @@ class RankOneRelaxation:
         return max(float(np.abs(values).sum()), float(np.abs(W).sum()) / self.size)
 
     def _projected(self, S: Array, U: Array, radius: float) -> tuple[Array, Array]:
-        """Return the nearest S and U with a bound of at most ``radius``.
+        """Return the S and U nearest to these, (p, q) each, whose bound is at most ``radius``.
 
-        Given the largest entry s of U, the nearest S and U are clipped: the values of S at
+        If the largest entry of U may be s, the nearest S and U are clipped: the values of S at
         radius - size * s, and U at s. The squared distance is convex in s. So bisection by the sign
         of its slope finds the best s.
         """
         values, with_values = self._decomposed(S)
-        sizes = np.sort(self._magnitudes(U).ravel())[::-1]
-        sums = np.cumsum(sizes)
+        magnitudes = np.sort(self._magnitudes(U).ravel())[::-1]
+        sums = np.cumsum(magnitudes)
         low = 0.0
         high = radius / self.size
         sufficient = SETTINGS.rounding * high
@@ -140,7 +142,7 @@ class RankOneRelaxation:
             # The slope is size * (sum of the parts of values above ``top``) minus the sum of the
             # parts of |U_ij| above s.
             s = 0.5 * (low + high)
-            count = int(np.searchsorted(-sizes, -s))
+            count = int(np.searchsorted(-magnitudes, -s))
             excess = float(sums[count - 1]) - count * s if count else 0.0
             top = radius - self.size * s
             if self.size * float(np.maximum(values - top, 0.0).sum()) > excess:

@@ -174,7 +174,7 @@ class DoublyNonnegative(SemidefiniteSet):
     Notes
     -----
     The set contains the completely positive matrices, conv {uu' : u >= 0, ||u|| = 1}, whose polar
-    is NP-hard; both are equal for p <= 4 [Maxfield, Minc 1962], and not for any p >= 5. The polar
+    is NP-hard. Both sets are equal for p <= 4 only [Maxfield, Minc 1962]. The polar
     computed here is a semidefinite program with p (p - 1) / 2 inequalities. It is solved to about
     1e-9 in 10 to 30 steps of O(p^6) operations: 0.15 seconds for p = 20, three for p = 40. If no
     entry of Z off the diagonal is negative, the polar is the largest eigenvalue.

@@ -123,9 +123,9 @@ def _atoms(X: Array, values: Array, matrix: ScoreMatrix, upper: float) -> Found:
 class SparseRankOne(SparseNorm):
     """(k, q)-trace norm: the atomic norm of sparse rank-one matrices u v'.
 
-    The atoms have ||u||_2 = ||v||_2 = 1, at most k nonzero entries in u and q in v; these are the
-    atoms of Richard, Obozinski, Vert (2014) without their factor sqrt(k q) ([V] section 2.1). For W
-    of shape (p, n), k = p and q = n give the trace norm, k = q = 1 the l1 norm.
+    The atoms have ||u||_2 = ||v||_2 = 1, and at most k nonzero entries in u and q in v. They are
+    the atoms of Richard, Obozinski, Vert (2014) without the factor sqrt(k q) ([V] section 2.1). For
+    W of shape (p, n), k = p and q = n give the trace norm, k = q = 1 the l1 norm.
 
     Parameters
     ----------

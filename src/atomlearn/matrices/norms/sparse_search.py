@@ -82,7 +82,7 @@ class SparseSearch:
             Whether to use branch and bound, too.
         """
         supports = self.exchanged(self._starts(top))
-        lower = float(self._tops(supports)[0].max())
+        lower = float(self._top_pairs(supports)[0].max())
         upper = min(upper, self._bound(np.zeros(self.labels.size, dtype=np.bool_)))
         # The expensive bounds are computed only if the cheap ones leave a gap.
         if thorough and upper > lower + SETTINGS.rounding * abs(lower):
@@ -128,7 +128,7 @@ class SparseSearch:
         finished when no tried swap raises it.
         """
         supports = supports.copy()
-        values, X = self._tops(supports)
+        values, X = self._top_pairs(supports)
         unfinished = np.arange(values.size)
         while unfinished.size and not self.deadline.passed:
             # ``n_trials`` swaps are tried for each support; there are none if it has all indices.
@@ -136,14 +136,14 @@ class SparseSearch:
             n_supports, n_trials, k = trials.shape
             if not n_trials:
                 break
-            eigenvalues = self._tops(trials.reshape(-1, k))[0].reshape(n_supports, n_trials)
+            eigenvalues = self._top_pairs(trials.reshape(-1, k))[0].reshape(n_supports, n_trials)
             best = trials[np.arange(n_supports), eigenvalues.argmax(axis=1)]
             # An improvement must exceed rounding.
             least = values[unfinished] + SETTINGS.rounding * np.abs(values[unfinished])
             improves = eigenvalues.max(axis=1) > least
             unfinished = unfinished[improves]
             supports[unfinished] = best[improves]
-            values[unfinished], X[unfinished] = self._tops(supports[unfinished])
+            values[unfinished], X[unfinished] = self._top_pairs(supports[unfinished])
         return np.unique(supports, axis=0)
 
     def _exchanges(self, supports: Indices, values: Array, X: Array) -> Indices:
@@ -154,12 +154,13 @@ class SparseSearch:
         largest eigenvalue on the span of x and the unit vector e_j is among the largest. With
         d = (x'Ax - A_jj) / 2 this eigenvalue is x'Ax - d + sqrt(d^2 + (Ax)_j^2).
         """
+        # x with zeros outside of its support, and the eigenvalue that each index j would give.
         rows = np.arange(values.size)[:, None]
         padded = np.zeros((values.size, self.labels.size))
         padded[rows, supports] = X
         half_difference = 0.5 * (values[:, None] - np.diag(self.A))
-        promised = values[:, None] - half_difference + np.hypot(half_difference, padded @ self.A)
-        promised[rows, supports] = -np.inf
+        predicted = values[:, None] - half_difference + np.hypot(half_difference, padded @ self.A)
+        predicted[rows, supports] = -np.inf
         trials = [np.zeros((values.size, 0, supports.shape[1]), dtype=np.int64)]
         # Within a part, each leaving index is paired with each entering one. ``positions`` are the
         # places of the part in a support.
@@ -169,7 +170,7 @@ class SparseSearch:
             positions = np.arange(first, first + limit)
             leave = positions[np.argsort(np.abs(X[:, positions]), axis=1)[:, : SETTINGS.exchanges]]
             count = min(SETTINGS.exchanges, members.size - limit)
-            enter = members[np.argsort(-promised[:, members], axis=1)[:, :count]]
+            enter = members[np.argsort(-predicted[:, members], axis=1)[:, :count]]
             swapped = np.repeat(supports[:, None, :], leave.shape[1] * count, axis=1)
             leaving = np.repeat(leave, count, axis=1)[:, :, None]
             np.put_along_axis(swapped, leaving, np.tile(enter, leave.shape[1])[:, :, None], axis=2)
@@ -197,14 +198,14 @@ class SparseSearch:
 
     def ranked(self, supports: Indices) -> Indices:
         """Return the supports with the largest eigenvalues, at most ``SETTINGS.starts`` of them."""
-        order = np.argsort(-self._tops(supports)[0], kind="stable")
+        order = np.argsort(-self._top_pairs(supports)[0], kind="stable")
         return supports[order[: SETTINGS.starts]]
 
     def _blocks(self, supports: Indices) -> Array:
         """Return the submatrices of A on these supports, (s, k, k)."""
         return np.asarray(self.A[supports[:, :, None], supports[:, None, :]])
 
-    def _tops(self, supports: Indices) -> tuple[Array, Array]:
+    def _top_pairs(self, supports: Indices) -> tuple[Array, Array]:
         """Return the largest eigenvalue of A on each support and its eigenvector, (s,) and (s, k).
 
         ``supports`` (s, k) has the indices of one support in each row.
@@ -314,9 +315,10 @@ class SparseSearch:
             if -queue[0][0] <= sufficient or self.deadline.passed:
                 break
             _, _, alive, keep, x = heapq.heappop(queue)
-            # The kept indices with the largest entries of x are a support of this node.
+            # A support of this node has all indices of ``keep``, filled up by the largest entries
+            # of x. (Entries of x are at most 1, so that 2 puts ``keep`` first.)
             support = self.supports((x + 2.0 * keep)[:, None])
-            reached = float(self._tops(support)[0][0])
+            reached = float(self._top_pairs(support)[0][0])
             if reached > value:
                 value = reached
                 improved = support

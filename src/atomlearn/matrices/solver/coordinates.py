@@ -71,9 +71,10 @@ class Searched:
     bounds : (float, float)
         Lower and upper bound on the polar of the term's norm, before division by its factor.
     to_add : object
-        Atoms to add in the next iteration, as an argument of ``Coordinates.expanded``.
+        Atoms to add in the next iteration, as an argument of ``Coordinates.expanded``: two matrices
+        (left, right) with the vectors of the atoms as columns, or the indices of entries.
     ahead : object
-        Atoms with which a warm start at a smaller regularization parameter begins.
+        The same for a warm start at a smaller regularization parameter, which begins with them.
     """
 
     bounds: tuple[float, float]

@@ -1,8 +1,8 @@
 """Column generation over matrices: a fully corrective conditional gradient method.
 
 Each iteration adds the rank-one atoms with the largest scores and re-fits all atoms. This is [V]
-Algorithm 1 (Vinyes, Obozinski 2017), with one improvement for trace norms: instead of weights of
-single atoms it re-fits the matrix S of W = U S V' (active subspaces, Hsieh, Olsen 2014). For a
+Algorithm 1 (Vinyes, Obozinski 2017), with one improvement. For trace norms it re-fits the matrix S
+of W = U S V' instead of weights of single atoms (active subspaces, Hsieh, Olsen 2014). For a
 union of norms W is a sum of terms, one for each norm. Terms with sparse rank-one atoms and terms
 given by entries are re-fitted at the same time. The dense matrix W is never formed.
 """
@@ -83,8 +83,8 @@ class MatrixGeneration(Solver):
     ----------
     master : Master, optional
         Method that re-fits the coordinates. None: the active-set method of [V] if all terms have
-        sparse atoms, a semismooth Newton method if some have, else accelerated proximal gradient,
-        whose proximal operator for a trace norm is singular value thresholding of S.
+        sparse atoms, a semismooth Newton method if some have, else accelerated proximal gradient.
+        Its proximal operator for a trace norm is singular value thresholding of S.
     batch : int
         Number of atoms to add per iteration for each matrix norm.
     columns : int
@@ -275,10 +275,10 @@ class MatrixGeneration(Solver):
         if not active:
             return terms, Refit(start, 0.0, np.zeros_like(problem.y), np.inf, np.inf)
         # The vector problem: the coordinates of all terms side by side, each with its norm.
-        sizes = np.cumsum([0, *(term.x.size for term in active)])
-        parts = [np.arange(a, b) for a, b in pairwise(sizes)]
+        starts = np.cumsum([0, *(term.x.size for term in active)])
+        positions = [np.arange(a, b) for a, b in pairwise(starts)]
         norms = [term.norm for term in active]
-        norm: Norm = norms[0] if len(norms) == 1 else Blocks(norms, parts)
+        norm: Norm = norms[0] if len(norms) == 1 else Blocks(norms, positions)
         blocks = [term.block() for term in active]
         block = blocks[0] if len(blocks) == 1 else SideBySide(blocks)
         regularizer = replace(problem.regularizer, norm=norm)
@@ -321,6 +321,7 @@ class MatrixGeneration(Solver):
         gauge = sum(term.gauge for term in terms)
         # The bases U and V are orthonormal, so that ||S||_F = ||W||_F in the ridge term.
         ridge = _values(terms) if problem.tau else np.zeros(0)
+        # Atoms whose score exceeds ``multiplier``, that of the gauge at W, improve W.
         inner = float(v @ linear) - problem.tau * float(ridge @ ridge)
         multiplier = problem.regularizer.multiplier(gauge, inner)
         # While the gap is large, rough bounds on the polar suffice.
@@ -343,12 +344,12 @@ class MatrixGeneration(Solver):
 
         found, certificate = searched(pricing)
         if certificate.leaves_open(self.tol) and not problem.deadline.passed:
-            # The atoms found cannot close the gap. Another dual point may close it.
+            # Only the gap of the bounds on the polar is left. Another dual point may close it.
             other = self._certificate_of_other_dual(problem, terms, pricing, prediction, gauge)
             certificate = _tighter(certificate, other)
             if certificate.leaves_open(self.tol):
-                # Tighter upper bounds on the polar may close it, too. New atoms can close the part
-                # ``closable``; of the rest of the tolerance, 40% are left to the bounds.
+                # Tighter upper bounds on the polar may close it, too. New atoms can still close the
+                # part ``closable``. The bounds may keep 40% of the rest of the tolerance open.
                 share = certificate.closable / abs(certificate.objective)
                 accuracy = max(0.4 * (self.tol - share), 0.02 * self.tol)
                 found, certificate = searched(replace(pricing, accuracy=accuracy, thorough=True))

@@ -140,7 +140,8 @@ class Span(Coordinates):
             # Bases of the whole space make another pass unnecessary.
             to_add = ahead = np.eye(p), np.eye(q)
         else:
-            # Atoms of smaller scores cannot improve W_i now, but a warm start may need them.
+            # Atoms with scores of at most multiplier * factor * share cannot improve W_i now, but a
+            # warm start may need them.
             share = self.matrix_norm.threshold(np.diag(self.core))
             new = atoms.above(pricing.multiplier * self.term.factor * share)
             to_add = self._with_directions(matrix, *new)

@@ -39,14 +39,14 @@ def of_single_rows(loss: Loss) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
-    """The data of a fit: X as ``design`` (n, p), the encoded target y (n,), weights of mean 1.
+class FitData:
+    """The checked data of a fit: X as ``design`` (n, p), encoded target y (n,), weights of mean 1.
 
     Attributes
     ----------
     free : Columns
         Indices of unpenalized columns (covariates).
-    units : (n,) int64, optional
+    row_groups : (n,) int64, optional
         Group labels of the rows, None if rows are independent.
     model : AtomicModel
         An unfitted estimator with the settings of the fit.
@@ -57,11 +57,11 @@ class Given:
     weight: Array
     loss: Loss
     free: Columns
-    units: Columns | None
+    row_groups: Columns | None
     model: AtomicModel
 
     @classmethod
-    def of(cls, estimator: Any, X: Any, y: Any, weight: Any, groups: Any) -> Given:
+    def of(cls, estimator: Any, X: Any, y: Any, weight: Any, groups: Any) -> FitData:
         """Return the checked data of a fitted linear model; raise ValueError for other models.
 
         weight : sample weights (n,) or None. groups : labels of rows that belong together, or None.
@@ -93,17 +93,17 @@ class Given:
         free = unpenalized_columns(model, checked.design)
         free = np.zeros(0, dtype=np.int64) if free is None else free
         # Unpenalized columns, group numbers, and weights of mean 1.
-        units = None if groups is None else unit_numbers(n_rows, groups)
+        row_groups = None if groups is None else unit_numbers(n_rows, groups)
         weights = checked.weight * n_rows / checked.weight.sum()
-        return cls(checked.design, checked.targets[0], weights, loss, free, units, model)
+        return cls(checked.design, checked.targets[0], weights, loss, free, row_groups, model)
 
-    def rows(self, rows: Columns) -> Given:
+    def rows(self, rows: Columns) -> FitData:
         """Return the data restricted to these rows."""
-        units = None if self.units is None else self.units[rows]
+        row_groups = None if self.row_groups is None else self.row_groups[rows]
         design = part_of(self.design, rows=rows)
         y = self.y[rows]
         weight = self.weight[rows]
-        return replace(self, design=design, y=y, weight=weight, units=units)
+        return replace(self, design=design, y=y, weight=weight, row_groups=row_groups)
 
     def lengths(self, weight: Array) -> Array:
         """Return sqrt(sum_i w_i (x_ij - mean_j)^2) of each column (p,), 1 if that is zero.
@@ -117,7 +117,7 @@ class Given:
         """Return these columns of X as an array (n, k)."""
         return dense_part(self.design, columns)
 
-    def weighed(self, prediction: Array, V: Array) -> Array:
+    def hessian_times(self, prediction: Array, V: Array) -> Array:
         """Return H V (n, k), with H the Hessian of the loss in the predictions and V (n, k).
 
         The loss gives H as diag(c) - K K', where K couples rows that share a risk set.
@@ -129,7 +129,7 @@ class Given:
     def projected(self, V: Array) -> Array:
         """Return the residuals of W^1/2 V on the weighted intercept and free columns.
 
-        V : (n, k); W : the diagonal matrix of the row weights.
+        V : (n, k). W : the diagonal matrix of the row weights.
         """
         root = np.sqrt(self.weight)[:, None]
         ones = np.ones(self.y.size)
@@ -141,8 +141,9 @@ class Given:
 class Step:
     """A one-step estimator b + A^-1 Z'r with A = Z'W X, and its sandwich covariance A^-1 M A^-T.
 
-    W are the curvatures of the loss at a prediction and r its negative gradients, (n,) each; X (n,
-    k) are the columns to estimate and Z (n, k) the instruments.
+    b (k,) are initial coefficients of the columns X (n, k), and Z (n, k) are instruments. W are the
+    curvatures of the loss at a prediction and r its negative gradients, (n,) each. M (k, k)
+    estimates the covariance of Z'r.
 
     Attributes
     ----------
@@ -150,15 +151,15 @@ class Step:
         The estimates.
     degrees : float
         Residual degrees of freedom, at most the number of groups less one.
-    spread : float
+    dispersion : float
         Dispersion, the variance of r_i / sqrt(W_i).
-    weighed : ndarray
+    weighted_X : (n, k) float64
         W X.
-    information : ndarray
+    information : (k, k) float64
         A.
-    covariance : ndarray
-        Model-based, for a constant dispersion.
-    robust : ndarray
+    covariance : (k, k) float64
+        Model-based covariance of the values, for a constant dispersion.
+    robust : (k, k) float64
         The jackknife covariance over rows (HC3) or groups of rows, valid under heteroskedasticity.
 
     References
@@ -171,8 +172,8 @@ class Step:
 
     values: Array
     degrees: float
-    spread: float
-    weighed: Array
+    dispersion: float
+    weighted_X: Array
     information: Array
     covariance: Array
     robust: Array
@@ -180,7 +181,7 @@ class Step:
     @classmethod
     def of(
         cls,
-        data: Given,
+        data: FitData,
         prediction: Array,
         Z: Array,
         X: Array,
@@ -190,8 +191,8 @@ class Step:
     ) -> Step:
         """Return the one-step estimator of the coefficients of X (n, k) with instruments Z (n, k).
 
-        prediction : (n,) linear predictor of an initial fit with ``n_used`` coefficients; b : (k,)
-        its coefficients of X; left_out : (n,) cross-validated predictions, each row predicted
+        prediction : (n,) linear predictor of an initial fit with ``n_used`` coefficients. b : (k,)
+        its coefficients of X. left_out : (n,) cross-validated predictions, each row predicted
         without its group, from which the robust covariance is then computed. ``data`` is the data
         of the fit.
         """
@@ -203,13 +204,13 @@ class Step:
         n_weighted = int(np.count_nonzero(data.weight))
         degrees = max(n_weighted - n_used, 1)
         positive = W > 0
-        # For losses with a dispersion parameter, it is estimated from residuals.
+        # The dispersion is estimated from residuals if the loss has one, else it is 1.
         dispersion = (
             float(np.sum(r[positive] ** 2 / W[positive])) / degrees if data.loss.dispersed else 1.0
         )
         # The Newton step, with the model-based covariance.
-        weighed = W[:, None] * X
-        A = Z.T @ weighed
+        weighted_X = W[:, None] * X
+        A = Z.T @ weighted_X
         inverse = np.asarray(la.pinv(A), dtype=np.float64)
         values = b + inverse @ Z.T @ r
         model = dispersion * inverse @ (Z.T @ (W[:, None] * Z)) @ inverse.T
@@ -223,14 +224,14 @@ class Step:
             small_sample_factor = 1.0
             leverage = 0.0 * inverse
         # The sandwich covariance from the changes of b when single rows or groups are left out.
-        scores = _jackknife_changes(data.units, Z, weighed, leverage, r)
+        scores = _jackknife_changes(data.row_groups, Z, weighted_X, leverage, r)
         robust = small_sample_factor * inverse @ (scores.T @ scores) @ inverse.T
-        if data.units is not None:
+        if data.row_groups is not None:
             degrees = min(degrees, max(len(scores) - 1, 1))
-        return cls(values, degrees, dispersion, weighed, A, model, robust)
+        return cls(values, degrees, dispersion, weighted_X, A, model, robust)
 
     @classmethod
-    def _of_hazards(cls, data: Given, prediction: Array, Z: Array, X: Array, b: Array) -> Step:
+    def _of_hazards(cls, data: FitData, prediction: Array, Z: Array, X: Array, b: Array) -> Step:
         """Return the step for the partial likelihood, with the standard errors of Lin and Wei.
 
         data, prediction, Z, X, b : as for ``of``. Rows share risk sets, so that no single row can
@@ -239,45 +240,45 @@ class Step:
         """
         loss: Any = data.loss
         scores = loss.score_residuals(data.y, prediction, data.weight, Z)
-        weighed = data.weighed(prediction, X)
-        A = Z.T @ weighed
+        weighted_X = data.hessian_times(prediction, X)
+        A = Z.T @ weighted_X
         inverse = np.asarray(la.pinv(A), dtype=np.float64)
         values = b + inverse @ scores.sum(axis=0)
-        model = inverse @ (Z.T @ data.weighed(prediction, Z)) @ inverse.T
+        model = inverse @ (Z.T @ data.hessian_times(prediction, Z)) @ inverse.T
         degrees = np.inf
-        if data.units is not None:
-            parts = members_of(np.unique(data.units, return_inverse=True)[1])
-            scores = np.array([scores[rows].sum(axis=0) for rows in parts])
+        if data.row_groups is not None:
+            groups = members_of(np.unique(data.row_groups, return_inverse=True)[1])
+            scores = np.array([scores[rows].sum(axis=0) for rows in groups])
             degrees = max(len(scores) - 1, 1)
         robust = inverse @ (scores.T @ scores) @ inverse.T
-        return cls(values, degrees, 1.0, weighed, A, model, robust)
+        return cls(values, degrees, 1.0, weighted_X, A, model, robust)
 
 
 def _jackknife_changes(
-    units: Columns | None, Z: Array, weighed: Array, inverse: Array, r: Array
+    row_groups: Columns | None, Z: Array, weighted_X: Array, inverse: Array, r: Array
 ) -> Array:
     """Return (m, k): A times the jackknife change of b when each of m rows or groups is left out.
 
-    units : (n,) group labels, None for single rows. Z : (n, k) instruments. weighed : (n, k) W X.
-    inverse : (k, k) the inverse of A = Z'W X. r : (n,) negative gradients. A single row i changes A
-    b by z_i r_i / (1 - h_i), with the leverage h_i = W_i x_i'A^-1 z_i; a group by the matrix
-    version of that.
+    row_groups : (n,) group labels, None for single rows. Z : (n, k) instruments. weighted_X :
+    (n, k) W X. inverse : (k, k) the inverse of A = Z'W X. r : (n,) negative gradients. A single row
+    i changes A b by z_i r_i / (1 - h_i), with the leverage h_i = W_i x_i'A^-1 z_i. A group g
+    changes A b by (I - Z_g'W_g X_g A^-1)^-1 Z_g'r_g.
     """
-    if units is None:
-        one_less_leverage = 1.0 - np.einsum("ij,jk,ik->i", weighed, inverse, Z)
+    if row_groups is None:
+        one_less_leverage = 1.0 - np.einsum("ij,jk,ik->i", weighted_X, inverse, Z)
         adjusted = np.divide(
             r, one_less_leverage, out=np.zeros_like(r), where=one_less_leverage > EPS
         )
         return np.asarray(Z * adjusted[:, None])
     identity = np.eye(Z.shape[1])
     changes = []
-    for rows in members_of(np.unique(units, return_inverse=True)[1]):
-        one_less_leverage = identity - Z[rows].T @ weighed[rows] @ inverse
+    for rows in members_of(np.unique(row_groups, return_inverse=True)[1]):
+        one_less_leverage = identity - Z[rows].T @ weighted_X[rows] @ inverse
         changes.append(la.lstsq(one_less_leverage, Z[rows].T @ r[rows])[0])
     return np.array(changes)
 
 
-def unpenalized_fit(data: Given, columns: Columns) -> Step:
+def unpenalized_fit(data: FitData, columns: Columns) -> Step:
     """Return the unpenalized fit of these columns by Firth's penalized likelihood, as a ``Step``.
 
     data : the data of the fit. columns : indices of k columns of X. The result has k + 1
@@ -291,6 +292,7 @@ def unpenalized_fit(data: Given, columns: Columns) -> Step:
     Z = np.column_stack([np.ones(data.y.size), data.columns_of(columns)])
     b = np.zeros(Z.shape[1])
     half_step = 1e-4
+    # Root mean squares of the columns.
     scale = np.sqrt(np.mean(Z**2, axis=0))
     for _ in range(MOST_STEPS):
         # z: linear predictors; W: curvatures of the loss; r: negative gradients, corrected below.
@@ -311,14 +313,15 @@ def unpenalized_fit(data: Given, columns: Columns) -> Step:
         if is_quadratic(data.loss):
             b = change
             break
-        # A step changes no coefficient by more than 2 units of its column, against overshooting.
+        # Against overshooting: no coefficient changes by more than 2 / (root mean square of its
+        # column).
         b = b + change * min(1.0, 2.0 / max(size, 1e-300))
         if size < 1e-8:
             break
     return replace(Step.of(data, Z @ b, Z, Z, b, b.size), values=b)
 
 
-def _hazard_fit(data: Given, columns: Columns) -> Step:
+def _hazard_fit(data: FitData, columns: Columns) -> Step:
     """Return the maximum of the partial likelihood of these columns, as a ``Step``.
 
     It is found by Newton's method with step halving. The first coefficient is an intercept of 0.
@@ -332,13 +335,14 @@ def _hazard_fit(data: Given, columns: Columns) -> Step:
     scale = np.maximum(selected.std(axis=0), TINY)
     X = selected / scale
     b = np.zeros(scale.size)
+    # The ridge makes the matrices positive definite; the column of zeros has no information.
     ridge = EPS * data.y.size * np.eye(b.size)
-    information_at_zero = X.T @ data.weighed(X @ b, X) + ridge
+    information_at_zero = X.T @ data.hessian_times(X @ b, X) + ridge
     for _ in range(MOST_STEPS):
         z = X @ b
-        information = X.T @ data.weighed(z, X)
+        information = X.T @ data.hessian_times(z, X)
         if la.eigvalsh(information + ridge, information_at_zero)[0] < EPS**0.5:
-            break  # in some direction, the likelihood hardly changes far from the optimum
+            break  # in some direction, the likelihood is flat: it rises to a limit at infinity
         change = -la.pinvh(information) @ (X.T @ loss.gradient(data.y, z, data.weight))
         step = 1.0
         largest_value = loss.value(data.y, z, data.weight) * (1.0 + EPS) + EPS
