@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import ClassVar
 
@@ -17,7 +17,6 @@ from atomlearn.maps.curves import (
     scales_to_one,
     shares_of,
     table_of,
-    variance_of,
 )
 from atomlearn.maps.levels import Levels
 
@@ -32,11 +31,14 @@ class Basis(ABC):
     ----------
     levels : Levels
         The levels of the inputs.
+    factors : (d,) float64
+        The factor of the basis functions of each input.
     """
 
     is_steps: ClassVar[bool] = False
 
     levels: Levels
+    factors: Array
 
     @property
     @abstractmethod
@@ -47,21 +49,32 @@ class Basis(ABC):
     def table(self, j: int) -> Array:
         """Return phi_j at each level of input j, (n_levels, sizes[j])."""
 
-    @abstractmethod
     def scores(self, x: CodedColumns, v: Array) -> Array:
         """Return sum_i v_i phi(x_i) for the coded rows ``x``, (n_columns,) or (n_columns, m).
 
         ``v`` is (n_rows,) or (n_rows, m).
         """
+        z = self._sums(x, v, squared=False)
+        z.T[...] *= self.factors_of_columns
+        return z
 
-    @abstractmethod
     def squares(self, x: CodedColumns, weight: Array) -> Array:
         """Return sum_i weight_i phi(x_i)^2 for the coded rows ``x``, (n_columns,)."""
+        return self._sums(x, weight, squared=True) * self.factors_of_columns**2
+
+    @abstractmethod
+    def _sums(self, x: CodedColumns, v: Array, squared: bool) -> Array:
+        """Return the scores of the basis functions, or of their squares, before the factors."""
 
     @property
     def residual(self) -> Array:
         """Error of a low-rank kernel of each input, (d,): largest k(x, x) - ||phi(x)||^2."""
         return np.zeros(self.levels.n_inputs)
+
+    @cached_property
+    def factors_of_columns(self) -> Array:
+        """The factor of each column, (n_columns,)."""
+        return np.repeat(self.factors, self.sizes)
 
     def scales(self, x: CodedColumns, weight: Array) -> Array:
         """Return the factor of each input that makes the variances of its columns add up to 1.
@@ -76,24 +89,7 @@ class Basis(ABC):
 
 
 @dataclass(frozen=True)
-class Scaled(Basis):
-    """Basis functions that are multiplied by one factor for each input.
-
-    Attributes
-    ----------
-    factors : (d,) float64
-    """
-
-    factors: Array = field(kw_only=True)
-
-    @cached_property
-    def _factors_of_columns(self) -> Array:
-        """The factor of each column, (n_columns,)."""
-        return np.repeat(self.factors, self.sizes)
-
-
-@dataclass(frozen=True)
-class Steps(Scaled):
+class Steps(Basis):
     """Step functions ("thermometer columns"), one between any two neighboring levels.
 
     Column c of an input is between its levels c and c + 1. If it is above the origin, it is
@@ -108,15 +104,6 @@ class Steps(Scaled):
         """Number of gaps between the levels of each input."""
         return self.levels.sizes - 1
 
-    @cached_property
-    def heights(self) -> Array:
-        """The absolute value of the nonzero entries of each column, (n_columns,)."""
-        # The differences between the last level of an input and the first one of the next are not
-        # columns.
-        gaps = np.delete(np.diff(self.levels.values), self.levels.starts[1:-1] - 1)
-        heights: Array = np.sqrt(gaps) * self._factors_of_columns
-        return heights
-
     def table(self, j: int) -> Array:
         """Return the step functions of input j at its levels, (n_levels, n_levels - 1)."""
         levels = self.levels.of(j)
@@ -126,19 +113,23 @@ class Steps(Scaled):
         table: Array = steps * (np.sqrt(np.diff(levels)) * self.factors[j])
         return table
 
-    def scores(self, x: CodedColumns, v: Array) -> Array:
-        """Return the scores, which are prefix sums of the histogram of v over the levels."""
-        z = _kernels.thermometer_scores(x, self.levels.values, self.levels.zero, v)
-        z.T[...] *= self._factors_of_columns
-        return z
+    def _sums(self, x: CodedColumns, v: Array, squared: bool) -> Array:
+        """Return prefix sums of the histogram of v over the levels, before the factors.
 
-    def squares(self, x: CodedColumns, weight: Array) -> Array:
-        """Return the sums of squares: the nonzero entries of a column are equal."""
-        return np.asarray(np.abs(self.scores(x, weight)) * self.heights)
+        The nonzero entries of a column are all sqrt(gap) or all -sqrt(gap).
+        """
+        levels = self.levels
+        z = _kernels.thermometer_scores(x, levels.values, levels.zero, v)
+        if not squared:
+            return z
+        # The differences between the last level of an input and the first one of the next are not
+        # columns.
+        gaps = np.delete(np.diff(levels.values), levels.starts[1:-1] - 1)
+        return np.asarray(np.abs(z) * np.sqrt(gaps))
 
 
 @dataclass(frozen=True)
-class Splines(Scaled):
+class Splines(Basis):
     """B-splines, which are computed at the levels whenever they are needed, not stored.
 
     Attributes
@@ -171,16 +162,6 @@ class Splines(Scaled):
         values = _kernels.spline_scores(rows, levels, zero, knots, self.degree, unit)
         table: Array = values.T * self.factors[j]
         return table
-
-    def scores(self, x: CodedColumns, v: Array) -> Array:
-        """Return the scores, from the histogram of v over the levels."""
-        z = self._sums(x, v, squared=False)
-        z.T[...] *= self._factors_of_columns
-        return z
-
-    def squares(self, x: CodedColumns, weight: Array) -> Array:
-        """Return the sums of squares, from the histogram of the weights over the levels."""
-        return self._sums(x, weight, squared=True) * self._factors_of_columns**2
 
     def _sums(self, x: CodedColumns, v: Array, squared: bool) -> Array:
         """Return the sums of v times the splines, or their squares, before the factors."""
@@ -222,15 +203,13 @@ class Tables(Basis):
     def table(self, j: int) -> Array:
         """Return phi_j at each level of input j."""
         flat = self.tables[self.begins[j] : self.begins[j + 1]]
-        return flat.reshape(int(self.levels.sizes[j]), int(self.sizes[j]))
+        table = flat.reshape(int(self.levels.sizes[j]), int(self.sizes[j]))
+        return np.asarray(table * self.factors[j])
 
-    def scores(self, x: CodedColumns, v: Array) -> Array:
-        """Return the scores, from the histogram of v over the levels."""
-        return _kernels.table_scores(x, self.tables, self.begins, v)
-
-    def squares(self, x: CodedColumns, weight: Array) -> Array:
-        """Return the sums of squares, from the histogram of the weights over the levels."""
-        return _kernels.table_scores(x, self.tables**2, self.begins, weight)
+    def _sums(self, x: CodedColumns, v: Array, squared: bool) -> Array:
+        """Return the sums of v times the tables, or their squares, before the factors."""
+        tables = self.tables**2 if squared else self.tables
+        return _kernels.table_scores(x, tables, self.begins, v)
 
 
 def basis_of(settings: AdditiveSettings, levels: Levels, x: CodedColumns, weight: Array) -> Basis:
@@ -240,16 +219,17 @@ def basis_of(settings: AdditiveSettings, levels: Levels, x: CodedColumns, weight
     quantiles and variances. If ``settings.normalize``, the variances of the columns of each input
     add up to 1.
     """
+    basis: Basis
     ones = np.ones(levels.n_inputs)
     if settings.kernel == "intersection":
-        basis: Scaled = Steps(levels, factors=ones)
+        basis = Steps(levels, ones)
     elif settings.kernel == "splines":
         # A share that is reached up to rounding is reached.
         quantiles = np.linspace(0.0, 1.0, settings.n_knots)[1:-1] * (1 - 1e-12)
         knots = _kernels.spline_knots(x, levels.zero, quantiles, weight)
-        basis = Splines(levels, settings.degree, knots, factors=ones)
+        basis = Splines(levels, ones, settings.degree, knots)
     else:
-        return _tables(settings, levels, shares_of(x, levels, weight))
+        basis = _tables(settings, levels, shares_of(x, levels, weight))
     return replace(basis, factors=basis.scales(x, weight)) if settings.normalize else basis
 
 
@@ -258,16 +238,10 @@ def _tables(settings: AdditiveSettings, levels: Levels, shares: Array) -> Tables
 
     ``shares`` are the fractions of the sample weight at the levels of all inputs, concatenated.
     """
-    d = levels.n_inputs
-    residual = np.zeros(d)
-    begins = np.zeros(d + 1, dtype=np.int64)
-    tables = []
-    for j in range(d):
-        of_input = shares[levels.starts[j] : levels.starts[j + 1]]
-        table, residual[j] = table_of(settings, levels.of(j), of_input, j)
-        table = table - table[levels.zero[j]]
-        if settings.normalize:
-            table *= scales_to_one(variance_of(table, of_input))
-        tables.append(table.ravel())
-        begins[j + 1] = begins[j] + table.size
-    return Tables(levels, np.concatenate(tables), begins, residual)
+    of_inputs = np.split(shares, levels.starts[1:-1])
+    made = [table_of(settings, levels.of(j), of_inputs[j], j) for j in range(levels.n_inputs)]
+    tables = [table - table[zero] for (table, _), zero in zip(made, levels.zero, strict=True)]
+    begins = np.concatenate([[0], np.cumsum([table.size for table in tables])])
+    errors = np.array([error for _, error in made])
+    flat = np.concatenate([table.ravel() for table in tables])
+    return Tables(levels, np.ones(levels.n_inputs), flat, begins, errors)
