@@ -17,7 +17,7 @@ from atomlearn.designs import as_design
 from atomlearn.interfaces import Norm, Solver
 from atomlearn.norms import L1, L2, Groups, KSupport, Nonnegative, UserNorm
 from atomlearn.papers.frank_wolfe import truncation
-from atomlearn.papers.line_search import Way, best_step
+from atomlearn.papers.line_search import LineProblem, best_step
 from atomlearn.problem import Problem, Regularizer, optimal_intercept
 from atomlearn.result import Status
 from atomlearn.solvers import AtomGeneration, ColumnGeneration, FrankWolfe, run
@@ -341,7 +341,7 @@ def test_exact_line_search(loss: str, form: str, tau: float) -> None:
         slope = {"penalized": amount * t_change, "squared": amount * t * t_change}.get(form, 0.0)
         bend = amount * t_change**2 if form == "squared" else 0.0
         slope, bend = slope + tau * float(w @ d), bend + tau * float(d @ d)
-        way = Way(X @ w, X @ d, slope, bend)
+        way = LineProblem(X @ w, X @ d, slope, bend)
         for longest in (0.02, 1.0, 50.0):
             step = best_step(problem, way, longest, 0.0)
 

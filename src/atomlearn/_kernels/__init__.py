@@ -3,12 +3,12 @@
 Types and shapes of arguments are checked, here or in the C++ bindings. Every function releases the
 interpreter lock and runs on the number of OpenMP threads that ``OMP_NUM_THREADS`` or
 ``threadpoolctl`` allow. Sums are in float64 whatever the precision of the data. Every function has
-a slow twin of the same name in ``tests/oracles``. Numbers must be finite and sparse arrays valid
-(``sparse_fault``): the kernels do not look at every value.
+a slow reference version of the same name in ``tests/oracles``. Numbers must be finite and sparse
+arrays valid (``sparse_fault``): the kernels do not check every value.
 
-Loops are compiled for several sets of vector instructions, and the best that the processor has is
-chosen on import; ``ATOMLEARN_SIMD`` (baseline, avx2 or avx512) limits it, and ``_native.simd()``
-tells it.
+Loops are compiled for several sets of vector instructions. On import the best set that the
+processor supports is chosen; ``_native.simd()`` returns it. The environment variable
+``ATOMLEARN_SIMD`` (baseline, avx2 or avx512) limits the choice.
 """
 
 from atomlearn._lazy import lazy

@@ -1,4 +1,4 @@
-"""Checks of shapes that the C++ code relies on without looking at them; bindings check types."""
+"""Checks of shapes, on which the C++ code relies; its bindings check types."""
 
 from __future__ import annotations
 
@@ -54,9 +54,10 @@ def positions(value: Positions, name: str, limit: int) -> Positions:
 
 
 def symmetric(gram: Array, size: int) -> Array:
-    """Return ``gram`` (size, size) with contiguous rows, or raise an error that names its fault.
+    """Return the symmetric matrix ``gram`` (size, size) with contiguous rows; ValueError if unfit.
 
-    Symmetry itself is not checked; a matrix with contiguous columns is returned transposed.
+    Symmetry itself is not checked. A matrix with contiguous columns is transposed, which makes no
+    difference if it is symmetric.
     """
     if gram.shape != (size, size):
         raise ValueError(f"gram must have shape ({size}, {size}), got {gram.shape}")

@@ -41,6 +41,17 @@ class ActiveFactor:
 
     It is valid while the Hessian's entries among these atoms stay the same; call ``forget`` if they
     change.
+
+    Attributes
+    ----------
+    factor : (capacity, capacity) float64
+        The Cholesky factor is its leading submatrix of ``count`` rows and columns.
+    order : (capacity,) int64
+        Its first ``count`` entries are the active atoms, in the order of the rows of the factor.
+    count, updates : int
+        Number of active atoms, and number of changes since the factor was computed afresh.
+    sigma : float
+        A number that the C++ code stores between calls.
     """
 
     __slots__ = ("count", "factor", "order", "sigma", "updates")
@@ -63,7 +74,7 @@ class ActiveFactor:
         self.count = 0
 
     def moved(self, places: Positions) -> ActiveFactor:
-        """Return the factor after the atoms moved: atom i is now number ``places[i]``."""
+        """Return the factor for renumbered atoms: atom i now has the number ``places[i]``."""
         copy = ActiveFactor()
         copy.factor = self.factor.copy()
         copy.order = self.order.copy()
@@ -113,9 +124,9 @@ def active_set_qp(
 
     This is the active-set method of Algorithm 2 in Vinyes, Obozinski 2017 (Nocedal, Wright 2006,
     chapter 16). A full step goes to the minimum over the active atoms. A drop step stops when a
-    weight reaches zero, and removes that atom. Then the atom of largest decrease enters. A pivot
-    costs O(m k) for m atoms of which k are active. Linearly dependent and repeated atoms are
-    allowed.
+    weight reaches zero, and removes that atom from the active ones. After a full step, the inactive
+    atom of largest decrease becomes active. A pivot costs O(m k) for m atoms of which k are active.
+    Linearly dependent and repeated atoms are allowed.
 
     Parameters
     ----------
@@ -141,7 +152,7 @@ def active_set_qp(
     from_gradient : bool
         Whether ``linear`` is a gradient.
     batch : int
-        Maximum number of atoms that enter at once.
+        Maximum number of atoms that become active at once.
     max_pivots : int
         Maximum number of full and drop steps.
 

@@ -26,12 +26,14 @@ def scores_dense(
 ) -> Array:
     """Return X'v, or sum_i v_i x_ij^2 if ``squared``, float64 (n_columns,): one pass over X.
 
-    ``v`` has an entry for each of ``rows`` (None: all rows of X); None: all ones.
+    ``v`` has an entry for each of ``rows``, or for all rows of X if ``rows`` is None. If ``v`` is
+    None, all its entries are 1.
     """
     if v is None:
         v = np.ones(X.shape[0] if rows is None else rows.size)
     if rows is not None and _has_contiguous_columns(X):
-        # Columns are read as a whole.
+        # Reading whole columns is faster: rows that are not among ``rows`` get the entry 0, and
+        # repeated rows the sum of their entries.
         v = np.bincount(rows, v, X.shape[0]).astype(np.float64)
         rows = None
     out = np.empty(X.shape[1])
@@ -67,7 +69,10 @@ def many_dense(X: Data, V: Array, rows: Positions | None = None) -> Array:
 
 
 def in_lanes(V: Array) -> tuple[Array, int]:
-    """Return V (n_rows, count) by rows, padded with zeros to whole registers, and ``count``."""
+    """Return V (n_rows, count) in C order, with columns of zeros up to whole registers; and count.
+
+    The number of columns becomes a multiple of LANES.
+    """
     n_rows, count = V.shape
     width = max(LANES, -(-count // LANES) * LANES)
     if width == count and V.flags.c_contiguous:

@@ -24,8 +24,8 @@ def descend_quadratic(
 ) -> tuple[Array, int]:
     """Minimize 1/2 d'(H + ridge I)d + slope'd + sum_j p_j |w_j| over w, with d = w - weights.
 
-    The coordinates are minimized over one after the other. A sweep passes over those that are zero
-    and stay zero, so it costs O(m) for each coefficient that moves.
+    A sweep minimizes over one coordinate after the other. A coordinate that is zero and remains
+    zero costs O(1), and one that changes costs O(m) for the update of the gradient.
 
     Parameters
     ----------
@@ -49,7 +49,9 @@ def descend_quadratic(
     Returns
     -------
     w : (m,)
+        The minimizer, to the tolerance.
     sweeps : int
+        Number of sweeps.
     """
     # The kernel overwrites both copies: the point, and the gradient of the quadratic there.
     size = weights.size

@@ -51,9 +51,9 @@ def group_newton(
 ) -> tuple[Array, NewtonOutcome]:
     """Minimize 1/2 ||y - B w||^2 + sum_g limit_g ||u_g||_2 over u, with w = sum_g u_g.
 
-    u_g is a vector on the features of group g; groups may overlap (the latent group lasso). On
-    columns it first minimizes over one group after the other, while few sweeps suffice. The method
-    is then Newton's method over the scalings t >= 0 of
+    u_g is a vector on the features of group g; groups may overlap (the latent group lasso). If B
+    itself is passed, some sweeps of minimization over one group after the other come first, and may
+    suffice. Then Newton's method minimizes over the scalings t >= 0 of the groups
 
         phi(t) = min_u 1/2 ||y - B w||^2 + 1/2 sum_g ||u_g||^2 / t_g + 1/2 sum_g limit_g^2 t_g,
 
@@ -66,11 +66,13 @@ def group_newton(
     matrix : float64
         If ``gram``, (p, p) G = B'B, symmetric with contiguous rows; else (n, p) B with
         contiguous columns.
-    linear : (p,) B'y if ``gram``, else (n,) y
+    linear : (p,) or (n,) float64
+        B'y if ``gram``, else y.
     starts : (n_groups + 1,) int64
     members : int64
-        Group g holds the features members[starts[g]:starts[g + 1]].
+        Group g has the features members[starts[g]:starts[g + 1]].
     limit : (n_groups,) float64 > 0
+        Weight of each group in the penalty.
     start : float64
         Warm start u, one entry for each of ``members``.
     squared_target : float
@@ -80,14 +82,14 @@ def group_newton(
     max_steps : int
         Maximum number of Newton steps.
     scalings : (n_groups,) float64 >= 0, optional
-        t at which Newton's method resumes; it begins at ||u_g|| / limit_g if None.
+        The start t of Newton's method; ||u_g|| / limit_g if None.
 
     Returns
     -------
     u : float64
         One entry for each of ``members``.
     outcome : NewtonOutcome
-        Its steps are those of Newton's method, 0 if the sweeps reached the target.
+        Its ``steps`` count those of Newton's method; 0 if the sweeps reached the target.
     """
     # The kernel checks nothing: check the shapes, and copy the arrays that it overwrites.
     load_blas()
@@ -98,19 +100,19 @@ def group_newton(
     entries = _checks.positions(members, "members", n_features)
     u = np.array(_checks.weights(start, "start", entries.size))
     group_starts = _checked_starts(starts, entries.size, bounds.size)
-    given = np.zeros(bounds.size) if scalings is None else scalings
-    t = np.array(_checks.weights(given, "scalings", bounds.size))
-    of_groups = group_starts, entries, bounds, u, t, scalings is not None
+    first_scalings = np.zeros(bounds.size) if scalings is None else scalings
+    t = np.array(_checks.weights(first_scalings, "scalings", bounds.size))
+    group_arguments = group_starts, entries, bounds, u, t, scalings is not None
     code, steps, gap = _native.group_newton(
-        arrays, gram, linear_term, squared_target, *of_groups, gap_target, max_steps
+        arrays, gram, linear_term, squared_target, *group_arguments, gap_target, max_steps
     )
     return u, NewtonOutcome(NewtonStatus(code), steps, gap, t)
 
 
 def _samples_or_gram(matrix: Array, gram: bool) -> Array:
-    """Return ``matrix`` in the memory order of the kernel: by rows if ``gram``, else by columns.
+    """Return ``matrix`` in the memory order of the kernel.
 
-    With ``gram`` it is G = B'B, else B.
+    With ``gram`` it is G = B'B, and rows must be contiguous. Else it is B, and columns must be.
     """
     if gram:
         return _checks.symmetric(matrix, matrix.shape[1])

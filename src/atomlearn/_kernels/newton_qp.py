@@ -14,15 +14,19 @@ from atomlearn._kernels.threads import load_blas
 
 
 class KeptHessian:
-    """The Hessians that ``newton_qp`` keeps between calls: of all columns, and of each task's."""
+    """Hessians that are reused by later calls of ``newton_qp``.
+
+    ``whole`` is the Hessian of all columns, and ``tasks`` has those of problems that are solved
+    separately for each task (output), by the number of the task.
+    """
 
     def __init__(self) -> None:
-        """Keep nothing yet."""
+        """Begin without any Hessian."""
         self.whole = _native.KeptHessian()
         self.tasks: dict[int, KeptHessian] = {}
 
 
-#: Number of columns to which the coupling matrix K' of a loss is applied at once.
+#: Number of vectors by which the coupling matrix K' of a loss is multiplied at once.
 TOGETHER = 64
 
 
@@ -46,19 +50,19 @@ def newton_qp(
     seconds: float = math.inf,
     kept: KeptHessian | None = None,
 ) -> tuple[Array, Array, int]:
-    """Minimize f(A c + Q b) + level g + coupling/2 g^2 + ridge/2 c'Mc at each level; g = p'|c|.
+    """Minimize f(A c + Q b) + l g + h/2 g^2 + ridge/2 c'Mc for each row of ``terms``; g = p'|c|.
 
-    The variables are the weights c and the coefficients b of the free columns Q. The constraints
-    are g <= radius, and c >= 0 unless ``signed``. With ``groups``, g is the sum of p_k ||c_k|| over
-    groups of columns, and radius is infinite.
+    f is the loss. The variables are the weights c of the columns A and the coefficients b of the
+    columns Q, which have no penalty. The constraints are g <= radius, and c >= 0 unless ``signed``.
+    With ``groups``, g is the sum of p_k ||c_k|| over groups of columns, and radius is infinite.
 
     A proximal Newton step minimizes the quadratic model of f plus the penalty, over the active
     columns and those that violate optimality; b is eliminated. The model is solved by block
     pivoting on signs (``pivot_path``) or by ``active_set_qp``. For groups it is minimized exactly
     over one group after the other, and by Newton steps over the groups in use. An Armijo line
-    search follows. Slopes are exact; the Hessian of the model is kept from step to step, level to
-    level and call to call, as long as steps with it pay. No duality gap is computed: the caller
-    must certify the result. Models have at most 10,000 columns.
+    search follows. Gradients are exact. The Hessian of the model is reused in later steps, rows of
+    ``terms`` and calls, as long as steps with it lower the objective enough. No duality gap is
+    computed: the caller must certify the result. Models have at most 10,000 columns.
 
     Parameters
     ----------
@@ -76,10 +80,10 @@ def newton_qp(
     price : (m,) or (n_groups,) float64 > 0
         p.
     terms : (n_levels, 4)
-        level, coupling, ridge, radius of each level. Each level starts at the solution of the
-        previous one.
+        Coefficients l, h, ridge and radius of each problem ("level"). Each problem starts at the
+        solution of the previous one.
     basis : (r, n_samples), optional
-        The free columns Q, one a row; ones for an intercept.
+        The columns Q without a penalty, one a row; ones for an intercept.
     metric : (m, m), optional
         M; the identity if None.
     signed : bool
@@ -87,21 +91,22 @@ def newton_qp(
     groups : (starts, members), optional
         Group k has the columns members[starts[k]:starts[k + 1]].
     gap, share : float
-        A level ends when its estimated suboptimality is at most ``gap`` or ``share`` of the
-        objective, or the predicted decrease is only rounding error.
+        A problem is solved when its estimated suboptimality is at most ``gap``, or at most
+        ``share`` times the objective, or when the predicted decrease is only rounding error.
     most : int
-        Maximum number of steps of a level.
+        Maximum number of steps of one problem.
     seconds : float
-        Time limit.
+        Time limit of the whole call.
     kept : KeptHessian, optional
         A Hessian from an earlier call, for the same or fewer columns; updated in place.
 
     Returns
     -------
     c, b : (solved, m), (solved, r)
-        The solutions of the first ``solved`` levels, those that were begun before the time limit.
-        None of them is worse than its start.
+        The solutions of the first ``solved`` problems, those that were begun before the time limit.
+        None of them has a larger objective than its start.
     steps : int
+        Number of Newton steps of all problems together.
     """
     kept = KeptHessian() if kept is None else kept
     free_columns = np.zeros((0, target.size)) if basis is None else np.ascontiguousarray(basis)
@@ -115,18 +120,18 @@ def newton_qp(
     metric_entries = np.zeros(0) if metric is None else metric.reshape(-1)
     # The kernel takes arrays of size 0 for arguments that are absent.
     empty = np.zeros(0, dtype=np.int64)
-    parts = groups or (empty, empty)
-    prices = (
+    group_members = groups or (empty, empty)
+    penalty = (
         price,
         np.ascontiguousarray(terms, dtype=np.float64),
         free_columns,
         metric_entries,
         signed,
-        *parts,
+        *group_members,
     )
     arguments = (
         _callbacks(loss, target, sample_weight),
-        prices,
+        penalty,
         (gap, share, most, seconds),
         kept.whole,
     )
@@ -155,7 +160,7 @@ def _callbacks(loss: Any, y: Array, weight: Array) -> _native.PythonLoss:
     # Arrays that are shared with the kernel: predictions, first and second derivatives.
     prediction, first, second = np.empty((3, y.size))
     least, largest = loss.curvature_bounds
-    # Rows to which the kernel wants K' applied; none for a loss without coupling.
+    # The kernel writes vectors a here, one a row, and asks for K'a; none for uncoupled losses.
     batch = np.zeros((TOGETHER * (loss.coupled != 1), y.size))
     coupling_terms: Terms | None = None
 
@@ -173,7 +178,8 @@ def _callbacks(loss: Any, y: Array, weight: Array) -> _native.PythonLoss:
             second[:] = loss.curvature(y, prediction, weight)
         else:
             second[:], K = loss.coupling(y, prediction, weight)
-            # The terms of a loss that couples all samples (Cox) are alike for adjacent times.
+            # ``coupled`` is 0 for a loss that couples all samples (Cox's). Its K has a column for
+            # each event time, and the columns of adjacent times are nearly parallel.
             coupling_terms = Terms(K, alike=not loss.coupled)
 
     def coupled_products(count: int) -> Array:
@@ -188,10 +194,10 @@ def _callbacks(loss: Any, y: Array, weight: Array) -> _native.PythonLoss:
         point.
         """
         dual = loss.gradient(y, prediction, weight)
-        conjugate_pair = loss.value(y, prediction, weight) + loss.conjugate_along(
+        value_and_conjugate = loss.value(y, prediction, weight) + loss.conjugate_along(
             y, prediction, dual, weight, share
         )
-        return float(conjugate_pair - share * float(dual @ prediction))
+        return float(value_and_conjugate - share * float(dual @ prediction))
 
     return _native.PythonLoss(
         lambda: loss.value(y, prediction, weight),
@@ -211,11 +217,13 @@ def _callbacks(loss: Any, y: Array, weight: Array) -> _native.PythonLoss:
 
 
 class Terms:
-    """The products K'A of a coupling K; adjacent columns of K are combined if many are alike.
+    """Products K'A for a Hessian diag(c) - K K'; adjacent columns of K may be combined.
 
-    The columns of the K of a survival loss, one for each event time, are nearly parallel to their
-    neighbors. With orthonormal combinations S, diag(c) - K S S'K' is no less than
-    diag(c) - K K', and the combination of some columns is the direction of their sums.
+    A survival loss has a column of K for each event time, nearly parallel to its neighbors. With
+    many of them, K is replaced by K S, where each column of S combines a run of adjacent columns.
+    S has orthonormal columns, so diag(c) - K S S'K' - (diag(c) - K K') is positive semidefinite:
+    a model with the new Hessian is never too flat. Within a run, the coefficients in S are
+    proportional to the column sums of K.
 
     Parameters
     ----------
@@ -235,20 +243,20 @@ class Terms:
         if alike and n_terms > self.MOST:
             self._combine(K.T @ np.ones(n_samples))
 
-    def _combine(self, sizes: Array) -> None:
-        """Choose runs of adjacent columns, and the share of each column in its run.
+    def _combine(self, sums: Array) -> None:
+        """Choose runs of adjacent columns, and the coefficient in S of each column ("shares").
 
-        ``sizes`` (n_terms,) are the column sums of K. The shares of a run are its sizes divided by
-        their Euclidean norm.
+        ``sums`` (n_terms,) are the column sums of K. The coefficients of a run are its sums divided
+        by their Euclidean norm.
         """
-        run_starts = np.linspace(0, sizes.size, self.MOST, endpoint=False)
+        run_starts = np.linspace(0, sums.size, self.MOST, endpoint=False)
         self.starts = np.unique(run_starts.astype(np.int64))
-        run_norms = np.sqrt(np.add.reduceat(sizes * sizes, self.starts))
-        counts = np.diff(np.append(self.starts, sizes.size))
-        self.shares = sizes / np.repeat(np.where(run_norms > 0.0, run_norms, 1.0), counts)
+        run_norms = np.sqrt(np.add.reduceat(sums * sums, self.starts))
+        counts = np.diff(np.append(self.starts, sums.size))
+        self.shares = sums / np.repeat(np.where(run_norms > 0.0, run_norms, 1.0), counts)
 
     def of(self, rows: Array) -> Array:
-        """Return S'K'a for the columns a, which are given and returned as rows."""
+        """Return S'K'a for each row a of ``rows`` (m, n_samples); the results are rows, too."""
         products = np.ascontiguousarray(np.asarray(self.K.T @ rows.T).T)
         if self.starts is None:
             return products

@@ -1,8 +1,8 @@
 """Search for the largest interaction scores s_ij = sum_k v_k x_ki x_kj of a sparse matrix X.
 
-v (n_rows,) holds one number per row, and (i, j) is a pair of columns of X. Upper bounds per column
-exclude most pairs (branch and bound). The scores of the others are accumulated row by row, so that
-only pairs of columns with a common nonzero row are ever formed. Arrays must have passed
+v (n_rows,) has one number per row, and (i, j) is a pair of columns of X. Upper bounds for each
+column exclude most pairs (branch and bound). The scores of the other pairs are added up row by row,
+so that only pairs of columns with a common nonzero row are ever formed. Arrays must have passed
 ``sparse_fault``.
 """
 
@@ -38,7 +38,7 @@ def pair_bounds_csc(
 ) -> tuple[Array, Array, Array]:
     """Return three bounds per column i of X for its scores s_ij = sum_k v_k x_ki x_kj.
 
-    The bounds, one number per column each, are
+    With (a)_+ = max(a, 0) and (a)_- = max(-a, 0), the bounds, one number per column each, are
 
         upper_i = max(sum_k max_x (v_k x_ki x)_+, sum_k max_x (v_k x_ki x)_-), x in [low_k, high_k]
         rising_i >= sqrt(sum_k (v_k)_+ x_ki^2)
@@ -114,14 +114,15 @@ def pair_search(
 
     The score of the columns at positions a and b is s_ab = sum_k v_k x_ka x_kb.
 
-    ``between(begin, end, enough, threshold, relative, absolute, square, shift)`` computes s_ab for
-    the positions a in [begin, end) and b <= a - shift with reaches_a reaches_b >= enough and
-    upper_a >= enough. It returns the pairs with
+    ``between(begin, end, enough, threshold, relative, absolute, square, shift)`` searches the
+    positions a in [begin, end) and b <= a - shift. It skips pairs whose bounds reaches_a reaches_b
+    or upper_a are below ``enough``. It returns the pairs with
 
         |s_ab| >= threshold - relative * sizes_a - absolute,
 
-    where |s_aa| is first multiplied by ``square``. It returns before ``end`` if the output is full;
-    the first element of ``Found`` is the position from which to continue.
+    where ``relative`` and ``absolute`` allow for rounding, and |s_aa| is first multiplied by
+    ``square``. If the output is full, the search ends before ``end``; the first element of
+    ``Found`` is the position from which to continue.
 
     Parameters
     ----------
@@ -146,12 +147,15 @@ def pair_search(
         raise ValueError("order, reaches, upper, sizes and costs must be of one size")
     if v.size != table[1].size:
         raise ValueError("v must be of the size of a column")
-    # The largest reach at each position or a later one bounds all scores from there on.
+    # peaks_a is the largest of reaches_a, reaches_(a+1), ..., so it bounds all later positions.
     peaks = np.maximum.accumulate(reaches[::-1])[::-1].copy()
     arguments = *columns, *table, order, v, reaches, peaks, upper, sizes, costs
 
     def between(begin: int, end: int, *limits: float) -> Found:
-        """Return the pairs at positions [begin, end); ``limits`` are the other six numbers."""
+        """Return the pairs at positions [begin, end).
+
+        ``limits`` are the other six numbers, from ``enough`` to ``shift``.
+        """
         # The kernel writes positions and scores of the pairs that it finds.
         first, second = np.empty((2, size + FOUND_AT_A_TIME), dtype=np.int32)
         found_scores = np.empty(first.size)

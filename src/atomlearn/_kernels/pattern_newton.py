@@ -1,4 +1,4 @@
-"""A quadratic under the k-support norm, that of a branch, or the elastic net's: Newton steps."""
+"""Newton methods for a quadratic plus the k-support norm, an elastic net norm, or relatives."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ def pattern_newton(
     """Minimize 1/2 w'Hw - pull'w + level g(w) over w, or + level/2 g(w)^2 if ``squared``.
 
     g is the k-support norm, or, if ``elastic``, max(||w||_2, ||w||_1 / sqrt k). Accelerated
-    proximal gradient steps and semismooth Newton steps take turns, as they do in
-    ``SemismoothNewton``, until a point is fixed to rounding. Nothing is proved: the caller must
-    certify the point.
+    proximal gradient steps alternate with semismooth Newton steps for the fixed-point equation of
+    the proximal gradient step, as in ``SemismoothNewton``. The iteration ends when that step
+    changes w only by rounding. No gap is computed: the caller must certify the point.
 
     Parameters
     ----------
     matrix : (n, m) float64
-        A with H = A'A, by columns (copied otherwise); or H itself, by rows, if ``gram``.
+        A with H = A'A, in Fortran order (else it is copied); or H itself, in C order, if ``gram``.
     pull : (m,) float64
         The linear term, A'y for least squares.
     weights : (m,)
@@ -54,15 +54,16 @@ def pattern_newton(
     gram : bool
         Whether ``matrix`` is H.
     elastic : bool
-        Which norm g is.
+        Whether g is the elastic net norm rather than the k-support norm.
     most : int
         Maximum number of steps.
 
     Returns
     -------
     w : (m,)
-        The weights, no worse than the start.
+        The weights, whose objective is not above that of the start.
     steps : int
+        Number of steps.
     """
     ordered = np.asarray(matrix.T if gram else matrix, dtype=np.float64, order="F")
     size = ordered.shape[1]
@@ -91,20 +92,21 @@ def branch_newton(
 ) -> int:
     """Minimize 1/2 w'Hw - pull'w + level/2 (||w_in||^2 + gauge_k(w_free)^2), in place.
 
-    This is a node of a branch-and-bound search for the best subset of features. The features in
-    ``inside`` are selected for certain, and at most k of those in ``free`` are to be selected. w_in
-    is minimized out first. The method is that of ``pattern_newton``; w is never worse than before.
+    This is the relaxation at a node of a branch-and-bound search for the best subset of features.
+    The features in ``inside`` are selected for certain (weights w_in), and at most k of those in
+    ``free`` are to be selected (weights w_free). w_in is minimized out first. The method is that of
+    ``pattern_newton``; the objective never rises.
 
     Parameters
     ----------
     gram : (m, m) float64, symmetric, rows contiguous
-        H is the submatrix of these rows and columns ``free`` and ``inside``.
+        H is the submatrix of the rows and columns ``free`` and ``inside``.
     free, inside : int64
-        Positions in ``gram``.
+        Positions in ``gram`` of the features of the two kinds.
     pull : (m,) float64
         The linear term.
     weights : (n_free + n_inside,) float64
-        w: the start, which the result overwrites.
+        w, first of the features ``free``, then ``inside``: the start, which the result overwrites.
     k : int >= 0
         The k of the k-support norm gauge_k.
     level : float > 0

@@ -25,10 +25,10 @@ def pivot_path(
     """Minimize 1/2 d'(H + ridge I)d + slope'd + level sum_j p_j |w_j| over w, at each level.
 
     Here d = w - weights. Given the support S and the signs of w, w is the solution of a linear
-    system. Coordinates of the wrong sign leave S, and all with a gradient above level p_j enter,
-    until S does not change. If these exchanges cycle, the method gives up. The Cholesky factor of
-    H_SS + ridge I is kept: coordinates that enter are appended by triangular solves, and those that
-    leave are projected off. It is computed again now and then.
+    system. Coordinates whose solution has the wrong sign are removed from S. All others whose
+    gradient exceeds level p_j in magnitude are added. This is repeated until S does not change; if
+    S cycles, the method gives up. The Cholesky factor of H_SS + ridge I is updated with S, and
+    computed afresh after some updates.
 
     Parameters
     ----------
@@ -45,15 +45,15 @@ def pivot_path(
     ridge : float
         Weight of the ridge term.
     most : int, optional
-        Maximum size of the support; None: m.
+        Maximum number of coordinates in the support; None: m.
     state : ActiveFactor, optional
         The factor of an earlier call with the same (or a larger) H and ridge; updated in place.
 
     Returns
     -------
     W : (solved, m)
-        The solutions of the first levels. The path ends early if exchanges cycle, if columns of the
-        support are linearly dependent, or if the support would exceed ``most``.
+        The solutions of the first ``solved`` levels. The path ends early if S cycles, if H_SS +
+        ridge I is singular, or if S would have more than ``most`` coordinates.
     """
     size = weights.size
     matrix = _checks.symmetric(gram, size)

@@ -41,7 +41,7 @@ def sparse_fault(indices: Indices, indptr: Indices, n_minor: int) -> str | None:
 def sparse_dots(
     data: Data, indices: Indices, indptr: Indices, v: Data, squared: bool = False
 ) -> Array:
-    """Return sum_e v_e x_me (or x_me^2) of each stored vector m: X'v for CSC, X v for CSR.
+    """Return sum_e v_e x_me (or v_e x_me^2) for each stored vector x_m: X'v for CSC, X v for CSR.
 
     ``data``, ``indices`` and ``indptr`` are the compressed array X. ``squared``: whether its values
     are squared.
@@ -54,10 +54,10 @@ def sparse_dots(
 def sparse_sums(
     data: Data, indices: Indices, indptr: Indices, v: Data, size: int, squared: bool = False
 ) -> Array:
-    """Return sum_m v_m x_m (or x_m^2) of the stored vectors, (size,): X v for CSC, X'v for CSR.
+    """Return sum_m v_m x_m (or v_m x_m^2) of the stored vectors x_m: X v for CSC, X'v for CSR.
 
     ``data``, ``indices`` and ``indptr`` are the compressed array X, and ``size`` is the length of a
-    stored vector. ``squared``: whether its values are squared.
+    stored vector and of the result. ``squared``: whether its values are squared.
     """
     out = np.empty(size)
     _native.sparse_product(data, indices, indptr, False, squared, v, out)

@@ -89,12 +89,12 @@ def gather_genotypes(
 def multiply_genotypes(
     data: Bytes, means: Array, others: Bytes, other_means: Array, v: Array
 ) -> Array:
-    """Return sum_i (y_ij - 1)(x_ik - 1) over the rows i of v_i != 0, for columns y_j and x_k.
+    """Return sum_i (y_ij - 1)(x_ik - 1) over the rows i with v_i != 0, for columns y_j and x_k.
 
-    ``data`` and ``means`` are those of the columns y, ``others`` and ``other_means`` those of x; v
-    is (n_samples,), and the result (columns of y, columns of x). Bits are counted, so the products
-    are exact where nothing is missing: some 250 of them a nanosecond and thread with AVX-512
-    VPOPCNTDQ, and 100 where columns have missing entries.
+    ``data`` and ``means`` are those of the columns y, ``others`` and ``other_means`` those of x.
+    v is (n_samples,), and the result (columns of y, columns of x). The factors are -1, 0 or 1, so
+    the sums are counts of bits, exact unless entries are missing. A thread with AVX-512 VPOPCNTDQ
+    computes about 250 products a nanosecond, and 100 if columns have missing entries.
     """
     rows = _checks.weights(v, "v", v.size)
     _check_genotypes(data, rows.size, means)
@@ -108,14 +108,14 @@ def genotype_search(V: Array, bounds: Array) -> Callable[..., tuple[Positions, A
     """Return a function that finds the columns of genotypes with a large standardized score.
 
     The score of column j for column v_k of ``V`` (n_samples, m) is (x_j'v_k - c_j sum(v_k)) f_j,
-    with center c_j and factor f_j. A column is found if its score for some k is at least
-    ``bounds``_k in magnitude. Columns that cannot reach a bound are left out by products of bytes,
-    at some sixty products a nanosecond and thread with AVX-512 VNNI.
+    with center c_j and factor f_j. The columns whose score for some k is at least ``bounds``_k in
+    magnitude are returned. Approximate products with V rounded to two bytes exclude most columns
+    first: about 60 products a nanosecond on a thread with AVX-512 VNNI.
     """
-    # Two things do not depend on the columns: V rounded to two bytes an entry, and its sums.
+    # These do not depend on the columns: V rounded to two bytes an entry, and its sums.
     rows = in_lanes(V)[0]
-    of_rows = (rows, bounds.size, *_native.genotype_digits(rows))
-    of_bounds = V.sum(axis=0), np.ascontiguousarray(bounds)
+    vector_arguments = (rows, bounds.size, *_native.genotype_digits(rows))
+    bound_arguments = V.sum(axis=0), np.ascontiguousarray(bounds)
 
     def found(
         data: Bytes, means: Array, copies: Array, centers: Array, factors: Array
@@ -126,8 +126,10 @@ def genotype_search(V: Array, bounds: Array) -> Callable[..., tuple[Positions, A
         ``copies``, the copies of the allele among all samples.
         """
         _check_genotypes(data, V.shape[0], means)
-        of_columns = centers, factors, copies.astype(np.float64)
-        columns, values = _native.genotype_found(data, means, *of_rows, *of_columns, *of_bounds)
+        column_arguments = centers, factors, copies.astype(np.float64)
+        columns, values = _native.genotype_found(
+            data, means, *vector_arguments, *column_arguments, *bound_arguments
+        )
         return columns, values[:, : bounds.size]
 
     return found

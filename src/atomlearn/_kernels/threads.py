@@ -3,8 +3,8 @@
 Solvers call many small BLAS functions between this package's own threaded kernels. OpenBLAS wakes
 its threads even for a dot product of 10,000 numbers, and lets them spin for milliseconds
 afterwards. They occupy the cores that the kernels need: a product of 26 MB then takes four times as
-long. Large products between matrices use the same number of threads as the kernels, each a piece by
-plain BLAS.
+long. Large matrix products are therefore cut into pieces, one for each thread of this package. Each
+thread multiplies its piece by single-threaded BLAS.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ _ROUTINES = {
 class _Holders:
     """A context manager that keeps BLAS to one thread until the last ``with`` block has ended.
 
-    It counts the open blocks, of any thread. ``before`` lists the libraries that had more threads,
-    with their numbers of threads. The context managers of threadpoolctl and contextlib would take
-    as long as a small pass over data.
+    ``holders`` is the number of open blocks, of all threads. ``before`` lists the libraries that
+    had more threads, with their numbers of threads. Entering the context managers of threadpoolctl
+    or contextlib instead would take as long as a small pass over data.
     """
 
     def __init__(self) -> None:
@@ -131,24 +131,24 @@ def max_threads() -> int:
 def sum_of_pieces(product: Callable[[slice], Array], count: int, operations: float) -> Array:
     """Return the sum of product(piece) over slices ``piece`` of range(count), one slice a thread.
 
-    ``operations`` is the number of multiplications of the whole, which decides how many threads
-    work.
+    ``operations`` is the number of multiplications of all slices together. It decides how many
+    threads work.
     """
     threads = min(_native.max_threads(), count, int(operations / WORTH_A_THREAD))
     if threads <= 1:
         return product(slice(0, count))
-    # One slice for each thread; the parts are added in a fixed order, so that sums are the same.
+    # The products are added in the order of the slices, so that the rounding is reproducible.
     cuts = np.linspace(0, count, threads + 1).astype(int).tolist()
-    parts: dict[int, Array] = {}
+    products: dict[int, Array] = {}
 
     def work(piece: int) -> None:
         """Compute the product of slice number ``piece``."""
-        parts[piece] = product(slice(cuts[piece], cuts[piece + 1]))
+        products[piece] = product(slice(cuts[piece], cuts[piece + 1]))
 
     share_out(work, threads, operations)
-    total = parts[0]
+    total = products[0]
     for piece in range(1, threads):
-        total += parts[piece]
+        total += products[piece]
     return total
 
 
@@ -157,10 +157,11 @@ def share_out(
 ) -> None:
     """Call work(0), ..., work(count - 1), each once, on several threads if that pays.
 
-    Meanwhile BLAS uses one thread, and the kernels share the threads among the calls. Numbers are
-    taken in order by whichever thread is free; an exception ends the sharing and is raised here.
-    ``operations`` is the number of multiplications of the whole, which decides how many threads
-    work; ``most`` is the maximum number of threads, None: as many as kernels may use.
+    Meanwhile BLAS uses one thread, and kernels inside a call use their share of the threads. A free
+    thread makes the next call, in the order of the numbers. After an exception no further call
+    begins, and it is raised here. ``operations`` is the number of multiplications of all calls
+    together, which decides how many threads work. ``most`` is the maximum number of threads; None:
+    as many as kernels may use.
     """
     allowed = _native.max_threads()
     threads = int(min(allowed, count, most or allowed, operations / WORTH_A_THREAD))

@@ -134,16 +134,17 @@ def _view(source: Dataset, fitted: FittedSelection) -> View:
 
 
 def _considered(source: Dataset, fitted: FittedSelection) -> tuple[str, ...]:
-    """Return the names of features that the search included with a zero coefficient.
+    """Return the names of features that the search included, but with a zero coefficient.
 
-    A category counts as selected if any of its columns has a coefficient. ``source`` is the data
-    that was read and ``fitted`` the fitted selection.
+    Columns of a category with any nonzero coefficient are left out: such a category is selected as
+    a whole. (``roles.terms`` returns the categories of columns.) ``source`` is the data that was
+    read and ``fitted`` the fitted selection.
     """
     roles = source.roles
     units = fitted.units
     map = fitted.map if fitted.has_curves else source.map
     zero = np.setdiff1d(map.term_of(fitted.considered), [*units, *roles.covariates])
-    if not fitted.has_curves:  # a category with a coefficient is selected as a whole
+    if not fitted.has_curves:
         selected = roles.terms(units)
         zero = np.array([j for j in zero if not np.isin(roles.terms(zero[zero == j]), selected)])
     return tuple(map.term_names(zero.astype(np.int64), source.titles)) if zero.size else ()
@@ -163,14 +164,17 @@ def test_sentence(source: Dataset, fitted: FittedSelection, tests: FeatureTests)
 
 
 def _describer(
-    source: Dataset, fitted: FittedSelection, tests: FeatureTests | None, known: Iterable[Estimates]
+    source: Dataset,
+    fitted: FittedSelection,
+    tests: FeatureTests | None,
+    estimates: Iterable[Estimates],
 ) -> Callable[[SelectedFeature], SelectedFeature]:
     """Return a function that adds groups, p-values, intervals and file metadata to a feature.
 
-    ``tests`` holds the p-values of the columns or is None, and ``known`` the estimates with
+    ``tests`` holds the p-values of the columns or is None, and ``estimates`` are the estimates with
     intervals. ``source`` is the data that was read and ``fitted`` the fitted selection.
     """
-    intervals = {column: span for each in known for column, span in _spans_of(each).items()}
+    intervals = {column: span for item in estimates for column, span in _spans_of(item).items()}
     groups = {} if fitted.has_curves else group_names_of(source.roles, source.names)
     p_values = {} if tests is None else tests.of_columns()
     plans = source.schema.columns
@@ -187,15 +191,14 @@ def _describer(
         """
         columns = [int(column) for column in map.inputs_of([item.index])[0] if column >= 0]
         facts = about(source, columns) + marginal.get(item.index, ())
-        parts = item.factors or (item.name,)
-        if any(part in symbols for part in parts):
-            facts += (("symbol", ":".join(symbols.get(part, part) for part in parts)),)
+        factor_names = item.factors or (item.name,)
+        if any(name in symbols for name in factor_names):
+            facts += (("symbol", ":".join(symbols.get(name, name) for name in factor_names)),)
         if item.name in references:
             facts += (("reference", references[item.name]),)
         if item.index in p_values:
-            headers = ("p_value", "p_adjusted")
             texts = (f"{value:.4g}" for value in p_values[item.index])
-            facts += tuple(zip(headers, texts, strict=True))
+            facts += tuple(zip(("p_value", "p_adjusted"), texts, strict=True))
         facts += intervals.get(item.index, ())
         return replace(item, group=groups.get(item.index, ""), about=facts)
 
@@ -271,9 +274,10 @@ def _grouped(
     """Return the fields of ``Content`` about groups, or an empty dict without groups.
 
     ``terms`` is the pair (number of selected units, number of all units); a unit is a group, a
-    category or a single column. ``groups`` lists the selected groups, the largest weight first.
-    ``source`` is the data that was read, ``settings`` are the options of the selection, and
-    ``fitted`` is the fitted selection.
+    category or a single column. ``groups`` lists the selected groups, the largest weight first. If
+    groups overlap, the weight of a group is the norm of its latent part (a coefficient vector of
+    this group only), else the norm of the sizes of its columns. ``source`` is the data that was
+    read, ``settings`` are the options of the selection, and ``fitted`` is the fitted selection.
     """
     roles = source.roles
     n_columns = source.map.n_columns
@@ -285,8 +289,7 @@ def _grouped(
         return {"terms": (roles.terms(selected).size, roles.terms(candidates).size)}
     if not settings.of_groups:
         return {}
-    # The size of a group: its latent part if groups overlap, else the coefficients of its columns.
-    if has_parts(fitted.model.parts_):  # groups may overlap
+    if has_parts(fitted.model.parts_):
         weights = {part.group: part.weights for part in fitted.model.parts_}
     else:
         sizes = np.zeros(n_columns)
@@ -324,11 +327,10 @@ def _enriched(source: Dataset, fitted: FittedSelection) -> dict[str, Any]:
     varying = np.setdiff1d(np.flatnonzero(deviations > 0), source.roles.covariates)
     units = np.intersect1d(fitted.units, varying).tolist()
     lists = {name: members.tolist() for name, members in sets.items()}
-    found = enrichment(units, varying.tolist(), lists)
+    results = enrichment(units, varying.tolist(), lists)
     labels = {unit: source.schema.symbols.get(names[unit], names[unit]) for unit in units}
-    named = [replace(item, members=tuple(labels[unit] for unit in item.members)) for item in found]
-    grouped = np.unique(np.concatenate([*sets.values()]))
-    n_grouped = np.intersect1d(grouped, varying).size
+    named = [replace(item, members=tuple(labels[j] for j in item.members)) for item in results]
+    n_grouped = np.intersect1d(np.concatenate([*sets.values()]), varying).size
     universe = (
         f"{len(units):,} selected columns in {len(sets):,} sets; the universe is "
         f"the {varying.size:,} columns that vary, {n_grouped:,} of them in a set"

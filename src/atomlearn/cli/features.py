@@ -229,8 +229,9 @@ def features_of(X: Any, interactions: bool) -> FeatureMap:
     # For a design on disk, such as genotypes, the squares are kept: an allele count is rarely 0/1.
     if index.n_columns > MOST_LISTED or isinstance(X, Design):
         return map
-    off_diagonal = X.multiply(X) - X if is_sparse(X) else X * X - X
-    binary = np.flatnonzero(np.asarray(abs(off_diagonal).sum(axis=0)).ravel() == 0)
+    # x^2 - x is 0 in all rows exactly for a 0/1 column.
+    differences = X.multiply(X) - X if is_sparse(X) else X * X - X
+    binary = np.flatnonzero(np.asarray(abs(differences).sum(axis=0)).ravel() == 0)
     if not binary.size:
         return map
     return KeptProducts(map, np.delete(np.arange(index.n_columns), index.columns(binary, binary)))

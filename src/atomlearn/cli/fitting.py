@@ -194,13 +194,13 @@ def fit_rows(
 def _rows_of(design: Design, rows: Rows, settings: SelectionSettings) -> Design:
     """Return the design restricted to these rows, or the design itself if it has no other rows.
 
-    Curves and very many products keep their own kind of design, which knows its feature map.
-    ``settings`` are the options of the selection.
+    Curves and very many products stay a design of the same class, which has the feature map. Other
+    designs are wrapped. ``settings`` are the options of the selection.
     """
     if rows.size == design.shape[0]:
         return design
-    own_kind = design.with_rows(rows) if settings.additive or too_many(design) else None
-    return own_kind or RowSubset(design, rows)
+    same_class = design.with_rows(rows) if settings.additive or too_many(design) else None
+    return same_class or RowSubset(design, rows)
 
 
 def _units(
@@ -353,6 +353,7 @@ def _coefficients(
     """
     results = model.results_
     scales_itself = settings.generates  # these estimators standardize internally
+    # With several outputs, the coefficients of these estimators are in data units already.
     if scales_itself and np.ndim(model.intercept_) and np.size(model.intercept_) > 1:
         columns = model.moments_[0]
         return columns, np.asarray(model.coef_)[:, columns], model.intercept_
@@ -369,6 +370,7 @@ def _coefficients(
         positions = np.searchsorted(columns, selected_columns)
         means[positions] = selection_means
         scales[positions] = selection_scales
+    # w'(x - means) / scales + b = (w / scales)'x + (b - (w / scales)'means)
     coefficients = weights / scales
     intercepts = np.array([result.intercept for result in results]) - coefficients @ means
     return columns, coefficients, intercepts

@@ -123,7 +123,7 @@ def read_components(path: Path) -> Components:
         positions = np.array(position_texts, dtype=np.int64)
     except (ValueError, IndexError) as error:
         raise CommandError(f"{path} is damaged: {error}; select again with --pcs") from error
-    # The file is checked, since a lost column would shift the loadings.
+    # A lost column would shift the loadings, so the numbers of columns are checked.
     width = len(_VARIANT) + sizes.size
     if len(header.split("\t")) != width or numbers.shape[1] != sizes.size + 2:
         raise CommandError(f"{path} is damaged: it lacks columns; select again with --pcs")

@@ -150,9 +150,10 @@ def add_option(
 
 
 def given_to(kind: type, options: argparse.Namespace) -> dict[str, Any]:
-    """Return the fields of a dataclass that options set, as arguments of its constructor.
+    """Return the fields of the dataclass ``kind`` that the ``options`` set, by their names.
 
-    ``kind`` is the dataclass.
+    They are arguments of its constructor. Fields that are dataclasses are constructed in the same
+    way.
     """
     values: dict[str, Any] = {}
     arguments = vars(options)

@@ -95,14 +95,14 @@ def explanations_csv(
     ``inputs`` has shape (n_rows, len(model.inputs)); ``names`` are the headers of the columns
     ``ids``.
     """
-    parts = model.parts(inputs)
+    terms = model.parts(inputs)
     outputs = [model.target] if model.classes is None else [str(label) for label in model.classes]
     if model.task == "survival":
         outputs = ["log hazard"]
     outputs = outputs[1:] if len(outputs) == 2 else outputs
     # base + contributions = score, for each row and output.
-    means = parts.mean(axis=0)
-    scores = parts.sum(axis=1) + model.intercepts
+    means = terms.mean(axis=0)
+    scores = terms.sum(axis=1) + model.intercepts
     base = means.sum(axis=0) + model.intercepts
     id_names, identifiers = (
         (["row"], [[row] for row in range(len(scores))]) if ids is None else (names, ids)
@@ -112,7 +112,7 @@ def explanations_csv(
         [*name, output, *contribution]
         for row, (name, score) in enumerate(zip(identifiers, scores, strict=True))
         for output, *contribution in zip(
-            outputs, score.tolist(), base.tolist(), *(parts[row] - means).tolist(), strict=True
+            outputs, score.tolist(), base.tolist(), *(terms[row] - means).tolist(), strict=True
         )
     ]
     return csv_text([header, *rows])
@@ -273,7 +273,7 @@ def _matrix_inputs(
     loadings next to the model, in ``folder``.
     """
     samples = table.samples
-    kept = np.arange(table.X.shape[0])
+    kept_rows = np.arange(table.X.shape[0])
     # Genotypes with the alleles of the model; otherwise a matrix of numbers.
     if model.alleles and table.variants is not None:
         harmonizer = Harmonizer(table.variants, distinct(table.variants), table.X)
@@ -286,14 +286,14 @@ def _matrix_inputs(
             columns |= _components(folder / "components.tsv", harmonizer, notes)
         plans = [plan for plan in plans if plan.name not in columns]
         named_samples = NamedRows(samples.name, samples.family)
-        covariates, kept = _sample_covariates(plans, named_samples, reading, notes)
-        columns = {name: values[kept] for name, values in columns.items()} | covariates
-        data = ModelData(_side_by_side(model, columns, kept.size), notes=notes)
+        covariates, kept_rows = _sample_covariates(plans, named_samples, reading, notes)
+        columns = {name: values[kept_rows] for name, values in columns.items()} | covariates
+        data = ModelData(_side_by_side(model, columns, kept_rows.size), notes=notes)
     else:
         data = _table_inputs(*_cells(model, path, table), None, reading)
     if samples is not None:
         data.header = "FID", "IID"
-        data.ids = [(samples.family[row], samples.name[row]) for row in kept.tolist()]
+        data.ids = [(samples.family[row], samples.name[row]) for row in kept_rows.tolist()]
     return data
 
 

@@ -75,6 +75,7 @@ class ProgressPrinter(RunObserver):
         ``progress`` is the last step of a fit; fits other than those of a search are ignored.
         """
         if progress.search:
+            # The problem has a sum of losses, and alpha is the strength for their mean.
             problem = progress.problem
             self.alpha = problem.regularizer.amount / float(problem.weight.sum())
             self.searches -= 1

@@ -141,7 +141,7 @@ def fit_and_score(
         return ScoredSelection(final, None, [], final.interrupted)
     progress.stage(f"fitting on {train.size:,} rows; {test.size:,} are held out for the scores")
     notes = held_out_owners(source, test)
-    # ``first`` is the model of the training rows, and ``final`` the model that is written.
+    # The model of the training rows may take half of the time.
     first = fit(train, settings.for_refits(), 0.5)
     final = first
     trial = _trial(source, settings, first, progress.stage)
@@ -156,6 +156,7 @@ def fit_and_score(
         final = first
         notes += [f"interrupted: this model was fitted to the {train.size:,} training rows only"]
     decisions = first.decisions(test, roles.offset)
+    # Infinite work means that no selection is repeated for the verdict.
     if interrupted or time_limit:
         trial = replace(trial, work=np.inf)
     held_out = _held_out_results(source, settings, (train, test), first, final, trial, decisions)
@@ -204,11 +205,11 @@ def held_out_owners(source: Dataset, test: Rows) -> list[str]:
     classes = ""
     target = source.target
     if target.classes is not None:
-        parts = [
+        counts = [
             f"{len({*labels[test][target.values[test] == code].tolist()})} {label}"
             for code, label in enumerate(target.labels or ())
         ]
-        classes = f" ({', '.join(parts)})"
+        classes = f" ({', '.join(counts)})"
     return [
         f"held out: {len(held_out_labels):,} of {np.unique(labels).size:,} {name}{classes}: "
         f"{listing(held_out_labels, MOST_OWNERS)}"
@@ -270,8 +271,10 @@ def _held_out_results(
     that was read and ``settings`` are the options of the selection.
     """
     train, test = parts
+    # Held-out rows that duplicate training rows are not scored.
     is_repeated = trial.copies(*parts)
     verdict = trial.verdict(train, test, decisions)
+    # The pairs (training rows, test rows) of the verdict: this split, or the folds.
     scored_parts = trial.parts(verdict, train, test)
     if verdict.n_folds:
         rows, decisions_of_rows = trial.decisions(scored_parts)
@@ -332,6 +335,8 @@ def _covariate_decisions(
     covariate_roles = replace(
         roles, covariates=tuple(range(covariates.size)), groups=None, center=False
     )
+    # Covariates have no penalty. Without any, ``subset`` is one arbitrary column with a penalty,
+    # whose coefficient is 0 at this alpha.
     fitted = fit_rows(
         subset, source.target, train, settings, ProgressPrinter(quiet=True), covariate_roles
     )

@@ -67,8 +67,8 @@ def select(options: argparse.Namespace) -> int:
             written = _write(folder, model, content, source)
     _print_result(content, folder, written, options, verified)
     if not options.quiet:
-        parts = ", ".join(f"{seconds:.1f} s {step}" for step, seconds in times.items())
-        print(f"{parts}; {memory()}", file=sys.stderr)
+        step_times = ", ".join(f"{seconds:.1f} s {step}" for step, seconds in times.items())
+        print(f"{step_times}; {memory()}", file=sys.stderr)
     return 130 if scored.interrupted else 0
 
 

@@ -199,7 +199,8 @@ def read_settings(options: argparse.Namespace) -> SelectionSettings:
         as_loss(options.loss)
     chosen: dict[str, Any] = {}
     if options.norm is not None:
-        # Groups are not read yet: a stand-in group checks the parameters of the norm.
+        # Groups are not read yet, so the parameters of the norm are checked with a placeholder: one
+        # group of one column. Without --alpha, k may be open, and the first candidate is checked.
         norms = norms_of(options.norm, [[0]])
         for norm in norms:
             (norm if options.alpha else norm.candidates(1, 1)[0]).on(1)

@@ -71,9 +71,10 @@ def belonging(
 
 
 def _owners(table: DataTable, options: argparse.Namespace) -> tuple[str, NDArray[Any]] | None:
-    """Return the column whose values are held out as a whole, and its cells, or None.
+    """Return the column that says whose each row is, such as donors, and its cells, or None.
 
-    ``table`` is the file as it was read. ``options`` is the parsed command line.
+    All rows of one owner are held out together. ``table`` is the file as it was read. ``options``
+    is the parsed command line.
     """
     pseudobulk_columns = table.schema.origin.get("pseudobulk", "")
     if "rows_of" in table.extras and options.rows_of != "none":

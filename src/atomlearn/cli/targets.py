@@ -238,15 +238,15 @@ def _one_against_rest(values: NDArray[Any], name: str, positive: str) -> Target:
     labels, codes = _labels(values, name)
     code_of = {str(label): code for code, label in enumerate(labels)}
     # The whole text is compared first, because a label may contain a comma.
-    parts = [part.strip() for part in positive.split(",")]
-    positive_labels = [positive] if positive in code_of else parts
-    for part in positive_labels:
-        if part not in code_of:
+    listed_labels = [listed_label.strip() for listed_label in positive.split(",")]
+    positive_labels = [positive] if positive in code_of else listed_labels
+    for listed_label in positive_labels:
+        if listed_label not in code_of:
             raise CommandError(
-                f"--positive {part!r} is not a label of target {name!r}; its labels are "
+                f"--positive {listed_label!r} is not a label of target {name!r}; its labels are "
                 f"{listing(list(code_of))}"
             )
-    is_positive = np.isin(codes, [code_of[part] for part in positive_labels])
+    is_positive = np.isin(codes, [code_of[listed_label] for listed_label in positive_labels])
     if is_positive.all():
         raise CommandError(
             f"--positive {positive!r} covers every row of target {name!r}; leave a label out"

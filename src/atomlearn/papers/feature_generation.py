@@ -1,13 +1,14 @@
 """Feature generation, [T] Algorithm 1: each pass takes the B best features as one new block.
 
-Tan, Tsang, Wang 2014. The whole problem has the squared k-support norm with k = B at level 1, and C
-multiplies the loss. The subproblem (31), over the blocks found so far, has the squared norm of
-``Groups``:
+Tan, Tsang, Wang 2014. The whole problem is min_w,b (lambda / 2) (||w||_k^sp)^2 + f(X w + b), with
+the k-support norm for k = B and lambda = 1. The subproblem (31) is over the blocks h of columns
+X_h that were found so far. Its penalty is the squared norm of ``Groups``:
 
-    min over omega, b   (level / 2) (sum_h ||omega_h||)^2 + f(sum_h X_h omega_h + b)
+    min over omega, b   (lambda / 2) (sum_h ||omega_h||)^2 + f(sum_h X_h omega_h + b)
 
-A feature in two blocks is two coordinates there, and w_j their sum. C enters as sample weights
-(``sample_weight=C``; the squared hinge loss has [T]'s factor 1/2): the objective is the paper's.
+A feature in two blocks is two coordinates of omega, and w_j is their sum. C of the paper multiplies
+the loss: it is given as sample weights (``sample_weight=C``). The squared hinge loss has [T]'s
+factor 1/2, so the objective is the paper's.
 """
 
 from __future__ import annotations
@@ -70,7 +71,7 @@ class WeightedBlocks(NamedTuple):
 
 @dataclass(slots=True)
 class GenerationState(State):
-    """State with blocks: w_j is the sum of omega over the coordinates that hold column j.
+    """State with blocks: w_j is the sum of omega over the coordinates of column j.
 
     Attributes
     ----------
@@ -94,6 +95,8 @@ class GenerationState(State):
         Its duality gap.
     first_objective : float
         F_0 of [T] (38): the loss of the best constant prediction.
+    patience : float
+        Number of steps without progress after which the run ends as stalled.
     """
 
     block: Block | None = None
@@ -163,18 +166,20 @@ class GenerationState(State):
 
 @dataclass(frozen=True, slots=True)
 class FeatureGeneration(Solver):
-    """min f(X w + b) + (level/2) (||w||_k^sp)^2, k = B, by [T] Algorithm 1; one pass per step.
+    """min f(X w + b) + (lambda/2) (||w||_k^sp)^2, k = B, by [T] Algorithm 1; one pass per step.
 
     The norm of the problem must be ``KSupport(k=B)``, or ``KSupport(k=B, groups=...)`` for blocks
-    of the B best groups, in the squared form, without tau. The certificate is that of the whole
-    problem at w; ``state`` of the result has the blocks, the scaling vector d and the order of
-    selection. In the notation of the paper, b is minus our intercept, and B is ``k`` of the norm. C
-    is the sample weight at ``alpha`` = 1 / sum of weights, and alpha_i is our dual point.
+    of the B best groups. The form must be "squared", and there must be no ridge term. The
+    certificate is that of the whole problem at w. ``state`` of the result has the blocks, the
+    scaling vector d and the order of selection. In the notation of the paper, b is minus our
+    intercept, and B is ``k`` of the norm. C is the sample weight at ``alpha`` = 1 / sum of weights,
+    and the paper's dual variables alpha_i are our dual point.
 
-    The first block is that of alpha = C for every sample, as the paper has it, where ``from_zero``.
-    With an intercept this is not the dual of the best constant, so classifications then begin with
-    one more pass. If classes differ in size and columns are not centered, the first block has
-    columns of large means. Without ``from_zero`` the first block is that of the best constant.
+    With ``from_zero``, as in the paper, the first block has the best scores at the dual point
+    alpha_i = C, which belongs to predictions of 0. With an intercept the first certificate needs
+    another dual point, that of the best constant, so classifications begin with one more pass. If
+    classes differ in size and columns are not centered, the first block has columns of large means.
+    Without ``from_zero`` the first block has the best scores at the best constant.
 
     Parameters
     ----------
@@ -183,21 +188,21 @@ class FeatureGeneration(Solver):
         stopping rule (41), a small decrease in one step, may hold far from the optimum. Each pass
         then finds few new features.
     inner_tol : float
-        Relative gap of the subproblem. [T] 5.4.2 has 1e-3 (inexact FGM) and 1e-6 (exact FGM), of
-        decreases. Where the gap of the whole problem gets near, it is tightened.
+        Relative gap of the subproblem; it is lowered as the gap of the whole problem decreases.
+        [T] 5.4.2 stops by relative decreases of 1e-3 (inexact FGM) and 1e-6 (exact FGM) instead.
     tol : float or None
-        Relative accuracy of a round that reaches ``n_features``; None: the inner tolerance.
+        Relative gap of the subproblem once ``n_features`` are selected; None: ``inner_tol``.
     outer_tol : float or None
         eps_c: stop once (F_t-1 - F_t) / F_0 is at most this, [T] (38).
     max_blocks : int or None
         T: stop after this many rounds, so with at most T B features.
     from_zero : bool
-        Whether the first block is that of predictions of zero.
+        Whether the first block has the best scores at predictions of zero.
     n_features : int or None
-        Stop with exactly this many distinct features (groups, where the norm has them); the last
+        Stop with exactly this many distinct features, or groups if the norm has groups; the last
         block is truncated. The optimum may have fewer: then the run ends by its gap.
     blocks : WeightedBlocks or None
-        Blocks that are the selection: only their weights are found, to the final tolerance.
+        A selection made earlier: no blocks are added, only the weights of these are computed.
     proves_all : bool
         Whether the gap of a final selection is over all columns, by a pass over the data. False:
         over the selected columns, which is enough for a fit that is only scored on held-out rows.
@@ -316,8 +321,8 @@ class FeatureGeneration(Solver):
         """
         starts_at_intercept = problem.fit_intercept and problem.loss.task == "classification"
         if self.from_zero and starts_at_intercept and not state.members.size:
-            # alpha = C * 1, where 1 is the slope of the loss at predictions of zero, not at the
-            # best intercept.
+            # The first block of the paper: scores at predictions of zero, where alpha_i = C, and
+            # not at the best intercept.
             scores = problem.design.scores(-loss_gradient(problem, np.zeros_like(problem.y)))
             state = replace(state, candidate=self._candidate(problem, state, scores))
         following = self._with_block(problem, state)
@@ -331,10 +336,11 @@ class FeatureGeneration(Solver):
             and _count(problem, with_idle) >= limit
             and _count(problem, following) == state.units
         ):
-            # Blocks cut to the remaining number of features would alternate forever.
+            # Without its idle blocks, the state has as many features as before the step. The next
+            # truncated block could be dropped in the same way, forever. So keep them.
             following = with_idle
         if final_tol is not None and limit and _count(problem, following) >= limit:
-            # The selection is final here, so it does not depend on the accuracy of this fit.
+            # The selection is final, so a more accurate fit of the weights cannot change it.
             self._refit(problem, following, min(final_tol, self.inner_tol))
         return self._price(problem, following, state)
 
@@ -345,7 +351,8 @@ class FeatureGeneration(Solver):
         """
         restricted = self._subproblem(problem, state)
         master = self.master or choose_master(restricted)
-        # If an unpenalized column equals the target, the rest of the objective is only rounding.
+        # If an unpenalized column equals the target, the objective is 0 up to rounding. A gap below
+        # that rounding cannot be proved.
         target = max(self._gap_target(state, accuracy), negligible_objective(restricted))
         refit = master.solve(restricted, state.omega, state.intercept, target)
         # The objective may now be much smaller than the one from which the target was computed.
@@ -398,7 +405,7 @@ class FeatureGeneration(Solver):
             return target
         target = min(target, 0.1 * state.certificate.gap)
         if not state.candidate.size:
-            # No new block: only a more exact subproblem can close the rest of the gap.
+            # No new block: only a more exact subproblem can close the remaining gap.
             target = min(target, 0.1 * state.restricted_gap)
         return target
 
@@ -419,8 +426,8 @@ class FeatureGeneration(Solver):
     ) -> GenerationState:
         """Compute the certificate of w and the next block ([T], Algorithm 2) in one pass.
 
-        ``state`` is changed and returned; ``before`` is the state of the step before, for stopping
-        rules.
+        ``state`` is changed and returned. ``before`` is the state before this step, which the
+        stopping rules compare with; None at the start.
         """
         # A column in several blocks has the sum of their weights.
         state.columns, position = np.unique(state.members, return_inverse=True)
@@ -451,11 +458,11 @@ class FeatureGeneration(Solver):
         if self.n_features is not None:
             # Of the features that are not active, keep as many as the limit leaves, best first.
             active = groups_of_columns(problem, state.columns)
-            units = groups_of_columns(problem, best)
-            new, first = np.unique(units, return_index=True)
+            group_of_best = groups_of_columns(problem, best)
+            new, first = np.unique(group_of_best, return_index=True)
             new = new[np.argsort(first, kind="stable")]
             new = new[~np.isin(new, active)][: max(self.n_features - state.units, 0)]
-            best = best[np.isin(units, new) | np.isin(units, active)]
+            best = best[np.isin(group_of_best, new) | np.isin(group_of_best, active)]
         block_sorted = np.sort(best)
         is_known = any(np.array_equal(np.sort(block), block_sorted) for block in state.blocks)
         return best[:0] if is_known else best
@@ -517,13 +524,13 @@ def groups_of_columns(problem: Problem, columns: Columns) -> Columns:
     return norm.partition(problem.design.shape[1]).labels[columns]
 
 
-def _blocks_of(units: Columns, count: int) -> Columns:
-    """Return a block label for each entry, with ``count`` distinct units per block, in order.
+def _blocks_of(features: Columns, count: int) -> Columns:
+    """Return a block label (m,) for each entry, with ``count`` distinct features a block, in order.
 
-    ``units`` (m,) has the feature or the group of each entry.
+    ``features`` (m,) has the feature of each entry, or its group if the norm has groups.
     """
-    _, first, position = np.unique(units, return_index=True, return_inverse=True)
-    # The rank of a unit is the order in which it first occurs.
+    _, first, position = np.unique(features, return_index=True, return_inverse=True)
+    # The rank of a feature is the order in which it first occurs.
     rank = np.empty(first.size, dtype=np.int64)
     rank[np.argsort(first, kind="stable")] = np.arange(first.size)
     return rank[position] // count

@@ -63,9 +63,9 @@ class FISTA(Solver):
 
     One proximal gradient iteration takes two passes over the data: X'v at the extrapolated point
     and X w at the new one. Each step size that the backtracking rejects takes one more. A step of
-    the solver is ``iterations`` of these, and one pass for the certificate of the last point. If an
-    intercept is fitted, it is minimized out at every point. The norm must have a proximal map, and
-    the design must compute X w.
+    the solver is a number of ``iterations``, then one pass for the certificate of the last point.
+    If an intercept is fitted, it is minimized out at every point. The norm must have a proximal
+    map, and the design must compute X w.
 
     ``FISTA(restart=False)`` is the method of Beck and Teboulle with the constant step 1 / L, to
     which [A] and [L] refer. With ``step_size="backtracking"`` it is their version with
@@ -80,11 +80,11 @@ class FISTA(Solver):
     iterations : int
         Number of proximal gradient iterations per step, that is between two certificates.
     restart : bool
-        Whether the momentum is dropped where it points uphill.
+        Whether the momentum is reset to 0 when it points uphill.
     step_size : {None, "fixed", "backtracking", "adaptive"}
         The step 1 / L. "fixed": L is the Lipschitz constant of the gradient, which takes 10 to 100
-        passes once. "backtracking": L begins at a lower bound, and doubles where the step is too
-        long. "adaptive": it may also decrease by 10 % from one iteration to the next. None:
+        passes once. "backtracking": L begins at a lower bound, and doubles if the step is too
+        long. "adaptive": L may also decrease by 10 % from one iteration to the next. None:
         "adaptive" with restart, "fixed" without.
 
     References
@@ -179,8 +179,8 @@ def lipschitz_constant(problem: Problem) -> float:
 
     f is the loss of ``problem``. The bound is max f'' times the squared spectral norm of S^(1/2) X,
     with S the diagonal matrix of sample weights. If there is an intercept, weighted column means
-    are subtracted from X, since the intercept is optimal at every point. The bound fails with a
-    probability of at most 1e-12; see ``lanczos``.
+    are subtracted from X, since the intercept is optimal at every point. Lanczos iterations begin
+    at a random vector, so the bound fails with a probability of at most 1e-12; see ``lanczos``.
     """
     largest = problem.loss.curvature_bounds[1]
     if not math.isfinite(largest):
@@ -260,7 +260,7 @@ def proximal_of(problem: Problem, owner: str, name: NamedProx | None, tau: float
     # ``pattern`` is (k, whether the norm is the elastic net's), None for other norms. The named
     # algorithms are for the k-support norm only.
     pattern = pattern_of(problem)
-    level = regularizer.amount
+    strength = regularizer.amount
     if pattern is None or pattern[1] or regularizer.form != "squared":
         raise ValueError(
             f"{owner}: prox={name!r} is the squared k-support norm's; got {norm!r} in form "
@@ -272,7 +272,10 @@ def proximal_of(problem: Problem, owner: str, name: NamedProx | None, tau: float
 
     def proximal(v: Array, step: float) -> Array:
         """Return the proximal map of R plus ridge term at ``v``, for this ``step`` size."""
+        # The ridge term is absorbed: prox of step (tau/2 ||x||^2 + R) at v is that of
+        # step * shrink * R at shrink * v.
         shrink = 1.0 / (1.0 + step * tau)
-        return np.asarray(ksupport_prox(v * shrink, k, step * shrink * level, name)[0], np.float64)
+        weight = step * shrink * strength
+        return np.asarray(ksupport_prox(v * shrink, k, weight, name)[0], np.float64)
 
     return proximal

@@ -57,7 +57,9 @@ class FrankWolfeState(State):
     atoms : AtomSet or FactoredAtoms
         Active atoms a_h. For ``toward`` over vectors the only atom is the point itself.
     shares : (t,) float64
-        Their weights c, with w = sum_h c_h a_h and sum c >= gauge(w).
+        The weights c of the atoms, with w = sum_h c_h a_h and sum c >= gauge(w).
+    patience : float
+        Number of steps without progress after which the run ends as stalled.
     """
 
     reach: float = 0.0
@@ -89,22 +91,25 @@ class FrankWolfeState(State):
 class FrankWolfe(Solver):
     """min f(X w + b) + tau/2 ||w||^2 + R(gauge(w)) by conditional gradients, one pass per step.
 
-    For the constrained form the minimum is over conv(0, radius * atoms). For the penalized and the
-    squared form it is over the truncated cone { (w, t) : gauge(w) <= t <= rho }, with R(t) in the
-    objective ([V] (4)). The vertices of the cone are zero and rho * (a, 1). rho is F/level or
-    sqrt(2 F/level) at the start: no solution has a larger gauge.
+    For the constrained form the minimum is over conv(0, radius * atoms). For the penalized form,
+    R(t) = lambda t, and the squared form, R(t) = lambda/2 t^2, it is over the truncated cone
+    { (w, t) : gauge(w) <= t <= rho }, with R(t) in the objective ([V] (4)). The vertices of the
+    cone are zero and rho * (a, 1). rho is F/lambda or sqrt(2 F/lambda), with F the objective at
+    the start: no solution has a larger gauge.
 
     Let x be the point, and v the vertex that minimizes the linearized F over the set. Of the
-    vertices in use, u maximizes the linearized F, and l minimizes it. The directions are
+    vertices with positive weight, u maximizes the linearized F, and l minimizes it. The directions
+    are
 
-    - ``toward``: x + s (v - x), s in [0, 1]. No atoms of vectors are kept.
-    - ``away``: the better of v - x and x - u, s up to where the weight of u is used up.
+    - ``toward``: x + s (v - x), s in [0, 1]. The point is stored without its atoms, except for
+      matrices.
+    - ``away``: the better of v - x and x - u. The longest step reduces the weight of u to 0.
     - ``pairwise``: weight moves from u to v.
-    - ``blended``: weight moves from u to l as long as that promises at least half the gain of v,
-      then a step toward v. The local steps need only the stored images, no pass. A step of the
-      solver is one run of local steps or one step toward v, then one pass for the certificate of
-      the point reached (a lazy blended pairwise method: the gap of v is that of the last
-      pass, not of the last local step).
+    - ``blended``: weight moves from u to l while the gap <-grad F, l - u> is at least half of the
+      gap of v, <-grad F, v - x>. Then one step goes toward v. The local steps need only the stored
+      images, no pass. A step of the solver is either a run of local steps or one step toward v.
+      One pass then certifies the new point. The method is lazy: the gap of v is that of the last
+      pass, not of the last local step.
 
     Parameters
     ----------
@@ -113,13 +118,15 @@ class FrankWolfe(Solver):
     direction : {"toward", "away", "pairwise", "blended"}
         One of the directions above.
     tol : float
-        Relative gap to prove for the whole problem. A search for atoms that finds nothing beyond
-        it ends with ``Status.SEARCH_RELATIVE`` if its bound from above proves less.
+        Relative gap to prove for the whole problem. For norms whose best atom is only searched, the
+        run ends with ``Status.SEARCH_RELATIVE`` once the search finds no better atom, while its
+        upper bound does not prove this gap.
 
     Notes
     -----
-    On a polytope the last three converge at a linear rate; ``toward`` at 2 C / (t + 2), C the
-    curvature constant, however easy the problem. The intercept is optimal at every point.
+    On a polytope the last three directions converge at a linear rate. ``toward`` only has
+    F_t - F* <= 2 C / (t + 2), with C the curvature constant, even on easy problems. The intercept
+    is optimal at every point.
 
     Atoms of a matrix norm are kept as factors u and v of u v', and W = sum c_h u_h v_h' is never
     formed. This takes O((p + q) t) memory for t atoms in use (``toward``: for t steps). Images are
@@ -257,14 +264,15 @@ class FrankWolfe(Solver):
         """
         vertex, polar, inner = self._best(problem, state, previous)
         gauge = float(state.shares.sum())
-        level = slope_of_gauge(problem, gauge)
-        slope = polar - level
-        # The vertex zero is better than a vertex of negative product with the gradient.
+        penalty_slope = slope_of_gauge(problem, gauge)
+        slope = polar - penalty_slope
+        # <-grad F, v> is reach * slope for the vertex of the best atom, and 0 for the vertex zero.
         if slope <= 0.0:
             vertex = None
             slope = 0.0
         state.vertex = vertex
-        state.toward_gap = state.reach * slope - (inner - level * gauge)
+        # <-grad F, v - x>
+        state.toward_gap = state.reach * slope - (inner - penalty_slope * gauge)
         if previous is not None:
             self._count_step(state, previous)
         return state
@@ -272,9 +280,10 @@ class FrankWolfe(Solver):
     def _best(
         self, problem: Problem, state: FrankWolfeState, previous: FrankWolfeState | None
     ) -> tuple[Any, float, float]:
-        """Certify the point of ``state`` in ``problem``; return the best atom, <a, z> and <w, z>.
+        """Certify the point w of ``state`` in ``problem``; return the best atom a, <a, z>, <w, z>.
 
-        The atom is None if it is empty. ``previous`` is the state before the step.
+        z are the scores of the negative gradient at w. The atom is None if it is empty.
+        ``previous`` is the state before the step, None at the start.
         """
         if state.factors is not None:
             return self._best_factors(problem, state, state.factors, previous)
@@ -300,10 +309,11 @@ class FrankWolfe(Solver):
         atoms: FactoredAtoms,
         previous: FrankWolfeState | None,
     ) -> tuple[Any, float, float]:
-        """Certify a matrix by its factors; return the best atom, <a, z> and <w, z>.
+        """Certify a matrix w by its factors; return the best atom a, <a, z> and <w, z>.
 
-        ``atoms`` are the factors of ``state``, a point of ``problem``. The best atom is computed as
-        accurately as the gap of ``previous``, the state before the step, requires.
+        z are the scores of the negative gradient at w. ``atoms`` are the factors of ``state``, a
+        point of ``problem``. The best atom is computed as accurately as the gap of ``previous``,
+        the state before the step, requires.
         """
         # The best atom is computed by iteration. Its relative accuracy is 2% of the last relative
         # gap, but at most 1% and at least 5% of the final tolerance.
@@ -338,9 +348,10 @@ def truncation(problem: Problem, weights: Array, prediction: Array, gauge: float
     """Return rho >= gauge(w*) for every solution w*: the truncation of the cone in [V] (4).
 
     The point with coefficients ``weights``, predictions ``prediction`` and a gauge of at most
-    ``gauge`` has an objective F >= F(w*), and losses are bounded below by zero. So level gauge(w*)
-    is at most F for the penalized form, and level/2 gauge(w*)^2 is at most F for the squared form.
-    For the constrained form rho is the radius. The given point is within the cone, too.
+    ``gauge`` has an objective F >= F(w*), and losses are bounded below by zero. So the penalty
+    R(gauge(w*)) is at most F: lambda gauge(w*) <= F in the penalized form, and
+    lambda/2 gauge(w*)^2 <= F in the squared form. In the constrained form rho is the radius. The
+    given point satisfies these bounds, too.
     """
     regularizer = problem.regularizer
     if regularizer.form == "constrained":

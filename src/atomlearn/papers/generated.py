@@ -79,7 +79,7 @@ def generated(
     stop: StoppingRule = RelativeGap(tol) | Iterations(max_iter)
     if also_stop is not None:
         stop = stop | also_stop
-    # Select features; then compute the optimum if the selection has settled below the limit.
+    # Select features. Then compute the optimum, if the selection no longer grows or has no limit.
     settled = _Settled()
     result = run(problem, solver, stop | settled, observers)
     if not settled.reached and not (limit is None and result.converged):
@@ -102,24 +102,28 @@ def generated(
 class _Settled(StoppingRule):
     """Stops after SETTLED successive rounds without a new feature.
 
-    ``most`` is the largest number of features so far, ``since`` the number of rounds since it rose.
+    ``most_features`` is the largest number of features so far, and ``rounds`` the number of rounds
+    since it last rose.
     """
 
     def __init__(self) -> None:
         """Begin with no feature and no round."""
-        self.most = self.since = 0
+        self.most_features = self.rounds = 0
 
     @property
     def reached(self) -> bool:
         """Whether the last SETTLED rounds added no feature."""
-        return self.since >= SETTLED
+        return self.rounds >= SETTLED
 
     def reason(self, progress: Progress) -> Status | None:
         """Count a round of ``progress``; return the status that stops the run, or None."""
         # Restart the count whenever the number of selected features rises.
         state: Any = progress.state
-        grown = state.units > self.most
-        self.most, self.since = (state.units, 0) if grown else (self.most, self.since + 1)
+        if state.units > self.most_features:
+            self.most_features = state.units
+            self.rounds = 0
+        else:
+            self.rounds += 1
         return Status.STOPPED_BY_CALLBACK if self.reached else None
 
 
@@ -142,20 +146,20 @@ def polished(problem: Problem, result: Result, finish: float = FINISHED) -> Resu
     state: GenerationState = result.state
     columns = exact.state.columns
     weights = exact.state.weights
-    units = groups_of_columns(problem, columns)
+    groups = groups_of_columns(problem, columns)
     # Groups are selected as a whole, including their columns with weight zero.
     order = np.argsort(columns, kind="stable")
-    kept = order[np.isin(units[order], units[weights != 0])]
+    kept = order[np.isin(groups[order], groups[weights != 0])]
     columns = columns[kept]
     weights = weights[kept]
-    # Features that only the optimum has were found in the last round.
+    # Features that only the optimum has count as found in the last round.
     new = [column for column in columns.tolist() if column not in state.found]
     state = replace(
         state,
         columns=columns,
         weights=weights,
         found=state.found | dict.fromkeys(new, result.iterations),
-        units=np.unique(units[kept]).size,
+        units=np.unique(groups[kept]).size,
     )
     return replace(
         exact,

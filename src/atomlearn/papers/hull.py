@@ -9,7 +9,7 @@ import numpy as np
 
 from atomlearn.core import EPS, Array, AtomSet, Problem, negative_gradient, optimal_intercept
 from atomlearn.matrices.solver.factored_atoms import FactoredAtoms
-from atomlearn.papers.line_search import Way, best_step
+from atomlearn.papers.line_search import LineProblem, best_step
 
 #: The number of the vertex zero, whose entry is the last one in arrays over vertices. Atoms have
 #: the numbers 0, 1, ...
@@ -38,7 +38,8 @@ class Hull:
     shares : (t,) float64
         The weights c.
     reach : float
-        Largest sum of c: the radius, or the bound on the gauge in the truncated cone.
+        Largest allowed sum of c: the radius in the constrained form, else an upper bound on the
+        gauge of the solution.
     intercept : float
         The intercept, as a start of its next minimization.
     """
@@ -67,8 +68,8 @@ class Hull:
     def add(self, problem: Problem, atom: Any) -> int:
         """Return the number of ``atom``, which is appended with weight 0 if it is new.
 
-        None means the vertex zero, whose number is ZERO. ``problem`` has the data for the image X
-        a.
+        None means the vertex zero, whose number is ZERO. ``problem`` has the data, from which the
+        image X a of a new atom is computed.
         """
         if atom is None:
             return ZERO
@@ -83,9 +84,10 @@ class Hull:
         """Return the away vertex, the local Frank-Wolfe vertex, and the scores of all vertices.
 
         The score of a vertex is its inner product with the negative gradient of F, the objective of
-        ``problem``; the array (t + 1,) has the vertex zero last. The two vertices are those with a
-        positive convex weight that have the smallest and the largest score. It takes O(n_samples t)
-        operations with the stored images, without a pass over the data.
+        ``problem``. The array of scores (t + 1,) has the vertex zero last. Among the vertices with
+        positive convex weight, the away vertex has the smallest score and the local Frank-Wolfe
+        vertex the largest one. The stored images suffice: O(n_samples t) operations, and no pass
+        over the data.
         """
         # The products of each atom with the negative gradient of loss and ridge term.
         linear = self.atoms.images.predict(self.shares)
@@ -94,8 +96,9 @@ class Hull:
         slopes = self.atoms.images.scores(dual).full()
         if problem.tau:
             slopes -= problem.tau * self.atoms.products(self.atoms.combine(self.shares))
-        level = slope_of_gauge(problem, float(self.shares.sum()))
-        scores = np.append(self.reach * (slopes - level), 0.0)
+        # A vertex reach * a_h also changes the penalty R(sum c), at the rate reach * R'(sum c).
+        penalty_slope = slope_of_gauge(problem, float(self.shares.sum()))
+        scores = np.append(self.reach * (slopes - penalty_slope), 0.0)
         # Choose among the vertices of positive weight; position t is the vertex zero.
         used = np.flatnonzero(np.append(self.shares > 0, self.share_of_zero > 0))
         if not used.size:
@@ -127,16 +130,17 @@ class Hull:
         return unit
 
     def toward(self, vertex: int) -> Move:
-        """Return the Frank-Wolfe direction v - x from the point x to vertex number ``vertex``, v.
+        """Return the Frank-Wolfe direction v - x, from the point x to the vertex v.
 
-        The step size s is at most 1.
+        ``vertex`` is the number of v. The step size is at most 1.
         """
         return Move(self._weights_of_vertex(vertex) - self.shares, 1.0)
 
     def away(self, vertex: int) -> Move:
-        """Return the away direction x - u for vertex number ``vertex``, u.
+        """Return the away direction x - u, from the vertex u to the point x.
 
-        The longest step removes the weight of u.
+        ``vertex`` is the number of u, whose convex weight is q. The longest step, q / (1 - q),
+        reduces the weight of u to 0.
         """
         share = self._share_of_vertex(vertex)
         longest = share / (1.0 - share) if share < 1.0 else 0.0
@@ -165,7 +169,7 @@ class Hull:
         total = float(shares.sum())
         self.shares = shares * (self.reach / total) if total > self.reach else shares
 
-    def _line_problem(self, problem: Problem, change: Array) -> Way:
+    def _line_problem(self, problem: Problem, change: Array) -> LineProblem:
         """Return the line search problem along ``change`` (t,) from the current point.
 
         ``problem`` has the penalty and the ridge term, which are quadratic along the line.
@@ -183,13 +187,14 @@ class Hull:
             direction = self.atoms.combine(change)
             slope += problem.tau * float(point @ direction)
             curvature += problem.tau * float(direction @ direction)
-        return Way(images.predict(self.shares), images.predict(change), slope, curvature)
+        return LineProblem(images.predict(self.shares), images.predict(change), slope, curvature)
 
 
 def slope_of_gauge(problem: Problem, gauge: float) -> float:
     """Return the derivative R'(t) of the penalty R of ``problem`` at t = ``gauge``.
 
-    It is level if penalized, level * t if squared, and 0 in the constrained form.
+    R(t) is ``amount`` t in the penalized form, ``amount`` / 2 t^2 in the squared form, and a limit
+    on t, thus of derivative 0, in the constrained form. ``amount`` is the strength of the penalty.
     """
     form = problem.regularizer.form
     amount = problem.regularizer.amount

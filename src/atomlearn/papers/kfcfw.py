@@ -1,7 +1,7 @@
 """k-FCFW, a fully corrective Frank-Wolfe method: [L] (Liu, Yuan, Zhang, Liu, Metaxas 2016), Alg. 1.
 
 Each pass over the data adds one atom, and all atom weights are then re-fitted on the simplex. The
-paper penalizes lambda gauge(w)^2, so its lambda is level / 2.
+paper penalizes lambda gauge(w)^2, so its lambda is half of our strength of the squared form.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from atomlearn.core import (
     prove,
     warm_atoms,
 )
-from atomlearn.papers.line_search import Way, best_step
+from atomlearn.papers.line_search import LineProblem, best_step
 
 
 @dataclass(slots=True)
@@ -48,15 +48,17 @@ class AtomState(State):
     alpha : (t + 1,)
         Weights in the simplex, that of zero first.
     costs : (t + 1,)
-        Penalties level / 2 gauge(u_h)^2, 0 in the constrained form.
+        Penalties lambda gauge(u_h)^2 of zero and the atoms; 0 in the constrained form.
     atom : (columns, values, cost), optional
         The next atom, scaled, and its cost.
     model_objective : float
         f + costs'alpha, the upper bound on the objective F that the re-fit minimizes.
+    patience : float
+        Number of steps without progress after which the run ends as stalled.
     own : State
         The iterate w_t with its own certificate.
     lowest, bound : State
-        The iterates of lowest objective and of best lower bound.
+        The iterates so far of lowest objective and of best lower bound on the optimum.
     """
 
     atoms: AtomSet | None = None
@@ -86,8 +88,9 @@ class SimplexModel:
     problem : Problem
         The loss f and the ridge weight tau.
     atoms : AtomSet
-        U, t atoms.
+        The t columns of U.
     costs : (t + 1,)
+        The penalty of zero, which is 0, and of each atom.
     """
 
     problem: Problem
@@ -122,8 +125,8 @@ class SimplexModel:
                 ridge_change = self.problem.tau * (self.atoms.gram @ change)
                 slope = slope + float(ridge_change @ alpha[1:])
                 curvature = float(ridge_change @ change)
-            way = Way(linear, self.atoms.images.predict(change), slope, curvature)
-            length = best_step(self.problem, way, 1.0, intercept)
+            line = LineProblem(linear, self.atoms.images.predict(change), slope, curvature)
+            length = best_step(self.problem, line, 1.0, intercept)
             if not length:
                 break
             alpha = np.maximum(alpha + length * direction, 0.0)
@@ -161,14 +164,13 @@ class SimplexModel:
 
 @dataclass(frozen=True, slots=True)
 class KFCFW(Solver):
-    """min f(X w + b) + tau/2||w||^2 + (level/2) gauge(w)^2, or gauge(w) <= radius, by [L] Alg. 1.
+    """min f(X w + b) + tau/2 ||w||^2 + lambda gauge(w)^2, or gauge(w) <= radius, by k-FCFW.
 
-    k-FCFW, [L] Algorithm 1, writes lambda gauge(w)^2, so its lambda is level / 2. A step is one
-    pass over the data. Let z = X'v be the scores of the negative gradient v of f, a the atom with
-    the largest z'a, and gauge°(z) = z'a the polar. The new atom is gauge°(z) / level times a, or
-    the radius times a in the constrained form ([L], eq. 6). The weights of all atoms and of zero
-    are then re-fitted on the simplex by projected Newton steps with warm starts. The intercept is
-    minimized out in the re-fit.
+    This is [L] Algorithm 1. A step is one pass over the data. Let z = X'v be the scores of the
+    negative gradient v of f, a the atom with the largest z'a, and gauge°(z) = z'a the polar. The
+    new atom is gauge°(z) / (2 lambda) times a, or the radius times a in the constrained form ([L],
+    eq. 6). The weights of all atoms and of zero are then re-fitted on the simplex by projected
+    Newton steps with warm starts. The intercept is minimized out in the re-fit.
 
     Objective and duality gap of the iterates w_t go up and down. The point of every step is the
     iterate of lowest objective so far, and its gap is computed from the best lower bound so far.
@@ -183,8 +185,8 @@ class KFCFW(Solver):
 
     References
     ----------
-    [L] Liu, Yuan, Zhang, Liu, Metaxas 2016, Algorithm 1, whose quasi-Newton model is the Hessian
-    here: it is small.
+    [L] Liu, Yuan, Zhang, Liu, Metaxas 2016, Algorithm 1. Its quasi-Newton model is replaced by the
+    exact Hessian, which is small: (t + 1, t + 1) for t atoms.
 
     Examples
     --------
@@ -241,9 +243,9 @@ class KFCFW(Solver):
         # Drop the atoms of weight 0; entry 0 of alpha is the weight of zero itself.
         if self.prune and not alpha[1:].all():
             support = np.flatnonzero(alpha[1:])
-            kept = np.append(0, 1 + support)
-            model = SimplexModel(problem, atoms.take(support), costs[kept])
-            alpha = alpha[kept]
+            positions = np.append(0, 1 + support)
+            model = SimplexModel(problem, atoms.take(support), costs[positions])
+            alpha = alpha[positions]
         return self._price(model, alpha, intercept, state)
 
     def _price(
@@ -300,6 +302,7 @@ def _combined(upper: Certificate, lower: Certificate) -> Certificate:
     """Return the certificate of the objective of ``upper`` with the lower bound of ``lower``."""
     if upper is lower:
         return upper
+    # The lower bound is lower.objective - lower.gap; its distance from upper.objective is the gap.
     # Both objectives have rounding errors; that of ``lower`` is included in its own gap.
     rise = upper.objective - lower.objective + upper.rounding
     gap = min(upper.gap, lower.gap + rise)
@@ -311,7 +314,8 @@ def _combined(upper: Certificate, lower: Certificate) -> Certificate:
 def _new_atom(problem: Problem, scores: Scores) -> tuple[Columns, Array, float] | None:
     """Return columns, scaled values and cost of the next atom (S2); None if there is none.
 
-    ``scores`` are z = X'v of ``problem``. Without an atom a of <a, z> > 0 the gradient is 0.
+    ``scores`` are z = X'v of ``problem``. If no atom a has <a, z> > 0, there is no next atom: zero
+    is a minimizer of the linearized loss.
     """
     regularizer = problem.regularizer
     best = regularizer.norm.best_atom(scores)
@@ -319,7 +323,8 @@ def _new_atom(problem: Problem, scores: Scores) -> tuple[Columns, Array, float] 
     atom = best.values
     if not columns.size:
         return None
-    # The atom is multiplied by the radius, or by polar / level for the squared form.
+    # The atom is multiplied by the radius, or by polar / amount for the squared form, whose penalty
+    # is amount / 2 gauge^2.
     scale = regularizer.amount
     if regularizer.form != "constrained":
         scale = float(atom @ scores.at(columns)) / regularizer.amount

@@ -77,6 +77,7 @@ class ChromosomesDisplay(Display):
         chromosome_numbers = np.array([*map(names.index, chromosomes)])[chromosome_numbers]
         known_positions = positions[known]
         # Chromosomes are joined end to end on the axis, each as long as its range of positions.
+        # ``ends`` is one beyond the last place of each chromosome on the axis.
         first, last = np.full((2, len(names)), [[np.inf], [-np.inf]])
         np.minimum.at(first, chromosome_numbers, known_positions)
         np.maximum.at(last, chromosome_numbers, known_positions)

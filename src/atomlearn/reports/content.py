@@ -82,9 +82,9 @@ class SelectedFeature:
 
     @property
     def outputs(self) -> tuple[int, ...]:
-        """The outputs whose coefficient has the sign and at least half the size of the largest.
+        """The outputs whose coefficients are similar to the largest one, which comes first.
 
-        The largest comes first.
+        A coefficient is similar if it has the same sign and at least half the absolute value.
         """
         strongest = self.strongest
         order = sorted(
@@ -203,9 +203,9 @@ class FitSummary:
 
     @classmethod
     def of(cls, label: str, result: Any, gap_on_selected: float | None = None) -> FitSummary:
-        """Return the summary of a solver result; its variable may be a vector or a matrix.
+        """Return the summary of ``result``, a result of ``solve`` for vectors or for matrices.
 
-        label : the name of the output. gap_on_selected : see the class.
+        ``label`` is the name of the output. ``gap_on_selected`` is described in the class.
         """
         # For a perfect fit the objective is 0 up to rounding errors, so the relative gap is not
         # defined; machine epsilon is shown in its place.
@@ -250,11 +250,12 @@ class HeldOut:
     def of(
         cls, n_train: int, known: Mask, features: Columns, final_features: Columns, **fields: Any
     ) -> Self:
-        """Return the record for the features of the training model and of the final model.
+        """Return the record, with the fields that are computed from the two models.
 
-        n_train : number of training rows. known : (n_test,) mask of held-out rows that duplicate
-        training rows. features, final_features : indices of the selected features of the two
-        models. fields : the other fields of the class.
+        ``n_train`` is the number of training rows, and ``known`` (n_test,) the mask of held-out
+        rows that duplicate training rows. ``features`` and ``final_features`` are the indices of
+        the features selected by the training model and by the final model. ``fields`` are the other
+        fields of the class.
         """
         overlap = int(np.intersect1d(features, final_features).size)
         fields = (
@@ -286,7 +287,7 @@ def _counted(count: int, noun: str) -> str:
 def without_covariates(
     features: Sequence[SelectedFeature], free: Collection[int]
 ) -> tuple[tuple[SelectedFeature, ...], tuple[SelectedFeature, ...]]:
-    """Return the selected features with new ranks, and the covariates.
+    """Divide ``features`` into the selected ones, with new ranks, and the covariates.
 
     ``free`` are the indices of the covariates, which are unpenalized.
     """

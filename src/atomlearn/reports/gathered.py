@@ -50,32 +50,32 @@ def selected_of(view: View) -> tuple[SelectedFeature, ...]:
     """
     if not view.columns.size:
         return ()
-    numbers, term_of_column = np.unique(view.map.term_of(view.columns), return_inverse=True)
-    factors = view.map.inputs_of(numbers)
-    is_narrow = np.zeros(numbers.size, dtype=bool)
+    terms, term_of_column = np.unique(view.map.term_of(view.columns), return_inverse=True)
+    factors = view.map.inputs_of(terms)
+    is_narrow = np.zeros(terms.size, dtype=bool)
     if view.map.unit is None:
         means, deviations = moments_of(view.design, view.columns)
         slopes = view.weights
         sizes = view.weights * deviations
-        # One unit of a narrow column is far more than its values vary; a 0/1 column is never
-        # narrow.
+        # One unit of a narrow column is far more than its values vary. A 0/1 column, whose variance
+        # is m (1 - m) for the mean m, is never narrow.
         is_binary = np.isclose(deviations**2, means * (1.0 - means), rtol=1e-4)
         is_narrow = (FAR * deviations < 1.0) & ~is_binary
     else:
         slopes, sizes = _term_sizes(view, term_of_column, factors)
-    names = view.map.term_names(numbers, view.names)
+    names = view.map.term_names(terms, view.names)
     groups = {} if view.is_mapped else _groups_of(view.model)
     return tuple(
         SelectedFeature(
             rank=rank,
             name=str(names[position]),
-            index=int(numbers[position]),
+            index=int(terms[position]),
             coefficients=tuple(slopes[:, position].tolist()),
             standardized=tuple(sizes[:, position].tolist()),
             factors=tuple(view.names[j] for j in factors[position] if j >= 0)
             if view.is_mapped
             else (),
-            group=", ".join(groups.get(int(numbers[position]), ())),
+            group=", ".join(groups.get(int(terms[position]), ())),
             is_narrow=bool(is_narrow[position]),
         )
         for rank, position in enumerate(
@@ -96,13 +96,14 @@ def _term_sizes(view: View, term_of_column: Rows, factors: Rows) -> tuple[Array,
     slopes, sizes = np.zeros((2, view.outputs, len(factors)))
     for index, (first, second) in enumerate(factors.tolist()):
         is_term = term_of_column == index
-        added = view.weights[:, is_term] @ dense_part(view.design, view.columns[is_term]).T
-        sizes[:, index] = slopes[:, index] = added.std(axis=1)
+        values = view.weights[:, is_term] @ dense_part(view.design, view.columns[is_term]).T
+        sizes[:, index] = slopes[:, index] = values.std(axis=1)
+        # A term of two inputs has no slope: its size is used instead.
         if second >= 0:
             continue
         x = view.input(first)
         x = x - x.mean()
-        slopes[:, index] = added @ x / max(float(x @ x), TINY)
+        slopes[:, index] = values @ x / max(float(x @ x), TINY)
         sizes[:, index] *= np.where(slopes[:, index] < 0, -1.0, 1.0)
     return slopes, sizes
 
@@ -448,8 +449,8 @@ def groups_of(model: Any, selected: Sequence[SelectedFeature]) -> GroupsDisplay 
     if len(squares) > 1 and not any(", " in name for name in squares):
         names = sorted(squares, key=squares.__getitem__, reverse=True)[:MOST_NAMED]
         return GroupsDisplay(np.sqrt([squares[name] for name in names]), names)
-    parts = selected_groups(model)
-    return GroupsDisplay.of(parts) if len(parts) > 1 else None
+    groups = selected_groups(model)
+    return GroupsDisplay.of(groups) if len(groups) > 1 else None
 
 
 def curves_of(

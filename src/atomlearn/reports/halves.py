@@ -66,6 +66,7 @@ def fitted_halves(
     needs, or if a half lacks a class. ``rng`` is the random seed, and ``dependence`` holds the
     arguments ``groups`` and ``order`` of dependent rows.
     """
+    # A fit to half of the rows costs entries / 2 and the constant A_FIT. Halves come in pairs.
     affordable = 2 * int(MOST_WORK / ((entries / 2 + A_FIT) * fits) / 2)
     usual = min(20, affordable) if entries <= SMALL and affordable >= FEWEST_HALVES else 0
     count = usual if n_halves is None else n_halves
@@ -77,8 +78,8 @@ def fitted_halves(
     with warnings.catch_warnings(action="ignore"):
         while len(halves) < count:
             try:
-                parts = halves_of_rows(len(y), generator, codes, **dependence)
-                halves += [fitted(rows) for rows in parts]
+                both_halves = halves_of_rows(len(y), generator, codes, **dependence)
+                halves += [fitted(rows) for rows in both_halves]
             except ValueError:  # a half lacks a class or has no events
                 return []
     return halves

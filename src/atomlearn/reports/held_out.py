@@ -253,8 +253,8 @@ def ranks_within(decisions: Array, sizes: Sequence[int]) -> Array:
     """
     if len(sizes) < 2:
         return decisions
-    parts = np.split(decisions, np.cumsum(sizes)[:-1])
-    return np.vstack([rankdata(part, axis=0) / len(part) for part in parts if len(part)])
+    folds = np.split(decisions, np.cumsum(sizes)[:-1])
+    return np.vstack([rankdata(fold, axis=0) / len(fold) for fold in folds if len(fold)])
 
 
 def scores_of_numbers(trained: Array, truth: Array, predicted: Array) -> tuple[Score, ...]:

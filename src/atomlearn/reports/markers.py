@@ -62,7 +62,8 @@ def markers_of(
     by_class: dict[str, list[Marker]] = {label: [] for label in labels}
     for feature in selected:
         values = view.design.gather(np.array([feature.index])).dense()[:, 0]
-        # Sums over the rows of each class of the values, and of the indicators of nonzero values.
+        # ``sums`` (n_classes, 2): for each class, the sum of the values and the number of nonzero
+        # ones over its rows.
         values_and_presence = np.array([values, values != 0], dtype=np.float64)
         sums = class_indicators @ values_and_presence.T
         inside = sums / counts[:, None]

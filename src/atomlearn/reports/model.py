@@ -213,6 +213,7 @@ class SavedModel:
         after which this share of the events occurs. ``scores`` is the result of the method of that
         name.
         """
+        # Split conformal: the half width is the error of rank ceil(share (n + 1)) among n errors.
         errors = np.asarray(self.settings.get("held_out_errors", ()))
         rank = math.ceil(share * (errors.size + 1) - 1e-9)
         if not 0 < rank <= errors.size:
@@ -222,7 +223,7 @@ class SavedModel:
                 f"this model ({self.task}) has {errors.size} of them; of classes see the "
                 "probabilities, else ask for a smaller share, or select with --test-fraction"
             )
-        error = np.sort(errors)[rank - 1]  # the quantile of these errors and a new one
+        error = np.sort(errors)[rank - 1]
         if self.task == "survival":
             hazard = np.exp(self.settings["baseline_score"] - scores - error)
             hazards_and_times = self.settings["held_out_hazard"], self.settings["held_out_times"]
@@ -253,6 +254,7 @@ class SavedModel:
         labels: Sequence[str | None] = [None] * len(scores) if strata is None else strata
         hazards = {label: self._hazard(label, times) for label in dict.fromkeys(labels)}
         hazard = np.array([hazards[label] for label in labels]).reshape(-1, len(times))
+        # P(event by t) = 1 - exp(-H_0(t) exp(score - baseline score))
         ratio = np.exp(np.minimum(scores[:, :1] - self.settings["baseline_score"], 700.0))
         return np.asarray(-np.expm1(-ratio * hazard))
 

@@ -144,10 +144,11 @@ def report(
 
 
 def _rows_of(X: Any, groups: Any, order: Any) -> tuple[dict[str, Any], Any]:
-    """Return the fit arguments ``groups`` and ``order``, and the duplicate rows.
+    """Return the fit arguments ``groups`` and ``order``, and the duplicate rows of X.
 
-    X : the data of the fit. Duplicate rows are joined to the given groups unless there is an order.
-    The second result is an array with an index that duplicates share, or None.
+    Unless there is an order, the groups of duplicate rows are joined, so that duplicates are held
+    out together. The second result (n_rows,) has an index that duplicate rows share; it is None
+    without duplicates.
     """
     duplicates = None if is_opened(X) else repeated_rows(X)
     if order is None and duplicates is not None:
@@ -223,17 +224,17 @@ def content_of_matrix(estimator: Any, X: Any, names: Any) -> Content | None:
     of the columns of X, or None. ``estimator`` is the fitted decomposition.
     """
     fitted = {name: value for name, value in vars(estimator).items() if name.endswith("_")}
-    parts = {caption: fitted[name] for name, caption in _PARTS.items() if name in fitted}
+    matrices = {caption: fitted[name] for name, caption in _PARTS.items() if name in fitted}
     components = fitted.get("components_", fitted.get("right_", np.zeros((0, 0))).T)
-    if not parts and not components.size:
+    if not matrices and not components.size:
         return None
     names = names_in(X) if names is None else names
     # A line per part for the title: its number of nonzero entries.
     sizes = [
-        f"{caption}: {part.nnz if is_sparse(part) else np.count_nonzero(part):,} entries"
-        for caption, part in parts.items()
+        f"{caption}: {matrix.nnz if is_sparse(matrix) else np.count_nonzero(matrix):,} entries"
+        for caption, matrix in matrices.items()
     ]
-    pictures = [MatrixDisplay(part, names, caption) for caption, part in parts.items()]
+    pictures = [MatrixDisplay(matrix, names, caption) for caption, matrix in matrices.items()]
     support = np.flatnonzero(components.any(axis=0))
     if support.size:
         sizes.insert(0, f"{len(components)} components, in {support.size:,} columns")

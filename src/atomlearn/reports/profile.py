@@ -63,7 +63,7 @@ def facts_of(design: Design, missing: Mapping[str, int]) -> str:
     ``missing`` maps a column to its number of imputed values. ``design`` is the matrix of columns.
     """
     n_rows, n_columns = design.shape
-    # Equal rows have equal random combinations of their entries.
+    # Equal rows have equal random combinations of their entries; unequal rows almost never have.
     sums = design.predict(np.random.default_rng(0).standard_normal(n_columns))
     n_equal = n_rows - np.unique(sums.round(9)).size
     n_gaps = sum(map(bool, missing.values()))

@@ -93,10 +93,10 @@ def selected_groups(model: Any) -> list[Part]:
         return []
     columns, weights = nonzero_coefficients(model.coef_)
     # For several outputs, the size of a column is the l2 norm of its coefficients over them.
-    size = np.linalg.norm(weights, axis=0)
+    sizes = np.linalg.norm(weights, axis=0)
     group_labels = norm.parts(map.n_columns)[0].labels[columns]
     return [
-        Part(int(label), None, columns[group_labels == label], size[group_labels == label])
+        Part(int(label), None, columns[group_labels == label], sizes[group_labels == label])
         for label in np.unique(group_labels)
     ]
 
@@ -144,6 +144,7 @@ class InteractionsDisplay(Display):
         total = np.bincount(pairs.ravel(), np.repeat(np.abs(sizes), 2))
         strongest = np.sort(np.argsort(-total, kind="stable")[:MOST_NAMED])
         matrix = np.zeros((names.size, names.size))
+        # Fill the upper triangle, then copy it to the lower one.
         np.add.at(matrix, tuple(np.sort(pairs).T), sizes)
         matrix += np.triu(matrix, 1).T
         return cls(matrix[np.ix_(strongest, strongest)], names[strongest].tolist())

@@ -27,7 +27,8 @@ def kaplan_meier(records: NDArray[Any]) -> tuple[Array, Any]:
     event_shares = counts / at_risk(records, times)
     if not records["competing"].any():
         return times, np.cumprod(1.0 - event_shares)
-    # With competing events, the survival of any event precedes each step of the incidence.
+    # With competing events, the incidence rises at each time t by S(t-) d(t) / n(t). Here S is the
+    # Kaplan-Meier curve of events of any kind, d the number of events and n that at risk.
     any_event = records.copy()
     any_event["event"] |= any_event["competing"]
     any_event["competing"] = False

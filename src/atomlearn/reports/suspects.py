@@ -130,7 +130,8 @@ def _leaks(
         )
         if classes is not None:
             strength = 2.0 * products / max(values.sum() * (n_rows - values.sum()), 1.0)
-        # Compared on Fisher's scale: a leak is twice as far from 0 as the fourth strongest column.
+        # Strengths are compared as z = arctanh(strength), Fisher's transformation. A leak must be
+        # at least twice as large as the fourth largest.
         fisher_z = np.arctanh(np.minimum(strength, 1.0 - 1e-12))
         typical_z = np.sort(fisher_z)[-min(4, fisher_z.size)] if fisher_z.size > 1 else 0.0
         square = np.maximum(1.0 - correlation**2, 1e-300)
@@ -197,11 +198,11 @@ def parts_of_target(
         explained |= is_missing_exactly
         allowed = ~conditions[~rows].any(axis=0) & conditions.any(axis=0) & ~np.tile(explained, 2)
         for chosen in _covering_conditions(conditions, rows, allowed):
-            parts = [
+            conditions_met = [
                 _condition_in_words(X, names, modes, condition) for condition in sorted(chosen)
             ]
             suspicions.append(
-                f"{event_words} in just the rows in which {' or '.join(parts)}{_LEAVE_OUT}"
+                f"{event_words} in just the rows in which {' or '.join(conditions_met)}{_LEAVE_OUT}"
             )
     return suspicions[:4]
 
@@ -224,7 +225,8 @@ def _covering_conditions(conditions: Mask, rows: Mask, allowed: Mask) -> Iterato
                 return
             chosen.append(int(n_covered.argmax()))
             uncovered &= ~conditions[:, chosen[-1]]
-        # A cover by chance: all its rows are in the class, for one of many sets of conditions.
+        # If rows of the class were random, all h rows of a cover would be in it with probability
+        # (n_rows / n)^h. There are about c^k sets of k out of c conditions.
         chance = np.log(n_rows / rows.size) * conditions[:, chosen].sum()
         if uncovered.any() or chance + len(chosen) * np.log(conditions.shape[1]) >= np.log(0.01):
             return
@@ -297,10 +299,10 @@ def aggregates(
 
 
 def _duplicates(design: Design, columns: Columns) -> list[str]:
-    """Return a warning if columns are copies of others, compared by two random projections.
+    """Return a warning if columns are copies of others, else [].
 
-    columns : the indices of the columns to compare; constant columns are left out before.
-    ``design`` is the matrix of columns.
+    ``columns`` are the indices of the columns to compare, without constant ones. ``design`` is the
+    matrix of columns. Copies have equal inner products with random vectors; two vectors are used.
     """
     rng = np.random.default_rng(0)
     sums = np.array(
@@ -339,12 +341,12 @@ def adding_up(X: Array, y: NDArray[Any], names: Sequence[str], target: str) -> l
     if np.abs(values - X[:, basis] @ weights).max() > 1e-7 * np.abs(values).max():
         return []
     is_used = np.abs(weights) * X[:, basis].std(axis=0) > 1e-7 * values.std()
-    parts = [names[part] for part in basis[is_used].tolist()]
-    if not 2 <= len(parts) <= MOST_NAMED:
+    used_names = [names[part] for part in basis[is_used].tolist()]
+    if not 2 <= len(used_names) <= MOST_NAMED:
         return []
-    sentence = f"{target} can be computed exactly from {', '.join(parts)}"
+    sentence = f"{target} can be computed exactly from {', '.join(used_names)}"
     if np.abs(weights[is_used] - 1.0).max() <= 1e-6:
-        sentence = f"{' + '.join(parts)} = {target}: these columns add up to the target"
+        sentence = f"{' + '.join(used_names)} = {target}: these columns add up to the target"
     return [f"{sentence}; if they are not known before it, leave them out (--drop)"]
 
 

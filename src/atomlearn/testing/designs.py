@@ -72,7 +72,10 @@ class DesignChecks:
         raise NotImplementedError
 
     def magnitude(self) -> Array:
-        """Return the size of the numbers that were added to make each entry of the array."""
+        """Return, for each entry of the array, the magnitude of the numbers that were added for it.
+
+        The rounding error of an entry is proportional to it.
+        """
         return np.abs(self._array)
 
     @cached_property
@@ -199,8 +202,8 @@ class DesignChecks:
             bound = self.square_bound(all_columns, weights)
             for norms in (design.squared_norms(argument), Design._squares(design, weights)):
                 assert_within(norms, weights @ array**2, bound)
-        # Subtraction after sums costs digits, so offsets must be reported: the error of an entry is
-        # at most 64 times the size that a bound on rounding assumes.
+        # A design that subtracts offsets after summation loses digits, and must report the offsets.
+        # So the magnitude of each column is at most 64 times the reported scale.
         offset_sizes = np.sqrt(array.shape[0]) * design.subtracted_offsets(all_columns)
         error = np.linalg.norm(self._sizes, axis=0)
         scale = np.linalg.norm(array, axis=0) + offset_sizes
@@ -250,7 +253,7 @@ class DesignChecks:
         array = self._array[rows][:, columns]
         n_samples = len(self._array)
         assert part.shape == array.shape
-        # Some designs make a pass over all rows, whose rounding error is larger than the part's.
+        # Some designs sum over all rows for some of them, so their rounding errors are larger.
         v = rng.standard_normal(rows.size)
         padded = np.zeros(n_samples)
         n_columns = columns.size

@@ -1,7 +1,8 @@
 """Gauges as CVXPY models: for an independent optimum of a problem.
 
-One table from the class of a norm to its model; norms that lift are modeled by their lift. A norm
-that is neither is refused, so that no problem is ever compared with the wrong optimum.
+A table has the model of each class of norms. A norm that is not in the table is modeled by its
+lift: min { inner(u) : L u = w }, with a simpler norm ``inner`` over more coefficients u. Norms with
+neither are refused, so that no problem is ever compared with the wrong optimum.
 """
 
 from __future__ import annotations
@@ -75,8 +76,9 @@ def _groups(cp: Any, norm: Groups, w: Any) -> Model:
 def _ksupport(cp: Any, norm: KSupport, w: Any) -> Model:
     """Return the model of the k-support norm at ``w``: the smallest t for which d and e exist.
 
-    The conditions are sizes_g^2 <= d_g e_g, which is a second-order cone, sum(e) <= t, d <= t and
-    sum(d) <= k t.
+    Let s_g be the lengths of the groups, or the entries of w without groups. The conditions are
+    s_g^2 <= d_g e_g (a second-order cone), sum(e) <= t, d <= t and sum(d) <= k t. With d = t theta
+    this is t^2 >= sum s_g^2 / theta_g for some 0 <= theta <= 1, sum(theta) <= k.
     """
     sizes, constraints = _sizes(cp, norm, w)
     t = cp.Variable(nonneg=True)

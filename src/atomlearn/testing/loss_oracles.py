@@ -42,7 +42,7 @@ def _as_counts(numbers: Array) -> Array:
 
 
 def _as_amounts(numbers: Array) -> Array:
-    """Return positive targets: the exponentials of ``numbers``, clipped to [-5, 5]."""
+    """Return positive targets: the exponentials of ``numbers``, which are clipped to [-5, 5]."""
     return np.exp(np.clip(numbers, -5.0, 5.0))
 
 
@@ -118,10 +118,7 @@ LOSS_ORACLES: dict[str, LossOracle] = {
 
 
 def oracle_of(loss: Loss) -> LossOracle:
-    """Return the oracle of a loss; raise ValueError if there is none.
-
-    Without an oracle, results could not be compared with anything.
-    """
+    """Return the oracle of ``loss``, with its parameters filled in; ValueError if there is none."""
     oracle = _oracle(loss)
     if oracle is None:
         raise ValueError(
@@ -143,9 +140,8 @@ def targets_of(loss: Loss, numbers: Array) -> Array:
 
 
 def _oracle(loss: Loss) -> LossOracle | None:
-    """Return the oracle of a loss by its name, None if there is none.
+    """Return the oracle of ``loss`` by the name of its class, or None.
 
-    A loss that wraps another one has its name on the object only, not on the class, and has no
-    oracle.
+    A loss that wraps another one has no oracle. Its class has no name; only the object has one.
     """
     return LOSS_ORACLES.get(getattr(type(loss), "name", ""))

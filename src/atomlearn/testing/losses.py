@@ -31,7 +31,7 @@ class LossChecks:
         return targets_of(self.loss, rng.standard_normal(n_samples))
 
     def sample(self, seed: int) -> tuple[Array, Array, Array]:
-        """Return targets, predictions and weights of a random problem for this ``seed``.
+        """Return random targets, predictions and weights (n_samples,) for this ``seed``.
 
         About a tenth of the weights are zero.
         """
@@ -208,8 +208,8 @@ class LossChecks:
             terms = weight[is_weighted] * self.per_sample(
                 method, y[is_weighted], single_point[is_weighted]
             )
-            size = SAME_FLOAT64 * np.abs(terms).sum()
-            assert_allclose(method(y, point, weight), terms.sum(), rtol=0, atol=size)
+            rounding = SAME_FLOAT64 * np.abs(terms).sum()
+            assert_allclose(method(y, point, weight), terms.sum(), rtol=0, atol=rounding)
 
     def test_one_value_outside_of_the_domain_makes_a_conjugate_infinite(self) -> None:
         """A conjugate is infinite if one dual value is outside, or not 0 at a weight of 0."""

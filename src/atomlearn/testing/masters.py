@@ -36,9 +36,9 @@ from atomlearn.testing.problems import FORMS, LOSSES, Case, all_cases, as_block,
 
 
 class MasterChecks:
-    """Tests that every master (solver of the restricted problem) must pass.
+    """Tests that every master (solver of the problem restricted to some columns) must pass.
 
-    Set ``master``; ``gap`` is the relative gap it must reach on small problems. A master that takes
+    Set ``master``; ``gap`` is the relative gap that it must reach on small problems. A master for
     only some losses or norms sets ``losses`` and the norms below.
     """
 

@@ -63,7 +63,7 @@ class NormChecks:
         return v
 
     def amount(self, seed: int) -> float:
-        """Return a random amount of a proximal map, a step or a radius, for this ``seed``."""
+        """Return a random step (or radius) of a proximal map, for this ``seed``."""
         return float(np.exp(np.random.default_rng(seed + 10_000).normal(scale=1.5)))
 
     def polar(self, z: Array) -> float:
@@ -245,7 +245,7 @@ class NormChecks:
             v = self.sample(seed)
             w = self.point(v, 0.3, "squared").point
             gauge = self.norm.value(w)
-            # Coordinates that must be 0, as those outside a cone, have no threshold.
+            # Coordinates that must be 0 in the domain of the gauge have no threshold.
             usable = self.inside(np.ones(self.n_features)) != 0
             zeros = np.flatnonzero((w == 0) & usable)
             threshold = self.norm.thresholds(w[w != 0], zeros, self.n_features)

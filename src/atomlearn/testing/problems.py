@@ -24,7 +24,7 @@ from atomlearn.core import (
 from atomlearn.testing.gauges import gauge_model
 from atomlearn.testing.loss_oracles import oracle_of, targets_of
 
-#: Those that every master and solver is tested with; the others have separate tests.
+#: The losses that every master and solver is tested with; the others have separate tests.
 LOSSES = ("squared", "logistic", "squared_hinge")
 FORMS: tuple[Form, ...] = ("penalized", "squared", "constrained")
 
@@ -36,17 +36,20 @@ class Case:
     Attributes
     ----------
     loss, form : str
+        Name of the loss; form of the penalty: "penalized", "squared" or "constrained".
     intercept, weighted : bool
         Whether the problem has an intercept and sample weights.
     tau : float
         Weight of the ridge term.
     strength : float
-        The level, in units of the polar at w = 0 (the smallest level at which w = 0 is optimal), or
-        half the radius.
+        The strength of the penalty, as a share of the smallest strength at which w = 0 is optimal
+        (in the penalized form). In the constrained form, half the radius.
     n_samples, n_features : int
+        Size of the data.
     correlation : float
         Correlation of neighboring columns.
     seed : int
+        Seed of the data.
     """
 
     loss: str = "squared"
@@ -78,7 +81,7 @@ class Case:
         return X, y, weight
 
     def problem(self, norm: Norm, data: tuple[Array, Array, Array | None] | None = None) -> Problem:
-        """Return the problem with ``norm``, at a level (or radius) at which some columns are used.
+        """Return the problem with ``norm``, so strong (or so small a radius) that w is sparse.
 
         ``data`` are X, y and sample weights; None: those of ``data()``.
         """
@@ -93,7 +96,7 @@ def problem_on(X: Any, y: Array, norm: Norm, case: Case, weight: Array | None = 
     """
     design = as_design(X)
     loss = as_loss(case.loss)
-    unit = Problem.build(
+    at_strength_1 = Problem.build(
         design,
         y,
         loss,
@@ -101,13 +104,15 @@ def problem_on(X: Any, y: Array, norm: Norm, case: Case, weight: Array | None = 
         fit_intercept=case.intercept,
         sample_weight=weight,
     )
-    # The polar of the scores at the best constant prediction gives the unit of the level.
-    start = np.full(y.size, optimal_intercept(unit, np.zeros(y.size)))
-    polar = norm.polar(design.scores(negative_gradient(unit, start)))
+    # Up to this polar, of the scores at the best constant prediction, w = 0 is not optimal in the
+    # penalized form.
+    constant = np.full(y.size, optimal_intercept(at_strength_1, np.zeros(y.size)))
+    polar = norm.polar(design.scores(negative_gradient(at_strength_1, constant)))
     amount = case.strength * (polar or 1.0)
     if case.form == "squared":
-        # The unit is now polar^2 / f: twice the scale of X is four times the level.
-        amount *= (polar or 1.0) / loss.value(unit.y, start, unit.weight)
+        # Here strengths are relative to polar^2 / f, f the loss of the constant. Then 2 X with
+        # 4 times the strength is an equivalent problem.
+        amount *= (polar or 1.0) / loss.value(at_strength_1.y, constant, at_strength_1.weight)
     elif case.form == "constrained":
         amount = 2.0 * case.strength
     return Problem.build(
@@ -122,11 +127,11 @@ def problem_on(X: Any, y: Array, norm: Norm, case: Case, weight: Array | None = 
 
 
 def all_cases(forms: tuple[Form, ...] = FORMS, *, with_tau: bool = True) -> Iterator[Case]:
-    """Yield every loss in every form, two cases of each: with other settings in each.
+    """Yield two cases of every loss in every form, with opposite settings.
 
     The settings are intercept, sample weights and ridge term. The second case has those that the
-    first one lacks. Which ones come first changes from pair to pair, so that any two settings meet.
-    ``forms`` are the forms, and ``with_tau`` is whether there are ridge terms.
+    first one lacks. The first case changes from pair to pair, so that any two settings occur
+    together. ``forms`` are the forms, and ``with_tau`` says whether there are ridge terms.
     """
     seed = 0
     for i, loss in enumerate(LOSSES):

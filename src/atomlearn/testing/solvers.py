@@ -63,19 +63,19 @@ class Interrupting(Forwarding):
 class SolverChecks:
     """Tests that every solver must pass.
 
-    Set ``solver``, the problems that it takes, and its accuracy within ``max_iter`` steps.
+    Set ``solver``, the problems that it can solve (``norm``, ``forms``, and ``takes_tau`` for ridge
+    terms), and the relative ``gap`` that it reaches within ``max_iter`` steps.
     """
 
     solver: Solver
     norm: Norm = KSupport(3)
     forms: ClassVar[tuple[Form, ...]] = FORMS
     takes_tau = True
-    #: Relative gap to ask for, and to expect.
     gap = 1e-7
     max_iter = 1000
     #: True if no step may raise the objective.
     monotone = False
-    #: True if the objective is that of a bound on the gauge: the sum of atom weights.
+    #: True if the objective has an upper bound on the gauge instead, the sum of atom weights.
     bounds_gauge = False
 
     def fit(self, problem: Problem, warm: WarmStart | None = None, observers: Any = ()) -> Result:
@@ -184,7 +184,7 @@ class SolverChecks:
     @each("calls", [1, 2, 3, 7])
     def test_keyboard_interrupt_returns_the_best_point(self, calls: int) -> None:
         """Ctrl-C after ``calls`` passes: the result is the best point, with its certificate."""
-        # More columns than one pass brings: two passes are never enough.
+        # So many columns that two passes are never enough.
         case = Case(
             "logistic", self.forms[-1], intercept=True, n_features=400, correlation=0.9, seed=3
         )

@@ -170,10 +170,11 @@ def make_correlated(
 def make_zou_hastie(rng: Seed = 0, *, n: int = 50) -> Synthetic:
     """y = 3 sum_(j<=15) x_j + N(0, 1), 40 features, three groups of five about random means.
 
-    Features 1-5, 6-10 and 11-15 of a sample share a mean from N(0, 1), about which they vary with
-    variance 0.01 (as in Zou and Hastie; the second paper does not repeat it). The other 25 features
-    are N(0, 1). 50 rows are for validation and 350 for the test. ``covariance`` is that of the
-    population, for the error (w - w*)' V (w - w*).
+    Features 1-5, 6-10 and 11-15 form groups. In each sample, the five features of a group are N(m,
+    0.01) about a common mean m, which is itself N(0, 1). The variance 0.01 is that of Zou and
+    Hastie; the second paper does not repeat it. The other 25 features are N(0, 1). 50 rows are for
+    validation and 350 for the test. ``covariance`` is the covariance V of the population, for the
+    error (w - w*)' V (w - w*).
 
     Parameters
     ----------
@@ -202,7 +203,7 @@ def make_zou_hastie(rng: Seed = 0, *, n: int = 50) -> Synthetic:
     y = X @ coef + rng.standard_normal(len(X))
     covariance = (groups[:, None] == groups) + np.diag(np.where(coef > 0, variance, 0.0))
     (X, X_validation, X_test), (y, y_validation, y_test) = (
-        np.split(part, [n, n + 50]) for part in (X, y)
+        np.split(rows, [n, n + 50]) for rows in (X, y)
     )
     return Synthetic(
         X, y, coef, 0.0, X_validation, y_validation, X_test, y_test, groups, covariance, 1.0
@@ -358,8 +359,8 @@ def _with_targets(
 ) -> Synthetic:
     """Return the problem of y = X w + e, with random noise e and ||X w|| = snr ||e||.
 
-    ``support`` are the columns with a coefficient in ``coef`` (w). With ``labels``, y is instead
-    the sign of X w minus its median.
+    ``support`` are the columns with a nonzero coefficient in ``coef``, which is w. With ``labels``,
+    y is instead the sign of X w minus its median.
     """
     signal = X[:, support].astype(np.float64) @ coef[support]
     if labels:

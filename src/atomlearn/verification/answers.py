@@ -128,7 +128,7 @@ def claimed(proof: Mapping[str, Any]) -> str:
     """
     if not proof["claims"]:
         return f"not verified: {proof['why']}"
-    # The entries that ``summed_up`` takes.
+    # A claim over selected columns only lists them under "among".
     claims = [
         {**claim, "columns": claim["n_columns"], "selected": claim["among"] is not None}
         for claim in proof["claims"]
@@ -139,27 +139,27 @@ def claimed(proof: Mapping[str, Any]) -> str:
 def summed_up(proved: Sequence[Mapping[str, Any]]) -> Verified:
     """Return the result of ``verify`` from the numbers proved of each problem of a model.
 
-    Each entry has "objective", "gap", "relative_gap", the number of "columns", and whether the
-    problem is over the "selected" columns only.
+    Each entry of ``proved`` is one problem. It has "objective", "gap", "relative_gap", the number
+    of "columns", and whether the problem is over the "selected" columns only.
     """
     full = [proof for proof in proved if not proof["selected"]]
     selected_only = [proof for proof in proved if proof["selected"]]
     worst = max(full, key=lambda proof: proof["relative_gap"])
     subject = f"each of {len(full)} objectives is" if len(full) > 1 else "the objective is"
-    everywhere = _columns(worst["columns"])
-    # A relative gap of 1 or more says no more than that the objective is at least 0.
+    all_columns = _columns(worst["columns"])
+    # A relative gap of 1 proves only that the best objective is at least 0, which is known.
     is_open = worst["relative_gap"] >= 1.0 and bool(selected_only)
-    proofs = [] if is_open else [(worst, f"all {everywhere}")]
+    proofs = [] if is_open else [(worst, f"all {all_columns}")]
     proofs += [(proof, f"the {_columns(proof['columns'], 'selected ')}") for proof in selected_only]
     words = ", and ".join(
         f"within {rounded_up(proof['relative_gap'])} of the best over {where}"
         for proof, where in proofs
     )
-    rest = f"; over all {everywhere} nothing is proved" if is_open else ""
+    remark = f"; over all {all_columns} nothing is proved" if is_open else ""
     return Verified(
         True,
         worst["relative_gap"],
-        f"verified: {subject} {words}, relative to it and rounding included{rest}",
+        f"verified: {subject} {words}, relative to it and rounding included{remark}",
         tuple(proof["objective"] for proof in proved),
         tuple(proof["gap"] for proof in proved),
     )
@@ -179,12 +179,14 @@ def rounded_up(gap: float) -> str:
 
 
 def _verified_fit(fit: Fit) -> dict[str, float]:
-    """Return the numbers proved of a fit, as ``summed_up`` takes them.
+    """Return the numbers proved of a fit, in the format of an entry of ``summed_up``.
 
-    Raise ValueError if the proved gap is larger than the one that the fit reports.
+    Raise ValueError if the proved gap is larger than the one that the fit reports. A fit over
+    selected columns only (``fit.among``) reports no gap of its own.
     """
     claim, data = fit.claim()
     result = fit.result
+    # A fit that converged promises its tolerance, even if its last gap was smaller.
     promised = max(result.relative_gap, result.tol if result.converged else 0.0)
     promised = promised * MARGIN + ROUNDING
     gap = claim["relative_gap"]
@@ -238,10 +240,10 @@ def proof_of(content: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def in_order(columns: DesignColumns, names: Any, proof: Mapping[str, Any]) -> DesignColumns:
-    """Return the columns in the order of the claim, found by their ``names``.
+    """Return ``columns``, whose names are ``names``, in the order of the claim.
 
-    Without names in the data or in the ``proof`` the order is not changed. Raise ValueError if
-    columns are missing.
+    ``proof`` is the entry of the model file, with the "names" in the order of the claim. If it or
+    the data have no names, the order is not changed. Raise ValueError if columns are missing.
     """
     claim_names = proof["names"]
     if claim_names is None or names is None or list(names) == claim_names:
@@ -260,35 +262,38 @@ def in_order(columns: DesignColumns, names: Any, proof: Mapping[str, Any]) -> De
 def verify_file(
     content: Mapping[str, Any], X: DesignColumns, y: Any, weight: Any, offset: Any
 ) -> Verified:
-    """Return the result for a checked model file, with columns in the order of its claims.
+    """Return the result of ``verify`` for the ``content`` of a model file, whose hash was checked.
 
-    y, ``weight`` and ``offset`` are the targets, sample weights and offsets of the fit, or None.
+    X has the columns in the order of the claims. y, ``weight`` and ``offset`` are the targets,
+    sample weights and offsets of the fit; the last two may be None.
     """
     proof = content["proof"]
     offsets = None if offset is None else np.asarray(offset, dtype=np.float64)
     results = []
     for number, claim in enumerate(proof["claims"]):
-        # The coefficients of a claim over selected columns are those of another claim.
+        # A claim over selected columns has the same coefficients as the one over all columns.
         if claim["among"] is None:
             _same_coefficients(content, claim, number)
-        # If each output has a problem of its own, so has each column of offsets.
+        # A claim of one output needs its own column of the offsets, a joint claim needs all.
         offsets_of_claim = offsets if offsets is None or offsets.ndim < 2 else offsets[:, [number]]
         offsets_of_claim = offsets if claim["outputs"] > 1 else offsets_of_claim
         target = claimed_target(claim, proof["classes"], y)
         columns = claim["among"]
-        part = X if columns is None else X.taken(np.array(columns, dtype=np.int64))
+        X_claimed = X if columns is None else X.taken(np.array(columns, dtype=np.int64))
         results.append(
-            check(claim, part, target, weight, offsets_of_claim)
-            | {"columns": part.shape[1], "selected": columns is not None}
+            check(claim, X_claimed, target, weight, offsets_of_claim)
+            | {"columns": X_claimed.shape[1], "selected": columns is not None}
         )
     return summed_up(results)
 
 
 def claimed_target(claim: Mapping[str, Any], labels: Any, y: Any) -> Any:
-    """Return targets y as the claim takes them: labels become -1 and +1, or codes.
+    """Return the targets y in the coding of the claim's loss.
 
-    ``labels`` are all labels in the order of their codes, None for numbers. "positive" of the claim
-    is the code of the class that becomes +1.
+    Survival records are checked, and numbers become float64. Labels become codes of classes for
+    the multinomial loss, and else -1 and +1. ``labels`` are all labels in the order of their codes,
+    or None if targets are numbers. ``claim["positive"]`` is the code of the class that becomes +1.
+    If it is None, the result has a column for each class against the rest.
     """
     if claim["loss"]["name"] == "cox":
         return checked_survival(y)
@@ -310,13 +315,15 @@ def claimed_target(claim: Mapping[str, Any], labels: Any, y: Any) -> Any:
 def _same_coefficients(content: Mapping[str, Any], claim: Mapping[str, Any], number: int) -> None:
     """Raise ValueError if the model predicts with other coefficients than the claim has.
 
-    ``content`` is that of the model file, and ``number`` the number of the claim in it.
+    ``content`` is that of the model file, and ``number`` the number of the claim in it. The claim
+    numbers its coefficients by column * outputs + output. Coefficients that repeat are added up.
     """
     outputs = claim["outputs"]
     if any(feature["curve"] is not None for feature in content["features"]):
         return  # curves are sums of many columns
+    # The position in the model file of each column in use.
     features = {feature["index"]: position for position, feature in enumerate(content["features"])}
-    # Coefficients (outputs, features) of the claim, and of the model.
+    # ``claimed`` and ``expected``: coefficients (outputs, features) of the claim and of the model.
     claimed = np.zeros((outputs, len(features)))
     for column, weight in zip(claim["columns"], claim["coefficients"], strict=True):
         position = features.get(column // outputs)

@@ -33,8 +33,8 @@ from atomlearn.verification.norms import checked_norm_entry, gauge_above, polar_
 def check(claim: Any, X: Any, y: Any, weight: Any = None, offset: Any = None) -> dict[str, float]:
     """Return the numbers that are proved of a claim; ValueError if they are not as claimed.
 
-    They are the objective, ``best`` (no model has a smaller objective), the gap of these two, the
-    relative gap, and ``off``, a bound on the rounding of the objective. X, y, ``weight`` and
+    The keys are "objective", "best" (no model has a smaller objective), "gap" (their difference),
+    "relative_gap", and "off" (a bound on the rounding of the objective). X, y, ``weight`` and
     ``offset`` are the data of the fit. The hashes of the claim and of the data must agree.
     """
     expect("format", ["atomlearn-claim", 1], [claim.get("format"), claim.get("version")])
@@ -116,8 +116,8 @@ def proved(claim: Any, X: Any, y: Any, s: Any, o: Any) -> dict[str, float]:
     conjugate += float((np.abs(o) * (4 * EPS * np.abs(v) + e)).sum()) * (1 + slack)
     dual = {"penalized": 0.0, "squared": polar**2 / 2 / amount, "constrained": amount * polar}
     # The gap: the upper bound on the objective minus the lower bound on all objectives.
-    others = (dual[form] + box_term + c * c * ridge) * (1 + slack)
-    gap = (top + conjugate + others + 8 * EPS * (top + abs(conjugate) + others)) / W
+    penalty_bound = (dual[form] + box_term + c * c * ridge) * (1 + slack)
+    gap = (top + conjugate + penalty_bound + 8 * EPS * (top + abs(conjugate) + penalty_bound)) / W
     gap *= 1 + 8 * EPS
     demand_that(math.isfinite(top) and gap == gap, "a finite gap", gap)
     gap = min(gap, top / W)  # no loss and no norm is negative
@@ -140,14 +140,15 @@ def claimed_point(claim: Any, X: Any, s: Any, norm: Any, amount: float) -> tuple
     demand_that(
         ((numbers >= 0) & (numbers < X.shape[1] * n_outputs)).all(), "columns of X", "others"
     )
-    # B has the columns in use. The upper bounds on deviations bound the norm of D w from above.
+    # Coefficient number j * outputs + t belongs to column j and output t. B has the columns in use.
+    # The upper bounds on standard deviations bound the norm of D w from above.
     features, inverse = np.unique(numbers // n_outputs, return_inverse=True)
     B = X[:, features].astype(float)
     sd = deviations(B, s, math.fsum(s))[1][inverse] if claim["standardize"] else np.ones(w.size)
     penalized = ~np.isin(numbers, claim["free"])
     sets = np.array(claim["sets"] or numbers, int)[penalized]
     gauge, factor = gauge_above(norm, numbers[penalized], (w * sd)[penalized], sets)
-    # Only rounding may violate a bound: the factor of w must be nearly 1.
+    # Only rounding may violate a bound or the radius: the factor of w must be nearly 1.
     shrink = min(factor, amount / gauge if claim["form"] == "constrained" and gauge else 1.0)
     demand_that(
         shrink > 1 - 1e-8, "coefficients within their bounds", f"{1 / shrink:.9g} times these"
@@ -164,7 +165,7 @@ def claimed_point(claim: Any, X: Any, s: Any, norm: Any, amount: float) -> tuple
 
 
 def expect(name: str, expected: Any, received: Any) -> None:
-    """Raise ValueError, which mentions ``name``, unless ``expected`` equals ``received``."""
+    """Raise ValueError unless ``expected`` equals ``received``; the error begins with ``name``."""
     demand_that(expected == received, f"{name}: {expected}", received)
 
 
@@ -184,20 +185,20 @@ def data_digest(X: Any, y: Any, s: Any, o: Any, sparse: bool) -> str:
     targets = [y] if y.dtype.names is None else [y[name] for name in sorted(y.dtype.names)]
     digest = hashlib.sha256(b"".join(np.asarray(a, "<f8").tobytes() for a in (s, o, *targets)))
     for B in blocks(X):
-        parts: Any = (dense(B).T,)
+        arrays: Any = (dense(B).T,)
         if sparse:
             # Entries are in the order of columns, then rows, however X is stored.
-            column, row = np.nonzero(parts[0])
-            parts = np.bincount(column, minlength=B.shape[1]), row, parts[0][column, row]
-        for part in parts:
-            digest.update(np.ascontiguousarray(part, "<f8").data)
+            column, row = np.nonzero(arrays[0])
+            arrays = np.bincount(column, minlength=B.shape[1]), row, arrays[0][column, row]
+        for array in arrays:
+            digest.update(np.ascontiguousarray(array, "<f8").data)
     return digest.hexdigest()
 
 
 def blocks(X: Any) -> Any:
-    """Return an iterator over pieces of columns of X, as float64 copies.
+    """Return an iterator over blocks of consecutive columns of X, as float64 copies.
 
-    A dense piece has about 4 million numbers.
+    A dense block has about 4 million numbers.
     """
     step = max(1, 2**22 // max(X.shape[0], 1))
     return (X[:, start : start + step].astype(float) for start in range(0, X.shape[1], step))
@@ -209,11 +210,11 @@ def deviations(B: Any, s: Any, W: float) -> tuple[Any, Any]:
     B has the columns, s (n_rows,) are the weights, and W is their sum. Constant columns have the
     deviation 1.
     """
-    # The relative rounding of a sum over the rows, with up to 40 other operations.
+    # Relative rounding of a sum over the rows, with up to 40 other operations.
     slack = (B.shape[0] + 40) * EPS
     rows = B[s > 0]
     if hasattr(B, "tocsc"):
-        # The mean of squares minus the square of the mean; dense columns are centered instead.
+        # Var = E x^2 - (E x)^2 leaves zeros as they are. Dense columns are centered, then squared.
         is_constant = (rows.max(axis=0).toarray() == rows.min(axis=0).toarray()).ravel()
         square = s @ B.power(2) / W
         var = square - (s @ B / W) ** 2

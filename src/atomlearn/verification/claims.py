@@ -55,7 +55,7 @@ class NoClaim(ValueError):
 
 
 class DesignColumns:
-    """The columns of a design, read some at a time, as ``bounds`` takes them.
+    """The columns of a design with the indexing that ``bounds`` needs: X[:, positions] and shape.
 
     Parameters
     ----------
@@ -168,11 +168,11 @@ def claim_of(
     penalty = problem.regularizer
     if problem.metric is not None:
         raise NoClaim("a ridge term of atoms cannot be checked from a file")
-    # Strengths per unit of weight, for the mean of the losses.
-    total = float(problem.weight.sum()) / n_outputs
+    # The claim is of the mean loss: strengths are divided by the sum of the sample weights.
+    total_weight = float(problem.weight.sum()) / n_outputs
     constrained = penalty.form == "constrained"
-    level = 0.0 if constrained else penalty.amount / total
-    tau = problem.tau / total
+    norm_strength = 0.0 if constrained else penalty.amount / total_weight
+    tau = problem.tau / total_weight
     claim: dict[str, Any] = {
         "format": "atomlearn-claim",
         "version": 1,
@@ -184,8 +184,8 @@ def claim_of(
         "loss": loss_entry(loss),
         "norm": norm_entry(penalty.norm, data.X.shape[1] * n_outputs),
         "form": penalty.form,
-        "alpha": level + tau,
-        "l1_ratio": level / (level + tau) if level + tau else 1.0,
+        "alpha": norm_strength + tau,
+        "l1_ratio": norm_strength / (norm_strength + tau) if norm_strength + tau else 1.0,
         "radius": penalty.amount if constrained else None,
         "intercept": bool(fit_intercept),
         "free": [] if problem.free is None else problem.free.tolist(),
@@ -204,10 +204,10 @@ def claim_of(
 
 
 def sealed(claim: dict[str, Any], data: Data, offset: Array) -> dict[str, Any]:
-    """Return the claim with the objective and the gap that are proved now, and its hashes.
+    """Return the claim with the objective and the gap that ``bounds`` proves, and with hashes.
 
     ``data`` are the columns, targets and weights, and ``offset`` is (n_rows, n_outputs). The
-    claimed gap has a margin for other orders of summation.
+    claimed gap has a margin, because another machine may add numbers in another order.
     """
     claim = claim | {"objective": math.nan, "gap": math.inf}
     numbers = proved(claim, data.X, data.y, data.weight, offset)
@@ -249,12 +249,12 @@ def norm_entry(norm: Norm, n_features: int) -> dict[str, Any]:
         inner = norm_entry(lift.norm, lift.expansion.shape[1])
         return inner | _sets(lift.norm, lift.expansion.matrix.indices.astype(np.int64))
     if isinstance(norm, L1):
-        # The two signs of a coefficient may have different bounds.
+        # Weights of the columns, and bounds on coefficients if there are any.
         box = norm._box(n_features)
         if box is not None:
             names = ("weights", "lower", "upper") if not box.symmetric else ("weights",)
-            parts = box.weights, box.lower, box.upper
-            entry |= {name: numbers(part) for name, part in zip(names, parts, strict=False)}
+            arrays = box.weights, box.lower, box.upper
+            entry |= {name: numbers(array) for name, array in zip(names, arrays, strict=False)}
         return {"name": "l1", **entry}
     if isinstance(norm, Groups):
         _, weights = norm.parts(n_features)
@@ -270,9 +270,10 @@ def norm_entry(norm: Norm, n_features: int) -> dict[str, Any]:
 
 
 def _sets(norm: Any, features: Columns) -> dict[str, Any]:
-    """Return the members of the groups of a norm, group after group, and the start of each group.
+    """Return the "members" of the groups of a norm, group after group, and where each "starts".
 
-    ``features`` are the numbers of the features that the norm is over.
+    Group g has the features members[starts[g] : starts[g + 1]]. ``features`` (m,) are the numbers
+    of the features for the m coefficients of the norm.
     """
     partition = norm.partition(features.size)
     order, starts = partition.order
@@ -292,12 +293,13 @@ def stored_dual(
     offset: Array,
     dual: Array | None,
 ) -> dict[str, Any]:
-    """Return the dual point as whole multiples of a power of 2, which add up to 0 exactly.
+    """Return the dual point as integer multiples of a power of 2, which add up to 0 exactly.
 
-    The result has the exponent of the power and the multiples as text. ``dual`` is the dual
-    point; if it is None, it is the negative gradient of the loss at the predictions of
-    ``point`` on ``data``. ``claim`` has the number of outputs, and says whether there are
-    intercepts; without them the sum does not matter. ``offset`` is (n_rows, n_outputs).
+    The result has the "exponent" of the power, and the multiples ("steps") as text. ``dual``
+    (n_rows, n_outputs) is the dual point. If it is None, the negative gradient of the loss at the
+    predictions of ``point`` on ``data`` is used. ``claim`` has the number of outputs, and says
+    whether there are intercepts; without them the sum may differ from 0. ``offset`` is
+    (n_rows, n_outputs).
     """
     n_outputs = claim["outputs"]
     is_multinomial = loss.name == "multinomial"
@@ -317,7 +319,7 @@ def stored_dual(
     v = np.array(dual, dtype=np.float64).reshape(offset.shape)
     if claim["intercept"] and not is_multinomial:
         v = np.stack([_balanced(column) for column in v.T], axis=1)
-    # The largest entry has about BITS bits.
+    # The unit 2^exponent is such that the largest multiple has about BITS bits.
     largest = float(np.abs(v).max(initial=0.0)) or 1.0
     exponent = math.ceil(math.log2(largest)) - BITS
     # Rounding is towards 0, which keeps each slope in the domain of the conjugate.
@@ -333,7 +335,8 @@ def stored_dual(
 def _balanced(v: Array) -> Array:
     """Return v (n,) with sum 0 up to rounding, by scaling down the entries of one sign.
 
-    It is the sign with the larger sum. If all entries have one sign, v is returned unchanged.
+    The sign with the larger sum of magnitudes is scaled. If all entries have the same sign, v is
+    returned unchanged.
     """
     positive_sum = math.fsum(v[v > 0])
     negative_sum = -math.fsum(v[v < 0])
@@ -348,8 +351,9 @@ def _add_up(steps: NDArray[np.int64]) -> None:
     """Move the largest entries of ``steps`` (n,) towards 0 until all add up to 0, in place."""
     excess = int(steps.sum())
     order = np.argsort(-np.abs(steps), kind="stable")
+    # Only entries with the sign of the excess change, by an equal share each. Shares are integers,
+    # so a remainder is left for the next round.
     order = order[steps[order] * excess > 0]
-    # Only entries with the sign of the excess; each gives an equal share of it.
     while excess and order.size:
         share = max(1, abs(excess) // order.size)
         changed = order[: max(1, abs(excess) // share)]
@@ -366,14 +370,15 @@ def _add_up_by_rows(
     """Change ``steps`` (n_rows, n_classes) in place until the entries of each row add up to 0.
 
     ``codes`` (n_rows,) are the classes of the rows. With ``has_intercepts`` the entries of each
-    column add up to 0, too. The entry of a wrong class is minus its probability, which only
-    decreases.
+    column add up to 0, too. A row of the dual point is (one-hot of its class) - (probabilities).
+    The entries of wrong classes are only raised towards 0, so the row remains feasible.
     """
     # The entry of the right class is minus the sum of the others.
     rows = np.arange(codes.size)
     steps[rows, codes] = 0
     steps[rows, codes] = -steps.sum(axis=1)
-    # A column with a negative sum is raised in rows of a class whose column has a positive sum.
+    # Move amounts from columns with a positive sum (``source``) to columns with a negative sum
+    # (``target``), within rows of class ``source``. So the sums of rows do not change.
     for target in range(steps.shape[1] if has_intercepts else 0):
         for source in range(steps.shape[1]):
             excesses = steps.sum(axis=0)

@@ -24,12 +24,12 @@ def demand_that(holds: Any, expected: str, received: Any) -> None:
 
 
 def formulas(spec: Any, y: Any) -> Any:
-    """Return for each loss: two functions to lists of terms, and the bounds on a.
+    """Return for each name of a loss a tuple (value_terms, conjugate_terms, low, high).
 
-    The sum of the first list is loss(y, z) at predictions z, the sum of the second one is the
-    conjugate loss*(-a). Both are given by terms, because rounding is bounded by their magnitudes.
-    The slope a is between the third and the fourth entry. ``spec`` has the parameters of the loss,
-    and y (n, T) are the targets.
+    The terms ``value_terms(z)`` add up to loss(y, z) at predictions z, and ``conjugate_terms(a)``
+    to the conjugate loss*(-a). Lists of terms are returned, because their magnitudes bound the
+    rounding of the sums. The slopes a must satisfy low <= a <= high. ``spec`` has the parameters of
+    the loss, and y (n, T) are the targets.
     """
     inf = np.full(y.shape, np.inf)
     t = spec.get("delta", 0.0)  # of the Huber loss
@@ -125,15 +125,15 @@ def loss_of(spec: Any, y: Any, s: Any) -> Any:
     slopes: Any = {}  # ``dual`` stores the slopes for ``conjugate``
 
     def bound(f: Any, center: Any, radius: Any, low: Any = -np.inf, high: Any = np.inf) -> float:
-        """Return an upper bound on sum s f(u), |u - center| <= radius, for f convex, by terms."""
+        """Return an upper bound on sum s f(u), |u - center| <= radius, f a convex sum of terms."""
         ends = [f(np.clip(center + k * (radius + EPS * abs(center)), low, high)) for k in (-1, 1)]
         upper = np.maximum(*(sum(terms) for terms in ends))
-        size = np.maximum(*(sum(map(np.abs, terms)) for terms in ends))
-        return math.fsum((s * upper).ravel()) + 32 * EPS * math.fsum((s * size).ravel())
+        magnitude = np.maximum(*(sum(map(np.abs, terms)) for terms in ends))
+        return math.fsum((s * upper).ravel()) + 32 * EPS * math.fsum((s * magnitude).ravel())
 
     def value(z: Any, r: Any) -> tuple[float, float]:
         """Return the loss at z, and an upper bound on it for errors of z up to r."""
-        if name == "multinomial":  # log sum_k exp(z_k - z_y) grows with each difference
+        if name == "multinomial":  # the loss log sum_k exp(z_k - z_y) increases with each z_k - z_y
             z = z - (y * z).sum(axis=1, keepdims=True)
             r = 2 * r.max(axis=1, keepdims=True) + EPS * np.abs(z).max(axis=1, keepdims=True)
         return math.fsum((s * sum(value_at(z))).ravel()), bound(value_at, z, r)
@@ -153,7 +153,7 @@ def loss_of(spec: Any, y: Any, s: Any) -> Any:
         a = v / s
         e = np.zeros(v.shape)
         if claim["free"]:
-            # Each entry of v may move by its slack, the distance of its slope from the bounds.
+            # v_i may change by s_i min(a_i - low_i, high_i - a_i): a_i remains a slope of the loss.
             slack = s * np.clip(np.minimum(a - low, high - a), 0.0, np.abs(a).max())
             Z = dense(X[:, claim["free"]][is_weighted])
             Z = np.hstack([np.ones((Z.shape[0], int(claim["intercept"]))), Z])
@@ -180,12 +180,13 @@ def dense(B: Any) -> Any:
 
 
 def risk_terms(y: Any, s: Any, times: Any, efron: bool) -> Any:
-    """Yield the parts of each term of Cox's partial likelihood, one term for each event.
+    """Yield (rows, a, q, omega, share) for each term of Cox's partial likelihood, one an event.
 
-    A term is omega (log sum_i a_i exp(z_i) - <q, z>) over the rows at risk at the time. Its
-    parts are these rows, their weights a and q, its weight omega, and a share. If ``efron``,
-    Efron's method subtracts this share from tied events. y are the survival records, s (n,) the
-    weights, and ``times`` the pairs of a stratum and a time with events.
+    The term is omega (log sum_i a_i exp(z_i) - <q, z>), over the ``rows`` at risk at the time of
+    the event. a are their weights, and q the weights of the events at that time, divided by their
+    sum. If ``efron``, Efron's method subtracts ``share`` of the weights of tied events from a.
+    y are the survival records, s (n,) the weights, and ``times`` the pairs of a stratum and a time
+    with events.
     """
     # A row is at risk if it entered before the time and its own time is not earlier.
     for stratum, time in times:
@@ -203,8 +204,8 @@ def totals(terms: Any) -> tuple[float, float, int]:
     """Return the sum of the least values of ``terms``, the sum of their omega, and their number.
 
     ``terms`` are those of ``risk_terms``. The least value of a term over all predictions is
-    omega (log(omega m) + log(1 - share)), with m the number of events at its time. The sum of these
-    is a lower bound on the loss, which is subtracted from it.
+    omega (log(omega m) + log(1 - share)), with m the number of events at its time. The loss of
+    ``cox`` is the sum of terms minus the sum of their least values, so it is at least 0.
     """
     least = 0.0
     weight = 0.0
@@ -230,15 +231,16 @@ def softmax_at(z: Any, a: Any) -> tuple[Any, float, float]:
 
 
 def cox(spec: Any, y: Any, s: Any) -> Any:
-    """Return the functions of ``loss_of`` for Cox's partial likelihood, which has no stored dual.
+    """Return the functions of ``loss_of`` for Cox's partial likelihood.
 
     ``spec`` says how ties are handled, y are the survival records and s (n,) the weights. The
-    loss is a sum of terms omega (log sum_i a_i exp(z_i) - <q, z>) over the events of each time.
-    a are weights of the rows at risk, q the normalized weights of the events. The dual point
-    comes from the predictions z: with the softmax p of each term, v = sum omega (q - p). The
-    point c v belongs to p' = c p + (1 - c) q, whose conjugate is sum p' log(p' / a). The cache
-    has the predictions z, which ``value`` stores, and the relative change of p, which ``dual``
-    stores.
+    loss is a sum of terms omega (log sum_i a_i exp(z_i) - <q, z>), see ``risk_terms``. Claims store
+    no dual point for this loss. It is computed from the predictions z, which ``value`` must
+    receive first: v = sum omega (q - p), with p the softmax of each term. The point c v belongs to
+    p' = c p + (1 - c) q, and its conjugate is the sum of omega p' log(p' / a).
+
+    The dictionary ``cache`` has "z", the predictions, and "moved", by the size of a risk set, the
+    relative change of p by which ``dual`` satisfies Z'v = 0.
     """
     n = s.size
     cache: dict[str, Any] = {}
@@ -249,7 +251,7 @@ def cox(spec: Any, y: Any, s: Any) -> Any:
     least, weight, n_terms = totals(terms())
 
     def softmax(risk: Any, a: Any) -> tuple[Any, float, float]:
-        """Return ``softmax_at`` of the stored predictions of rows ``risk`` with weights a."""
+        """Return ``softmax_at`` for the stored predictions of rows ``risk`` and their weights a."""
         p, log, error = softmax_at(cache["z"][risk], a)
         return p, log, error + cache["moved"].get(risk.size, 0.0)
 
@@ -257,26 +259,26 @@ def cox(spec: Any, y: Any, s: Any) -> Any:
         """Return the loss at predictions z (n, 1), and an upper bound for errors of z up to r."""
         cache.update(z=z[:, 0], moved={})
         sums = [-least]
-        size = abs(least)
+        magnitude = abs(least)
         for risk, a, q, omega, _ in terms():
             _, log, _ = softmax(risk, a)
             sums.append(omega * (log - q @ z[risk, 0]))
-            size += omega * (abs(log) + 1 + 2 * np.abs(z[risk]).max())
-        rounding = (n + 750 + 40) * EPS * size + 2 * r.max(initial=0) * weight
+            magnitude += omega * (abs(log) + 1 + 2 * np.abs(z[risk]).max())
+        rounding = (n + 750 + 40) * EPS * magnitude + 2 * r.max(initial=0) * weight
         return math.fsum(sums), math.fsum(sums) + rounding
 
     def dual(claim: Any, _: Any, is_weighted: Any, X: Any) -> tuple[Any, Any]:
         """Return the dual point v, and bounds e on its distance from a feasible one."""
-        v, size, e = np.zeros((3, n))
+        v, magnitude, e = np.zeros((3, n))
         largest: Any = None
         for risk, a, q, omega, _ in terms():
             p, _, error = softmax(risk, a)
             v[risk] += omega * (q - p)
-            size[risk] += omega * (q + p)
+            magnitude[risk] += omega * (q + p)
             e[risk] += omega * p * error
             if largest is None or risk.size > largest[0].size:
                 largest = risk, omega * p
-        e += (n_terms + 8) * EPS * size
+        e += (n_terms + 8) * EPS * magnitude
         if claim["free"]:  # the largest risk sets absorb the remaining violation of Z'v = 0
             slack = np.bincount(largest[0], largest[1], n)
             Z = np.hstack([np.ones((n, 1)), dense(X[:, claim["free"]][is_weighted])])
@@ -302,12 +304,12 @@ def cox(spec: Any, y: Any, s: Any) -> Any:
 
 
 def nearby(Z: Any, width: Any, v: Any, e: Any = 0.0) -> Any:
-    """Return h with |u_i - v_i| <= width_i h_i for some u with Z'u = 0 exactly.
+    """Return h (n,) such that |u_i - v_i| <= width_i h_i for some u with Z'u = 0 exactly.
 
     Z (n, m) has the columns without penalty, ``width`` (n,) says how far each entry may move,
-    and each v_i has an error of up to e_i (``e`` is (n,) or 0). Let diag(width) be Wd. Then u =
-    v - P (Z'P)^-1 Z'v with P = Wd Q and Q near Z (Z' Wd Z)^-1, so that Z'P = I - E with a small
-    E.
+    and each v_i has an error of up to e_i (``e`` is (n,) or 0). Let Wd = diag(width). Then
+    u = v - P (Z'P)^-1 Z'v, with P = Wd Q and Q near Z (Z' Wd Z)^-1. So Z'P = I - E with a small E,
+    and h_i = sum_j |Q_ij| max |Z'v| / (1 - ||E||) by the Neumann series, in the maximum norm.
     """
     # Columns are scaled by powers of two, which is exact.
     Z = Z / 2.0 ** np.round(np.log2(np.maximum(np.abs(Z).max(axis=0), TINY)))
@@ -315,9 +317,11 @@ def nearby(Z: Any, width: Any, v: Any, e: Any = 0.0) -> Any:
     Q = Z @ np.linalg.pinv(Z.T @ (width[:, None] * Z))
     P = width[:, None] * Q
     E = np.abs(np.eye(Z.shape[1]) - Z.T @ P) + slack * (np.abs(Z).T @ np.abs(P))
-    size = E.sum(axis=1).max()
+    error_norm = E.sum(axis=1).max()  # ||E||
     demand_that(
-        size < 0.5, "columns without penalty that do not depend on each other", f"{size:.2g}"
+        error_norm < 0.5,
+        "columns without penalty that do not depend on each other",
+        f"{error_norm:.2g}",
     )
     residuals = np.abs(Z.T @ v) + np.abs(Z).T @ (slack * np.abs(v) + e)
-    return np.abs(Q).sum(axis=1) * residuals.max() / (1 - size) * (1 + slack)
+    return np.abs(Q).sum(axis=1) * residuals.max() / (1 - error_norm) * (1 + slack)

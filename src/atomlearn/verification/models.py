@@ -45,7 +45,7 @@ class Fit:
     result : Result
         Its solution.
     y : ndarray
-        The targets as ``bounds`` takes them.
+        The targets: numbers, -1 and +1, codes of classes, or survival records.
     weight : (n_rows,) float64
         The sample weights.
     offset : (n_rows, n_outputs) float64 or None
@@ -84,8 +84,9 @@ class Fit:
             design = design.base
         means = np.zeros(design.shape[1])
         scales = np.ones(design.shape[1])
-        # The columns before centering and scaling, with the total means and scales. Means matter
-        # only without an intercept.
+        # Undo centering and scaling: column = (original - means) / scales, with the total ``means``
+        # and ``scales`` of all such layers. An intercept absorbs the means; without an intercept
+        # (or a loss that ignores shifts) only layers without means can be undone.
         is_shift_invariant = self.fit_intercept or bare_loss(self.problem.loss).name == "cox"
         while (
             isinstance(design, Affine)
@@ -103,7 +104,7 @@ class Fit:
             means = means[self.among]
             scales = scales[self.among]
         point = self._point(n_outputs, means, scales)
-        # The dual point of the solver, whose weights may have another sum than those of the data,
+        # The solver's dual point is rescaled from the weights of its problem to those of the data,
         # which count once for each output.
         dual = self.result.slopes
         if dual is not None:
@@ -123,8 +124,8 @@ class Fit:
     def _point(self, n_outputs: int, means: Array, scales: Array) -> ClaimedPoint:
         """Return the coefficients in the units of X, and the group of each coefficient.
 
-        There are ``n_outputs`` coefficients for each column. In the fit ``means`` and
-        ``scales`` (n_columns,) were subtracted from the columns and divided them.
+        There are ``n_outputs`` coefficients for each column. The fit used the columns
+        (X - means) / scales, where ``means`` and ``scales`` are (n_columns,).
         """
         result = self.result
         if result.matrix_parts is not None and any(
@@ -137,9 +138,12 @@ class Fit:
         columns = result.columns
         weights = result.weights
         sets: list[int] = []
-        size = self.problem.design.shape[1] if self.among is None else scales.size * n_outputs
-        # With overlapping groups, each group has coefficients of its own, which the lift lists.
-        lift = norm.lift(size)
+        n_coefficients = (
+            self.problem.design.shape[1] if self.among is None else scales.size * n_outputs
+        )
+        # A lift writes overlapping groups as disjoint groups of copies of the coefficients. Each
+        # copy is listed with its column and its group.
+        lift = norm.lift(n_coefficients)
         if lift is not None:
             if result.lifted is None:
                 raise NoClaim(f"{norm!r} was solved over atoms, whose groups are not kept")
@@ -147,9 +151,9 @@ class Fit:
             columns = lift.expansion.matrix.indices[positions].astype(np.int64)
             sets = lift.norm.partition(lift.expansion.shape[1]).labels[positions].tolist()
         elif has_groups(norm):
-            sets = norm.partition(size).labels[columns].tolist()
+            sets = norm.partition(n_coefficients).labels[columns].tolist()
         features = columns // n_outputs
-        # The intercepts for columns that are not centered.
+        # w'(x - means) / scales + b: the intercept for columns that are not centered.
         b = np.zeros(n_outputs) + np.asarray(result.intercept)
         b -= np.bincount(
             columns % n_outputs, weights / scales[features] * means[features], n_outputs
@@ -165,9 +169,9 @@ def has_groups(norm: Any) -> bool:
 def fit_of_result(
     result: Result, X: Any, y: Any, sample_weight: Any = None, offset: Any = None
 ) -> Fit:
-    """Return the fit of ``result = solve(X, y, ...)``; the arguments must be the same again.
+    """Return the fit of ``result = solve(X, y, ...)``; X and y must be the same again.
 
-    ``sample_weight`` and ``offset`` are those of the fit, too. Raise NoClaim if the result does
+    ``sample_weight`` and ``offset`` must be those of the fit, too. Raise NoClaim if the result does
     not have its problem.
     """
     problem = result.problem
@@ -234,10 +238,10 @@ def fits_of_estimator(
         offsets = [
             None if data.offset is None else data.offset[:, k : k + 1] for k in range(len(problems))
         ]
-        parts = zip(problems, results, data.targets, offsets, positive, strict=True)
+        fit_arguments = zip(problems, results, data.targets, offsets, positive, strict=True)
         return [
             Fit(problem, result, target, weight, offset, has_intercept, position)
-            for problem, result, target, offset, position in parts
+            for problem, result, target, offset, position in fit_arguments
         ], data
     # A joint loss has one problem for all outputs.
     task = matrices.joint_problem(model, data, loss, *penalty)

@@ -1,9 +1,9 @@
 """Norms for ``bounds``: gauges and polars (dual norms) bounded from above, in NumPy only.
 
 A norm is ``scale`` times the l1, k-support, elastic net or ordered weighted l1 norm (owl) of the
-magnitudes of coefficients, or of the lengths of groups of them. Groups may overlap. Then w is a sum
-of parts, one for each group, and the gauge is the least over all such sums. The parts that a claim
-lists bound it from above.
+magnitudes of coefficients, or of the lengths (Euclidean norms) of groups of them. Groups may
+overlap. Then w is a sum of vectors, one for each group, and the norm is the least value over all
+such sums. The vectors that a claim lists bound it from above.
 """
 
 from __future__ import annotations
@@ -60,7 +60,8 @@ def checked_norm_entry(entry: Any, size: int) -> Any:
 def magnitudes(norm: Any, entries: Any, labels: Any = None) -> Any:
     """Return upper bounds on the lengths of the groups, or |entries| for norms without groups.
 
-    ``entries`` are values of all coefficients, or of some with the groups ``labels``.
+    ``entries`` (m,) are values of coefficients. ``labels`` (m,) are their groups; without
+    ``labels``, the entries are those of all coefficients.
     """
     if norm["members"] is None:
         return np.abs(entries)
@@ -84,7 +85,7 @@ def gauge_above(norm: Any, columns: Any, w: Any, sets: Any) -> tuple[float, floa
     if norm["lower"] is not None and w.size:
         edge = np.where(w > 0, norm["upper"][columns], -norm["lower"][columns])
         ratio = float((edge / np.maximum(np.abs(w), TINY)).min(initial=1.0, where=w != 0))
-    # Each coefficient must be a member of its group, and be listed once.
+    # Each coefficient must be a member of its group, and be listed once there.
     if norm["members"] is not None:
         labels = np.repeat(np.arange(norm["starts"].size - 1), np.diff(norm["starts"]))
         memberships = set(zip(norm["members"].tolist(), labels.tolist(), strict=True))
@@ -103,29 +104,32 @@ def gauge_above(norm: Any, columns: Any, w: Any, sets: Any) -> tuple[float, floa
         )
         is_nonzero = m > 0
         return math.fsum((m * prices)[is_nonzero]) * slack, ratio
-    if norm["name"] == "elasticnet":
-        longer = math.fsum(m) / math.sqrt(norm["k"])
-        return max(math.sqrt(math.fsum(m * m)), longer) * slack, ratio
+    if norm["name"] == "elasticnet":  # max(||m||, ||m||_1 / sqrt(k))
+        scaled_l1 = math.fsum(m) / math.sqrt(norm["k"])
+        return max(math.sqrt(math.fsum(m * m)), scaled_l1) * slack, ratio
     m = -np.sort(-m)
     if norm["name"] == "owl":
         return math.fsum(m * norm["weights"][: m.size]) * slack, ratio
-    # The k-support norm is min sum_j m_j^2 / d_j over 0 <= d <= 1, sum d <= k, under a root. The
-    # best d is 1 for the q largest entries, and proportional to m for the others.
+    # The square of the k-support norm is min sum_j m_j^2 / d_j over 0 <= d <= 1, sum d <= k. The
+    # best d is 1 for the q largest entries, and proportional to m for the others. These contribute
+    # (their sum)^2 / (k - q).
     tail = np.cumsum(m[::-1])[::-1]
     for q in range(norm["k"]):
         if q >= m.size or m[q] * (norm["k"] - q) <= tail[q] * (1 + EPS):
-            rest = tail[q] ** 2 / (norm["k"] - q) if q < m.size else 0.0
+            tail_term = tail[q] ** 2 / (norm["k"] - q) if q < m.size else 0.0
             break
-    return math.sqrt(math.fsum(m[:q] ** 2) + rest) * slack, ratio
+    return math.sqrt(math.fsum(m[:q] ** 2) + tail_term) * slack, ratio
 
 
 def polar_above(norm: Any, x: Any, errors: Any, amount: float, form: str) -> tuple[float, float]:
-    """Return t, at least the polar of x, and the term that bounds l <= w <= u add to R*.
+    """Return t, an upper bound on the polar of x, and the term that bounds l <= w <= u add to R*.
 
-    ``errors`` bound the errors of x. Without bounds l and u, the term is 0. With them R* is the
-    least over t of h*(t) + sum_j u_j max(x_j - t p_j, 0) - l_j max(-x_j - t p_j, 0). Here p are the
-    weights of the l1 norm, and h* is the conjugate of the penalty of strength ``amount`` in the
-    form ``form``.
+    ``errors`` bound the errors of the scores x. Without bounds l and u, the term is 0. With them,
+
+        R*(x) = min_t h*(t) + sum_j u_j max(x_j - t p_j, 0) - l_j max(-x_j - t p_j, 0),
+
+    with p the weights of the l1 norm. h is the penalty as a function of the norm: ``amount`` times
+    the norm, ``amount`` / 2 times its square, or the limit ``amount`` on it, as ``form`` says.
     """
     if norm["lower"] is not None:
         return _with_bounds(norm, x, errors, amount, form)
@@ -154,14 +158,12 @@ def polar_above(norm: Any, x: Any, errors: Any, amount: float, form: str) -> tup
 def _with_bounds(norm: Any, x: Any, errors: Any, amount: float, form: str) -> tuple[float, float]:
     """Return t and the term of ``polar_above`` for the l1 norm with bounds on coefficients.
 
-    R* is the least over t of h*(t) + sum_j u_j max(x_j - t p_j, 0) - l_j max(-x_j - t p_j, 0).
-    Here p are the weights, l <= w <= u are the bounds, and h* is the conjugate of the penalty
-    of strength ``amount`` in the form ``form``. ``errors`` bound the errors of the scores x.
-    The result is a good t, and the sum at t.
+    The parameters are those of ``polar_above``. The result is a t near the minimizer in the formula
+    there, and the sum over j at this t; any t gives an upper bound on R*.
     """
     price = norm["scale"] * norm["weights"] * (1 - 2 * EPS)
-    # Each side of a coefficient, positive or negative, has a bound of its own. Only finite bounds
-    # add a term; t is at least the largest ratio of a score to its price over infinite bounds.
+    # Positive and negative values of a coefficient have separate bounds u and -l. A finite bound
+    # adds a term. An infinite one demands t p_j >= x_j (or -x_j), so t is at least this ratio.
     ratios = [0.0]
     boxes = []
     for side, z in ((norm["upper"], x + errors), (-norm["lower"], errors - x)):
@@ -174,12 +176,13 @@ def _with_bounds(norm: Any, x: Any, errors: Any, amount: float, form: str) -> tu
         return sum(math.fsum(u * np.maximum(z - t * p, 0.0)) for u, z, p in boxes)
 
     def conjugate(t: float) -> float:
-        """Return h*(t) plus the term of the bounds."""
+        """Return h*(t) plus the term of the bounds, in the squared and the constrained form."""
         return box_term(t) + (t * t / 2 / amount if form == "squared" else amount * t)
 
     least = max(ratios)
-    if form == "penalized":
+    if form == "penalized":  # h*(t) = 0 for t <= amount, and the sum decreases in t: t = amount
         return least, box_term(amount)
+    # All terms of the sum are 0 from the largest ratio on, so the minimizer is not larger.
     largest = max(least, *(float((z / p).max(initial=0.0)) for _, z, p in boxes))
     t = _minimum(conjugate, least, largest)
     return t, box_term(t)

@@ -138,7 +138,7 @@ def convert_as(
         "version": 1,
     }
     with Workplace(folder, fingerprint) as work:
-        # An earlier run may have been killed when it had written all and only the name was missing.
+        # An earlier run may have been killed after it had written all files, before the renaming.
         if work.is_complete:
             manifest = read_manifest(work.folder)
         elif isinstance(opened, ColumnSource):

@@ -109,8 +109,8 @@ class Transposition:
         the value of each entry. Targets, if the rows have them, are one more array.
         """
         rows = self.rows
-        parts = [piece.X for piece in pieces]
-        block = stacked(parts, "csc")
+        matrices = [piece.X for piece in pieces]
+        block = stacked(matrices, "csc")
         n_rows, width = block.shape
         if is_sparse(block):
             self._write("columns", np.repeat(np.arange(width), np.diff(block.indptr)))

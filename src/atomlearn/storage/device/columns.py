@@ -129,8 +129,8 @@ class DeviceColumns:
             return lambda lo, hi: self.read(lo, hi, dtype)
         step = self.width(n_inputs, dtype)
         starts = range(0, n_inputs, step)
-        parts = [self.read(lo, min(lo + step, n_inputs), dtype) for lo in starts]
-        tensor = parts[0] if len(parts) == 1 else namespace(parts[0]).concat(parts, axis=1)
+        tiles = [self.read(lo, min(lo + step, n_inputs), dtype) for lo in starts]
+        tensor = tiles[0] if len(tiles) == 1 else namespace(tiles[0]).concat(tiles, axis=1)
         return lambda lo, hi: tensor[:, lo:hi]
 
     def read(self, lo: int, hi: int, dtype: Any) -> Any:

@@ -31,7 +31,7 @@ class DenseTensor(HeldTensor):
     is_sparse = False
 
     def __init__(self, X: Any) -> None:
-        """Take the dense tensor X (n_samples, n_features), float32 or float64, without a copy."""
+        """Store the dense tensor X (n_samples, n_features), float32 or float64, without a copy."""
         # Gradients with respect to X would keep every product in memory.
         self.sample = X.detach() if hasattr(X, "detach") else X
         self.shape = int(X.shape[0]), int(X.shape[1])
@@ -86,12 +86,12 @@ class DenseTensor(HeldTensor):
         w = to_device_of(self.sample, weights[nonzero] if is_sparse else weights)
         positions = to_device_of(self.sample, nonzero) if is_sparse else None
         width = nonzero.size if is_sparse else self.shape[1]
-        parts = []
+        products = []
         for rows in LIMITS.pieces(self.shape[0], width, BUDGET.tile_entries):
             tile = self.sample[rows, :]
             tile = tile if positions is None else xp.take(tile, positions, axis=1)
-            parts.append(to_host(xp.matmul(xp.astype(tile, xp.float64, copy=False), w)))
-        return np.concatenate(parts)
+            products.append(to_host(xp.matmul(xp.astype(tile, xp.float64, copy=False), w)))
+        return np.concatenate(products)
 
     def gather(self, columns: Columns) -> Block:
         """Return the columns with these numbers as a dense block (columns in memory) on the host.

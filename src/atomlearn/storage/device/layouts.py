@@ -85,8 +85,8 @@ def _checked(X: Any) -> Any:
     torch = torch_module()
     try:
         if _layout(X) == "coo":
-            parts = X._indices(), X._values()
-            return torch.sparse_coo_tensor(*parts, X.shape, check_invariants=True)
+            arrays = X._indices(), X._values()
+            return torch.sparse_coo_tensor(*arrays, X.shape, check_invariants=True)
         return torch.sparse_compressed_tensor(
             *_parts(X), X.shape, layout=X.layout, check_invariants=True
         )

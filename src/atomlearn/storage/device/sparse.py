@@ -37,7 +37,7 @@ class SparseTensor(HeldTensor):
     is_sparse = True
 
     def __init__(self, values: Any, rows: Any, starts: Any, shape: tuple[int, int]) -> None:
-        """Take the CSC arrays (``values``, ``rows``, ``starts``) of an X of this shape."""
+        """Store the CSC arrays (``values``, ``rows``, ``starts``) of an X of this shape."""
         self.shape, self.dtype = shape, dtype_of(values)
         self.sample = values
         self._rows = rows
@@ -209,9 +209,9 @@ def _sums(values: Any, rows: Any, starts: Any, v: Any) -> Any:
     if not _has_product(values.device.type, values.dtype):
         terms = values * v[rows.long()]
         return torch_module().segment_reduce(terms, "sum", offsets=starts.long())
-    size = (starts.numel() - 1, v.numel())
+    shape = (starts.numel() - 1, v.numel())
     with as_written(values):
-        return torch_module().mv(_compressed(starts, rows, values, size), v)
+        return torch_module().mv(_compressed(starts, rows, values, shape), v)
 
 
 def _compressed(starts: Any, indices: Any, values: Any, size: tuple[int, int]) -> Any:

@@ -161,7 +161,8 @@ class HeldTensor(ABC):
 def _torch_cut() -> float:
     """Return the relative error of float32 products that PyTorch's precision settings allow.
 
-    It is the largest error that the global setting or the setting of any backend allows.
+    Each backend has a setting of its own, besides the global one. The result is the largest error
+    that any of them allows.
     """
     import torch
 
@@ -171,8 +172,8 @@ def _torch_cut() -> float:
         # PyTorch has no common name if the settings of its backends differ.
         names = []
     for backend in (torch.backends, torch.backends.cuda, torch.backends.mkldnn):
-        for part in (backend, getattr(backend, "matmul", None)):
-            names.append(str(getattr(part, "fp32_precision", "none")))
+        for section in (backend, getattr(backend, "matmul", None)):
+            names.append(str(getattr(section, "fp32_precision", "none")))
     return max(_CUTS.get(name, BFLOAT16) for name in names)
 
 

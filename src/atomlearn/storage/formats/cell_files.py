@@ -37,7 +37,7 @@ class CellFile(ABC):
     """
 
     def __init__(self, root: Node) -> None:
-        """Take the open group ``root``, which has the matrix and its names."""
+        """Store the open group ``root``, which has the matrix and its names."""
         self._root = root
 
     @property
@@ -171,12 +171,12 @@ class TenxFile(CellFile):
         with understood(self.path, "10x file"):
             n_genes, n_cells = (int(size) for size in root.member("shape").content())
         # The stored matrix has cells as columns: its CSC arrays are the CSR arrays of X.
-        parts = (
+        arrays = (
             numeric_vector(root.member("data")),
             numeric_vector(root.member("indices")),
             root.member("indptr").content(),
         )
-        return sparse_source(self.path, parts, (n_cells, n_genes), "csr", self.names(), y)
+        return sparse_source(self.path, arrays, (n_cells, n_genes), "csr", self.names(), y)
 
     def names(self, layer: str | None = None) -> list[str]:
         """Return the names (identifiers) of the genes; ``layer`` is ignored."""
@@ -220,8 +220,8 @@ def _sparse(X: Node, names: list[str], y: NDArray[Any] | None) -> Stored:
         shape = X.attribute("shape", X.attribute("h5sparse_shape"))
         n_rows, n_columns = (int(size) for size in shape)
     data, indices = (numeric_vector(X.member(key)) for key in ("data", "indices"))
-    parts = data, indices, X.member("indptr").content()
-    return sparse_source(X.path, parts, (n_rows, n_columns), kind[:3], names, y)
+    arrays = data, indices, X.member("indptr").content()
+    return sparse_source(X.path, arrays, (n_rows, n_columns), kind[:3], names, y)
 
 
 def symbols_of(

@@ -137,15 +137,15 @@ def whole_lines(stream: Any, size: int, path: Path, so_far: int = 0) -> Any:
         Bytes of the same lines that the caller has read before.
     """
     fits(path, "a line of it, parsed,", LIMITS.copies * so_far)
-    parts = [stream.read(size)]
+    pieces = [stream.read(size)]
     # An empty text or empty bytes, as the stream has them. A long line is read in pieces, so that
     # the memory is checked before each of them.
-    empty = parts[0][:0]
-    while parts[-1] and not parts[-1].endswith("\n" if empty == "" else b"\n"):
-        parts.append(stream.readline(LIMITS.piece_bytes))
-        so_far += len(parts[-1])
+    empty = pieces[0][:0]
+    while pieces[-1] and not pieces[-1].endswith("\n" if empty == "" else b"\n"):
+        pieces.append(stream.readline(LIMITS.piece_bytes))
+        so_far += len(pieces[-1])
         fits(path, "a line of it, parsed,", LIMITS.copies * so_far)
-    return empty.join(parts)
+    return empty.join(pieces)
 
 
 def suffix_of(path: Path) -> str:

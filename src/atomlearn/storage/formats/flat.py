@@ -46,7 +46,7 @@ class DenseLines:
     def __init__(
         self, shape: tuple[int, int], dtype: np.dtype[Any], read: Callable[[int, int], NDArray[Any]]
     ) -> None:
-        """Take the shape and the type of the matrix, and the function ``read`` of (start, stop)."""
+        """Store shape and type of the matrix, and the function ``read`` of (start, stop)."""
         self.shape = shape
         self.dtype = dtype
         self._read = read
@@ -163,7 +163,7 @@ class RowsOfFile(RowSource):
     """
 
     def __init__(self, lines: Lines, names: Names, y: NDArray[Any] | None) -> None:
-        """Take the rows ``lines``, the names of the columns, and the target y, if there are any."""
+        """Store the rows ``lines``, the names of the columns, and the target y, or None."""
         self._lines = lines
         self.y = y
         self.about = About(names, lines.sparse, lines.dtype)
@@ -188,7 +188,7 @@ class ColumnsOfFile(ColumnSource):
     """
 
     def __init__(self, lines: Lines, names: Names, y: NDArray[Any] | None) -> None:
-        """Take the columns ``lines``, their names, and the target y, if there are any."""
+        """Store the columns ``lines``, their names, and the target y, if there are any."""
         self._lines = lines
         self.y = y
         self.shape = lines.shape[::-1]
@@ -285,11 +285,11 @@ def open_npz(path: Path, request: Request) -> Stored:
             f"{path} holds {', '.join(sorted(archive)) or 'nothing'}; expected X (dense) or "
             f"{', '.join(SPARSE_KEYS)} (sparse)"
         )
-    size = archive["shape"]
-    if size.shape != (2,) or size.dtype.kind not in "iu":
+    sides = archive["shape"]
+    if sides.shape != (2,) or sides.dtype.kind not in "iu":
         raise ValueError(f"{path} is a broken sparse matrix: shape must be two whole numbers")
-    n_rows, n_columns = (int(number) for number in size)
+    n_rows, n_columns = (int(number) for number in sides)
     # The pointers are read now; values and indices are read by ranges later.
-    parts = FlatArray(path, "data"), FlatArray(path, "indices"), archive["indptr"]
+    arrays = FlatArray(path, "data"), FlatArray(path, "indices"), archive["indptr"]
     names = stored_names(archive, n_columns)
-    return sparse_source(path, parts, (n_rows, n_columns), sparse_form(archive, path), names, y)
+    return sparse_source(path, arrays, (n_rows, n_columns), sparse_form(archive, path), names, y)

@@ -171,7 +171,7 @@ class MatrixColumns(ColumnSource):
     """
 
     def __init__(self, X: Any, schema: Schema, y: NDArray[Any] | None, dtype: Any = None) -> None:
-        """Take the matrix X, its ``schema`` (description of columns), and the target y.
+        """Store the matrix X, its ``schema`` (description of columns), and the target y.
 
         ``dtype`` is the type of the values to report; by default it is that of X.
         """

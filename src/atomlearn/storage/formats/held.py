@@ -1,7 +1,7 @@
 """Limits of memory: compare declared sizes with the bytes of a file and with free memory.
 
-No reader believes a declared size, or allocates memory for it, before ``check_declared`` or
-``fits`` has checked it.
+Before a reader allocates memory for a size that a file declares, ``check_declared`` or ``fits``
+must check the size.
 """
 
 from __future__ import annotations

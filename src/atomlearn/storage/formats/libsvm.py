@@ -67,7 +67,7 @@ class LibsvmRows(RowSource):
     """
 
     def __init__(self, path: Path, request: Request) -> None:
-        """Take the file ``path``; refuse a target in ``request`` that the file cannot have."""
+        """Store the file ``path``; ValueError for a target in ``request`` that it cannot have."""
         if request.target not in (None, "y"):
             raise ValueError(
                 f"{path} is a libsvm file, whose only target is the first number of each line; "
@@ -86,13 +86,13 @@ class LibsvmRows(RowSource):
         from sklearn.datasets import load_svmlight_file
 
         remedy = "; expected lines of 'label index:value index:value ...' with ascending indices"
-        size = max(min(piece_bytes, LIMITS.piece_bytes) // LIMITS.copies, 1)
+        n_bytes = max(min(piece_bytes, LIMITS.piece_bytes) // LIMITS.copies, 1)
         start = position
         entries = 0
         n_lines = 0
         with open_bytes(self.path) as stream:
             stream.seek(start)
-            while text := whole_lines(stream, size, self.path):
+            while text := whole_lines(stream, n_bytes, self.path):
                 position += len(text)
                 description = f"libsvm file before byte {position:,} of its text"
                 # The parser's own message about several labels in a line would be unclear.

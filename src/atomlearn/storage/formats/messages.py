@@ -47,10 +47,10 @@ def spread(texts: Sequence[str], header: Sequence[str]) -> tuple[str, ...]:
     names = set(header)
     expanded = dict[str, None]()
     for text in texts:
-        parts = [text] if text in names else [part.strip() for part in text.split(",")]
-        for part in filter(None, parts):
-            matching = [part] if part in names else fnmatch.filter(header, part)
-            expanded |= dict.fromkeys(matching or [part])
+        patterns = [text] if text in names else [pattern.strip() for pattern in text.split(",")]
+        for pattern in filter(None, patterns):
+            matching = [pattern] if pattern in names else fnmatch.filter(header, pattern)
+            expanded |= dict.fromkeys(matching or [pattern])
     return tuple(expanded)
 
 

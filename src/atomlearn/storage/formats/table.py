@@ -182,9 +182,9 @@ class DataTable:
         """
         columns = list[tuple[Any, tuple[str, ...]]]()
         for plan in self.schema.columns[:MOST_SHOWN]:
-            made = plan.made()
-            use = plan.use if not plan.is_used else f"{plan.use}: {', '.join(made[:4])}"
-            use += f", ... ({len(made)} columns)" if len(made) > 4 else ""
+            made_names = plan.made()
+            use = plan.use if not plan.is_used else f"{plan.use}: {', '.join(made_names[:4])}"
+            use += f", ... ({len(made_names)} columns)" if len(made_names) > 4 else ""
             gaps = f"{plan.missing} missing" if plan.missing else ""
             columns.append((plan, (plan.name, plan.kind, use, gaps)))
         return columns

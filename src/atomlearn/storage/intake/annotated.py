@@ -132,8 +132,8 @@ def annotated(
     frame = _frame(path, rows, [name for name in role_columns if name in rows.header], n_rows)
     # A note says which kind of values X has, because raw counts need another treatment.
     kind = values_of(table.X)
-    others = [name for name in ("X", *rows.layers) if name != (reading.layer or "X")]
-    hint = f"; there are also {listing(others)} (--layer NAME)" if others else ""
+    other_matrices = [name for name in ("X", *rows.layers) if name != (reading.layer or "X")]
+    hint = f"; there are also {listing(other_matrices)} (--layer NAME)" if other_matrices else ""
     notes.append(f"{reading.layer or 'X'} holds {kind}{hint}")
     origin = {"values": kind.partition(":")[0]}
     origin |= {"layer": reading.layer} if reading.layer else {}
@@ -215,8 +215,8 @@ def _pooled(
     """
     # The name of a sample joins its values of ``by``; cells that lack a value are left out.
     gaps = np.any([frame.missing(name) for name in by], axis=0)
-    parts = [frame.cells(name).astype(str)[~gaps] for name in by]
-    joined = np.array([" / ".join(cells) for cells in zip(*parts, strict=True)])
+    label_columns = [frame.cells(name).astype(str)[~gaps] for name in by]
+    joined = np.array([" / ".join(cells) for cells in zip(*label_columns, strict=True)])
     names, first, indices, sizes = np.unique(
         joined, return_index=True, return_inverse=True, return_counts=True
     )

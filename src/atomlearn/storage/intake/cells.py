@@ -310,13 +310,13 @@ def by_polars(content: str, form: TextForm, width: int, text: set[int]) -> Colum
         _, first = next(records(Path(), content, form))
     except (ValueError, StopIteration):
         return None
-    words_in = text.union(j for j, cell in enumerate(first) if form.number(cell) is None)
+    text_columns = text.union(j for j, cell in enumerate(first) if form.number(cell) is None)
     try:
         frame = pl.read_csv(
             raw,
             has_header=False,
             separator=form.delimiter,
-            schema={name: pl.String if int(name) in words_in else pl.Float64 for name in names},
+            schema={name: pl.String if int(name) in text_columns else pl.Float64 for name in names},
             null_values=nulls,
             quote_char='"' if quoted else None,
         )
@@ -331,7 +331,7 @@ def by_polars(content: str, form: TextForm, width: int, text: set[int]) -> Colum
         return None
     return [
         column_of(cells.fill_null("").to_list(), form, index in text)
-        if index in words_in
+        if index in text_columns
         else np.asarray(cells.to_numpy(), dtype=np.float64)
         for index, cells in enumerate(series)
     ]

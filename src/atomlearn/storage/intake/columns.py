@@ -57,7 +57,7 @@ def known_rows(
     """
     is_known = np.ones(n_rows, dtype=bool)
     notes = []
-    # The vectors without which a row is of no use, by their description for messages.
+    # The vectors without which a row cannot be used, by their description for messages.
     required = {} if y is None else {f"the target {name!r}": y}
     required |= {role: values for role, values in extras.items() if role not in OPTIONAL}
     for description, values in required.items():

@@ -205,13 +205,13 @@ def encode_columns(frame: Frame, plans: Sequence[ColumnPlan]) -> Encoded:
     # A dense X is filled in place, and is in a temporary file if it is large.
     X = room((frame.n_rows, 0 if is_sparse else width))
     start = 0
-    parts = list[Any]()
+    blocks = list[Any]()
     fixed_plans = list[ColumnPlan]()
     for plan in plans:
         if plan.is_used:
             columns, plan = _columns(frame, plan)
             if is_sparse:
-                parts.append(sp.csr_matrix(columns))
+                blocks.append(sp.csr_matrix(columns))
             else:
                 X[:, start : start + columns.shape[1]] = columns
                 start += columns.shape[1]
@@ -223,7 +223,7 @@ def encode_columns(frame: Frame, plans: Sequence[ColumnPlan]) -> Encoded:
             f"two columns of {frame.path} would both be called {repeated!r}; rename one"
         )
     return Encoded(
-        sp.csr_matrix(sp.hstack(parts)) if is_sparse else X,
+        sp.csr_matrix(sp.hstack(blocks)) if is_sparse else X,
         names,
         groups_made(fixed_plans),
         fixed_plans,

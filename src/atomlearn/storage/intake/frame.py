@@ -47,7 +47,7 @@ class TableFile(ABC):
     transposes = True
 
     def __init__(self, path: Path, form: TextForm, sheet: str | None = None) -> None:
-        """Take the file, how its text is written (``form``), and the sheet of a workbook.
+        """Store the file, how its text is written (``form``), and the sheet of a workbook.
 
         Subclasses open the file and set ``header``.
         """
@@ -80,18 +80,18 @@ class TableFile(ABC):
         Large files are collected in temporary files in place of memory.
         """
         must_read = True
-        parts = list[Columns]()
+        pieces = list[Columns]()
         while must_read:
             must_read = False
-            parts = []
+            pieces = []
             n_bytes = 0
             for columns in self.pieces():
                 must_read = self.learned(columns) or must_read
                 if not must_read:
                     n_bytes += sum(column.nbytes for column in columns)
                     # The parts are kept until all of them are copied into one array.
-                    parts.append(wait_in_file(columns) if is_large(n_bytes) else columns)
-        n_rows = sum(part[0].size for part in parts)
+                    pieces.append(wait_in_file(columns) if is_large(n_bytes) else columns)
+        n_rows = sum(piece[0].size for piece in pieces)
         if n_rows == 0:
             raise ValueError(f"{self.path} has a header but no data; expected one line a sample")
         # All numeric columns are in one block; text columns are separate arrays.
@@ -99,10 +99,10 @@ class TableFile(ABC):
         values = dict[str, NDArray[Any]]()
         for index, name in enumerate(self.header):
             numbers = None if index in self.text else block[:, index]
-            cells = np.concatenate([part[index] for part in parts], out=numbers)
+            cells = np.concatenate([piece[index] for piece in pieces], out=numbers)
             values[name] = self.form.tidied(cells, name in self.form.labels)
-            for part in parts:
-                part[index] = cells[:0]  # releases the memory of the part
+            for piece in pieces:
+                piece[index] = cells[:0]  # releases the memory of the part
         return Frame(self.path, values, n_rows, list(self.notes), self.line)
 
 
@@ -219,17 +219,17 @@ def distinct_names(raw_names: Sequence[str]) -> tuple[list[str], list[str]]:
     names = []
     renamed = []
     # A new name must be none of the other names.
-    taken = {name.strip() for name in raw_names}
+    used_names = {name.strip() for name in raw_names}
     for index, raw in enumerate(raw_names):
         # R writes an empty name above its row names.
         name = raw.strip() or f"column_{index}"
         counts[name] = counts.get(name, 0) + 1
         if counts[name] > 1:
             number = counts[name]
-            while f"{name}_{number}" in taken:
+            while f"{name}_{number}" in used_names:
                 number += 1
             renamed.append(f"{name}_{number}")
-            taken.add(renamed[-1])
+            used_names.add(renamed[-1])
             name = renamed[-1]
         names.append(name)
     if not renamed:

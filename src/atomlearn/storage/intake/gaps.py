@@ -39,9 +39,9 @@ class Gap:
     is_missing: NDArray[np.bool_]
 
     def learned(self, rows: Rows) -> Gap:
-        """Return the gap with the imputed value of the rows numbered ``rows``.
+        """Return the gap with the imputed value computed from the rows numbered ``rows``.
 
-        It is unchanged if these rows have no value.
+        The value is not changed if all of these rows lack one.
         """
         learned_cells = self.cells.rows(rows)
         if learned_cells.missing(self.plan.name).all():

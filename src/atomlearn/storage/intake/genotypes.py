@@ -100,21 +100,21 @@ class Components:
         .. [1] D. Zhang, R. Dey, S. Lee, "Fast and robust ancestry prediction using principal
            component analysis", Bioinformatics 36 (2020), doi:10.1093/bioinformatics/btaa152.
         """
-        count = self.sizes.size
+        n_components = self.sizes.size
         scores = np.empty_like(along)
         for row, (plain, square) in enumerate(zip(along, squares.tolist(), strict=True)):
-            padded = np.zeros((count + 1, count + 1))
-            padded[:count, :count] = np.diag(self.sizes)
-            padded[count, :count] = plain
-            padded[count, count] = np.sqrt(max(square - float(plain @ plain), 0.0))
+            padded = np.zeros((n_components + 1, n_components + 1))
+            padded[:n_components, :n_components] = np.diag(self.sizes)
+            padded[n_components, :n_components] = plain
+            padded[n_components, n_components] = np.sqrt(max(square - float(plain @ plain), 0.0))
             vectors, sizes, _ = np.linalg.svd(padded)
-            new_scores = (vectors * sizes)[:, :count]
+            new_scores = (vectors * sizes)[:, :n_components]
             # The best rotation and scale of the known samples back to their own scores, the rows of
             # diag(sizes): the orthogonal Procrustes problem.
-            known_scores = new_scores[:count]
+            known_scores = new_scores[:n_components]
             left_vectors, overlaps, right_vectors = np.linalg.svd(known_scores.T * self.sizes)
             scale = overlaps.sum() / max(float(np.sum(known_scores**2)), TINY)
-            scores[row] = scale * (new_scores[count] @ left_vectors @ right_vectors)
+            scores[row] = scale * (new_scores[n_components] @ left_vectors @ right_vectors)
         return scores
 
 

@@ -67,8 +67,8 @@ def write_plink(
         stream.write(MAGIC)
         width = max(1, LIMITS.piece_bytes // n_samples)
         for start in range(0, n_features, width):
-            part = encode_values(X[:, start : start + width], "genotype", 0, start)
-            stream.write(pack(part).tobytes())
+            codes = encode_values(X[:, start : start + width], "genotype", 0, start)
+            stream.write(pack(codes).tobytes())
     # Fields of .bim: chromosome, name, centimorgans, position, two alleles. Of .fam: family, name,
     # father, mother, sex, phenotype.
     lines = zip(chromosomes, names, positions, strict=True)

@@ -275,16 +275,17 @@ def suspicious(values: NDArray[np.float64]) -> list[float]:
         return []
     codes = list[float]()
     below = np.isin(finite, _CODES_BELOW)
-    rest = finite[~below]
-    # Columns with few values, such as 0 and 1, may use negative numbers as codes.
-    if below.any() and rest.size and rest.min() >= 0 and rest.max() > 0:
+    remaining = finite[~below]
+    # A negative code is suspicious if no other value is negative, and not all others are 0.
+    if below.any() and remaining.size and remaining.min() >= 0 and remaining.max() > 0:
         codes += np.unique(finite[below]).tolist()
+    # From the largest code down, because a column may use several.
     for code, least in reversed(_CODES_ABOVE.items()):
-        others = rest[rest != code]
-        often = np.count_nonzero(rest == code) >= least
+        others = remaining[remaining != code]
+        often = np.count_nonzero(remaining == code) >= least
         if often and others.size and 0 < others.max() <= code / _FAR_ABOVE:
             codes.append(float(code))
-            rest = others
+            remaining = others
     return codes
 
 

@@ -370,13 +370,15 @@ def _put_components(table: DataTable, reading: Reading, notes: list[str]) -> Dat
     width = len(table.variants.names)
     genotypes = X if X.shape[1] == width else part_of(X, columns=np.arange(width))
     names = [table.schema.name(column) for column in range(width)]
-    scores, found = components(genotypes, reading.pcs, table.variants, names, reading.rng)
-    plans = [ColumnPlan(name, fill=0.0, why=OF_VARIANTS) for name in found.names]
+    scores, decomposition = components(genotypes, reading.pcs, table.variants, names, reading.rng)
+    plans = [ColumnPlan(name, fill=0.0, why=OF_VARIANTS) for name in decomposition.names]
     notes.append(
         f"{reading.pcs} principal components of all {width:,} variants of {X.shape[0]:,} samples "
         "are covariates, computed without the target; held-out samples are among them"
     )
-    return replace(_with_covariates(table, scores, list(found.names), plans), components=found)
+    return replace(
+        _with_covariates(table, scores, list(decomposition.names), plans), components=decomposition
+    )
 
 
 def _has_gaps(X: Any, path: Path) -> bool:

@@ -79,7 +79,7 @@ class _Pgen:
     def has_dosages(self) -> bool:
         """Return whether any dosage is not a whole number."""
         pieces = (self.dosages(*limits) for limits in self.ranges())
-        return any(bool((np.abs(part - np.rint(part)) > 1e-3).any()) for part in pieces)
+        return any(bool((np.abs(values - np.rint(values)) > 1e-3).any()) for values in pieces)
 
 
 @lru_cache(maxsize=8)
@@ -175,13 +175,13 @@ class PgenColumns(ColumnSource):
 
         The counts of copies and of missing dosages of these columns are filled in, too.
         """
-        part = self.file.dosages(start, stop)
-        gaps = np.isnan(part)
+        dosages = self.file.dosages(start, stop)
+        gaps = np.isnan(dosages)
         self.missing[start:stop] = gaps.sum(axis=1)
-        self.copies[start:stop] = np.nansum(part, axis=1, dtype=np.float64)
+        self.copies[start:stop] = np.nansum(dosages, axis=1, dtype=np.float64)
         n_known = np.maximum(self.file.n_samples - self.missing[start:stop], 1)
         means = (self.copies[start:stop] / n_known).astype(np.float32)
-        return np.where(gaps, means[:, None], part).T
+        return np.where(gaps, means[:, None], dosages).T
 
 
 def open_pgen(path: Path) -> PlinkBed | Dosages:

@@ -62,10 +62,11 @@ def with_rows_of(
     """Detect the column with the role ``rows_of``, and return the updated choices and plans.
 
     Rows with the same value in this column belong together, such as rows of one patient, and stay
-    in one fold. The column is an identifier whose values repeat. Of several, one of persons comes
-    first, then the one with the fewest values. A column that the user leaves out is considered,
-    too. Nothing is detected if the user names ``rows_of`` or ``order``. ``frame`` has the cells,
-    ``reading`` the choices of the user, and ``plans`` are those of all columns.
+    in one fold. The column is an identifier whose values repeat. If there are several, the column
+    of row names is preferred, then one that identifies persons, then the one with fewest values. A
+    column that the user leaves out is considered, too. Nothing is detected if the user names
+    ``rows_of`` or ``order``. ``frame`` has the cells, ``reading`` the choices of the user, and
+    ``plans`` are those of all columns.
     """
     if {"rows_of", "order"} & {*reading.named_roles(), *reading.roles}:
         return reading, list(plans)
@@ -82,10 +83,11 @@ def with_rows_of(
             reading = replace(reading, roles={**reading.roles, "rows_of": name})
             break
     # The column of row names keeps its use.
-    found = reading.role("rows_of")
+    rows_of = reading.role("rows_of")
     id_column = reading.role("id")
     return reading, [
-        replace(plan, use="rows_of") if plan.name == found != id_column else plan for plan in plans
+        replace(plan, use="rows_of") if plan.name == rows_of != id_column else plan
+        for plan in plans
     ]
 
 

@@ -66,11 +66,11 @@ def encoded_table(frame: Frame, reading: Reading, ids: Sequence[str] | None) -> 
         ids = [str(cell) for cell in frame.cells(id_column or id_columns[0]).tolist()]
     samples = None if ids is None else NamedRows(ids, columns=frame.header)
     if reading.covar is not None:
-        other = frame_of_samples(reading.covar, samples, frame.path, notes, reading.form)
-        added = covariates_in(other, reading, notes)
+        joined = frame_of_samples(reading.covar, samples, frame.path, notes, reading.form)
+        added = covariates_in(joined, reading, notes)
         if repeated := [name for name in added if name in frame.columns]:
             raise ValueError(f"{reading.covar} and {frame.path} both have a column {repeated[0]!r}")
-        frame = replace(frame, columns=frame.columns | {key: other.columns[key] for key in added})
+        frame = replace(frame, columns=frame.columns | {key: joined.columns[key] for key in added})
         plans += described(frame, added)
         reading = replace(reading, covariates=tuple({*reading.covariates, *added}))
     # The target y and its name, and the vectors of other roles.
@@ -83,8 +83,8 @@ def encoded_table(frame: Frame, reading: Reading, ids: Sequence[str] | None) -> 
     elif name is not None:
         y = _values(frame, name)
     extras = {role: _values(frame, column) for role, column in roles.items()}
-    kept, remarks = known_rows(y, name, extras, frame.n_rows)
-    frame = frame.rows(kept)
+    kept_rows, remarks = known_rows(y, name, extras, frame.n_rows)
+    frame = frame.rows(kept_rows)
     fixed = plans  # without imputed values
     # ``full`` marks the rows to keep: those without missing values if others are to be left out.
     plans, full = completed(frame, plans, reading.missing)
@@ -92,7 +92,7 @@ def encoded_table(frame: Frame, reading: Reading, ids: Sequence[str] | None) -> 
         remarks.append(f"{int((~full).sum())} rows with missing values left out (--missing drop)")
         if not full.any():
             raise ValueError(f"{frame.path}: every row lacks a value; type --missing median")
-        kept = kept[full]
+        kept_rows = kept_rows[full]
         frame = frame.rows(np.flatnonzero(full))
     refuse(frame, plans, reading)
     plans, compared = with_references(frame, plans, reading)
@@ -100,17 +100,17 @@ def encoded_table(frame: Frame, reading: Reading, ids: Sequence[str] | None) -> 
     meanings = reading.form.meanings
     return DataTable(
         encoded.X,
-        None if y is None else tidy_target(y[kept], f"column {name!r} of {frame.path}"),
+        None if y is None else tidy_target(y[kept_rows], f"column {name!r} of {frame.path}"),
         Schema(
             len(encoded.names), tuple(encoded.names), columns=tuple(encoded.plans), origin=meanings
         ),
         name,
         str(frame.path),
         groups=encoded.groups,
-        ids=None if ids is None else tuple(ids[row] for row in kept.tolist()),
+        ids=None if ids is None else tuple(ids[row] for row in kept_rows.tolist()),
         covariates=made_of(encoded.plans, reading.covariates),
-        rows=kept,
-        extras={role: values[kept] for role, values in extras.items()},
+        rows=kept_rows,
+        extras={role: values[kept_rows] for role, values in extras.items()},
         notes=(*notes, *remarks, *compared, *left_out(plans)),
         gaps=gaps_in(frame, fixed, encoded),
     )

@@ -199,15 +199,15 @@ class TextFile(TableFile):
         with self._readable(), open_text(path, self.form.encoding, self._errors()) as stream:
             n_lines = stream.read(begin).count("\n")
             while content := whole_lines(stream, n_bytes, path):
-                parts = [content]
-                size = len(content)
+                pieces = [content]
+                n_characters = len(content)
                 # An odd number of quotes means that the last one is open.
                 quotes = content.count('"')
-                while quotes % 2 and (lines := whole_lines(stream, n_bytes, path, size)):
-                    parts.append(lines)
-                    size = size + len(lines)
+                while quotes % 2 and (lines := whole_lines(stream, n_bytes, path, n_characters)):
+                    pieces.append(lines)
+                    n_characters = n_characters + len(lines)
                     quotes = quotes + lines.count('"')
-                content = "".join(parts)
+                content = "".join(pieces)
                 yield n_lines, content
                 n_lines += content.count("\n")
 

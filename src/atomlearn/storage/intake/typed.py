@@ -263,7 +263,7 @@ def frame_of(table: Any, path: Path = Path("the table"), *, as_days: bool = Fals
     ``as_days``.
     """
     if isinstance(table, Mapping):
-        n_rows = len(table)
+        n_rows = 0
         values = {str(name): _cells_of(np.asarray(cells), name) for name, cells in table.items()}
     else:
         frame = as_frame(table)

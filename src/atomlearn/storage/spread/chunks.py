@@ -80,10 +80,10 @@ def _grid_of_frame(X: Any) -> Grid:
 
     # ``_meta`` is an empty table with the column types; the conversion refuses text columns.
     dtype = frame_to_array(X._meta).dtype
-    parts = X.to_delayed()
-    lengths = dask.compute(*(dask.delayed(len)(part) for part in parts))
-    chunks = np.empty((len(parts), 1), dtype=object)
-    chunks[:, 0] = parts
+    partitions = X.to_delayed()
+    lengths = dask.compute(*(dask.delayed(len)(partition) for partition in partitions))
+    chunks = np.empty((len(partitions), 1), dtype=object)
+    chunks[:, 0] = partitions
     return _without_empty(chunks, lengths, [len(X.columns)], dtype, names_of_dask(X))
 
 
@@ -98,11 +98,11 @@ def _without_empty(
     """
     sizes = [np.array([int(size) for size in axis], dtype=np.int64) for axis in (rows, columns)]
     check_shape(tuple(int(axis.sum()) for axis in sizes), chunks)
-    kept = chunks[np.ix_(*(np.flatnonzero(axis) for axis in sizes))]
+    nonempty = chunks[np.ix_(*(np.flatnonzero(axis) for axis in sizes))]
     # The ranges (start, stop) of the chunks along each axis, as slices.
     ranges = [pairwise(accumulate(axis[axis > 0].tolist(), initial=0)) for axis in sizes]
     rows, columns = ([slice(*pair) for pair in axis] for axis in ranges)
-    return kept, rows, columns, dtype, names
+    return nonempty, rows, columns, dtype, names
 
 
 class Chunk:
@@ -120,7 +120,7 @@ class Chunk:
     __slots__ = ("design", "held")
 
     def __init__(self, held: Any) -> None:
-        """Take the entries ``held``, dense or sparse, and make their design."""
+        """Store the entries ``held``, dense or sparse, and make their design."""
         self.held = held
         self.design: DenseDesign | SparseDesign
         if is_sparse(held):
@@ -188,8 +188,8 @@ def scores_of(chunk: Chunk, V: Array) -> Array:
 
 def of_design(name: str, chunk: Chunk, *arrays: NDArray[Any]) -> Array:
     """Return ``chunk.design.name(*arrays)``, the result of the method that ``name`` names."""
-    answer: Array = getattr(chunk.design, name)(*map(aligned, arrays))
-    return answer
+    result: Array = getattr(chunk.design, name)(*map(aligned, arrays))
+    return result
 
 
 def chunk_columns(chunk: Chunk, columns: Columns) -> Any:
@@ -208,12 +208,12 @@ def rows_of_chunk(chunk: Chunk, rows: Columns) -> Chunk:
     return Chunk(chunk.held[aligned(rows)])
 
 
-def beside(parts: list[Chunk]) -> Chunk:
-    """Return one chunk with the columns of all ``parts``, which are chunks of the same rows.
+def beside(chunks: list[Chunk]) -> Chunk:
+    """Return one chunk with the columns of all ``chunks``, which have the same rows.
 
     It is sparse if any of them is.
     """
-    arrays: list[Any] = [part.held for part in parts]
+    arrays: list[Any] = [chunk.held for chunk in chunks]
     return Chunk(sp.hstack(arrays, "csc") if any(map(is_sparse, arrays)) else np.hstack(arrays))
 
 
@@ -231,12 +231,14 @@ def answer(chunks: list[Chunk], rows: list[HeldRows], question: Sums) -> Sums:
     ``rows`` has the loss, targets and weights of the rows of each chunk. ``question`` is the
     request; ``HeldRows.answer`` describes it and the answer.
     """
-    question = {name: part if name == "ask" else aligned(part) for name, part in question.items()}
+    question = {
+        name: entry if name == "ask" else aligned(entry) for name, entry in question.items()
+    }
     return summed(
         [
-            HeldRows(part.loss, aligned(part.y), aligned(part.weight)).answer(
+            HeldRows(held.loss, aligned(held.y), aligned(held.weight)).answer(
                 chunk.design, question
             )
-            for chunk, part in zip(chunks, rows, strict=True)
+            for chunk, held in zip(chunks, rows, strict=True)
         ]
     )

@@ -119,10 +119,12 @@ class Dask(Design, RowAccess):
                 shape = row.stop - row.start, column.stop - column.start
                 arguments = loaded[i, j], self.dtype, shape, row.start, column.start
                 self._chunks[i, j] = task(pieces.held_chunk, *arguments)
+        # Only chunks of whole rows can return sums over rows. So chunks side by side are joined if
+        # the joined ones are not too large.
         tallest = max(part.stop - part.start for part in self._rows)
         if len(self._rows) > 1 < len(self._columns) and (
             tallest * self.shape[1] <= LIMITS.most_dense
-        ):  # Only chunks of whole rows can return sums over rows.
+        ):
             whole_rows = [task(pieces.beside, list(row)) for row in self._chunks]
             # The None makes NumPy keep the tasks as objects.
             self._chunks = np.array([*whole_rows, None], dtype=object)[:-1, None]
@@ -190,10 +192,11 @@ class Dask(Design, RowAccess):
         n_vectors = v.size // self.shape[0]
         self.travelled(n_vectors * (n_columns * self.shape[0] + n_rows * self.shape[1]))
         # One tree of sums for each column of chunks.
-        sent = [sent_once(v[part]) for part in self._rows]
+        vectors = [sent_once(v[rows]) for rows in self._rows]
         sums = [
             added(
-                [task(call, *pair) for pair in zip(column, sent, strict=True)], partial(task, sum)
+                [task(call, *pair) for pair in zip(column, vectors, strict=True)],
+                partial(task, sum),
             )[0]
             for column in self.chunks_for_a_pass().T
         ]
@@ -220,7 +223,7 @@ class Dask(Design, RowAccess):
         return np.concatenate(self.compute(sums))
 
     def travelled(self, numbers: int) -> None:
-        """Count one message with this many numbers (8 bytes each), including its answer."""
+        """Count one message of ``numbers`` numbers (8 bytes each), those of its answer included."""
         self._sent[:] = self._sent[0] + 1, self._sent[1] + 8 * numbers
 
     @property
@@ -246,7 +249,7 @@ class Dask(Design, RowAccess):
         if not is_self or n_rows == 1 or n_columns > 1 or not (y.size and sums_suffice(problem)):
             return problem
         loss = problem.loss
-        parts = self.rows_of_chunks
+        row_ranges = self.rows_of_chunks
 
         # The rows are sent to the workers at the first request, and only once.
         @cache
@@ -257,9 +260,14 @@ class Dask(Design, RowAccess):
                     task(
                         pieces.rows_beside,
                         chunk,
-                        *map(sent_once, (loss_of_rows(loss, part), y[part], weight[part])),
+                        *map(
+                            sent_once,
+                            (loss_of_rows(loss, row_range), y[row_range], weight[row_range]),
+                        ),
                     )
-                    for chunk, part in zip(self.chunks_for_a_pass()[:, 0], parts, strict=True)
+                    for chunk, row_range in zip(
+                        self.chunks_for_a_pass()[:, 0], row_ranges, strict=True
+                    )
                 ]
             )
 
@@ -299,12 +307,13 @@ class Dask(Design, RowAccess):
             sent = sent_once(numbers)
             all_positions.append(positions)
             tasks += [task(pieces.chunk_columns, chunk, sent) for chunk in self._chunks[:, j]]
-        found = self.compute(tasks)
+        submatrices = self.compute(tasks)
+        # ``n_rows`` successive submatrices have the same columns and all rows together.
         n_rows = len(self._rows)
-        stacks = [found[start : start + n_rows] for start in range(0, len(found), n_rows)]
+        stacks = [submatrices[k : k + n_rows] for k in range(0, len(submatrices), n_rows)]
         # The columns arrive chunk by chunk; this permutation restores the requested order.
         order = np.argsort(np.concatenate(all_positions))
-        if any(is_sparse(piece) for piece in found):
+        if any(is_sparse(submatrix) for submatrix in submatrices):
             whole = sp.hstack([sp.vstack(stack, "csc") for stack in stacks], "csc")
             return SparseDesign(whole.astype(np.float64)).gather(order)
         array = np.hstack([np.vstack(stack) for stack in stacks])
@@ -318,22 +327,22 @@ class Dask(Design, RowAccess):
         """
         if (rows[1:] <= rows[:-1]).any():
             return None
-        found = copy(self)
-        sizes = list[int]()
-        found._chunks = np.empty_like(self._chunks)
+        design = copy(self)
+        sizes = list[int]()  # number of rows of each row of chunks that remains
+        design._chunks = np.empty_like(self._chunks)
         for part, row in zip(self._rows, self.chunks_for_a_pass(), strict=True):
             # The rows of this row of chunks, counted within it.
             numbers = rows[slice(*np.searchsorted(rows, [part.start, part.stop]))] - part.start
             if numbers.size:
                 sent = sent_once(numbers)
-                found._chunks[len(sizes)] = [
+                design._chunks[len(sizes)] = [
                     task(pieces.rows_of_chunk, chunk, sent) for chunk in row
                 ]
                 sizes.append(numbers.size)
-        found._chunks = found._chunks[: len(sizes)]
-        found._rows = [slice(*pair) for pair in pairwise(accumulate(sizes, initial=0))]
-        found.shape = rows.size, self.shape[1]
-        return found
+        design._chunks = design._chunks[: len(sizes)]
+        design._rows = [slice(*pair) for pair in pairwise(accumulate(sizes, initial=0))]
+        design.shape = rows.size, self.shape[1]
+        return design
 
     def chunks_for_a_pass(self) -> NDArray[Any]:
         """Return the chunks; with ``persist``, the first call keeps them in the workers' memory."""
@@ -398,8 +407,8 @@ class Dask(Design, RowAccess):
         rows = [held_rows for _, held_rows in pairs]
         # Futures of the results that are in the workers' memory, by the key of their task.
         futures = client.futures_of(chunks + rows) if client else []
-        kept = {future.key: future for future in futures}
-        if not all(needed.key in kept for needed in chunks + rows):
+        future_of = {future.key: future for future in futures}
+        if not all(needed.key in future_of for needed in chunks + rows):
             sent = sent_once(question)
             tasks = [task(pieces.answer, [chunk], [part], sent) for chunk, part in pairs]
             return summed(self.compute(added(tasks, partial(task, summed), FAN_IN)))
@@ -409,7 +418,7 @@ class Dask(Design, RowAccess):
             answers = [
                 client.submit(
                     pieces.answer,
-                    *([kept[part[i].key] for i in positions] for part in (chunks, rows)),
+                    *([future_of[part[i].key] for i in positions] for part in (chunks, rows)),
                     question,
                     workers=address or None,
                     allow_other_workers=bool(address),

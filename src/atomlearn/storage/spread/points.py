@@ -81,8 +81,9 @@ class TaylorModel:
         """Return value, gradient and Hessian of the model over some of its columns.
 
         The point has coefficients ``weights`` at ``columns`` and 0 at other columns of the model.
-        With the step d from the point of expansion, the value is F + d'(gradient + H d / 2), or 0
-        if this is negative, because no loss is. The gradient is gradient + H d, at ``columns``.
+        With the step d from the point of expansion, the value is F + d'(gradient + H d / 2). A
+        negative value is replaced by 0, because losses are at least 0. The gradient is
+        gradient + H d, at ``columns``.
         """
         step = self.move(columns, weights)
         positions = np.searchsorted(self.columns, columns)

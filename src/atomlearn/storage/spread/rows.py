@@ -17,8 +17,8 @@ from atomlearn.core import Array, Design, Loss, existing_columns, pieces
 
 #: Sums over rows, by name.
 Sums = dict[str, Any]
-#: The convex conjugate f* is computed at the dual vector v = -f' and at (1 - NEAR) v; convexity
-#: bounds its values between the two.
+#: The convex conjugate f* is computed for the dual vectors v = -f' and (1 - NEAR) v. Its values
+#: between them are bounded by linear interpolation, because f* is convex.
 NEAR = 1e-3
 
 
@@ -93,24 +93,24 @@ class HeldRows:
             sums_of_points.append(sums)
         # One array over the points for each name.
         names = sums_of_points[0]
-        found: Sums = {name: np.array([sums[name] for sums in sums_of_points]) for name in names}
-        found["squares"] = block.squared_norms(is_used.astype(np.float64))
+        totals: Sums = {name: np.array([sums[name] for sums in sums_of_points]) for name in names}
+        totals["squares"] = block.squared_norms(is_used.astype(np.float64))
         # Derivatives by the coefficients; the request has a single point.
         if question["ask"] == "bend":
-            found["gradient"] = block.scores(slopes).full()
-            found["pull"] = block.scores(curvature).full()
-            found["hessian"] = block.gram(curvature)
+            totals["gradient"] = block.scores(slopes).full()
+            totals["pull"] = block.scores(curvature).full()
+            totals["hessian"] = block.gram(curvature)
         if duals:
             scores = design.scores_many(np.column_stack(duals))
-            found["scores"] = np.array([z.full() for z in scores])
-        return found
+            totals["scores"] = np.array([z.full() for z in scores])
+        return totals
 
     def _price(self, predictions: Array, v: Array) -> Sums:
         """Return the sums for a duality certificate at the dual vector v = -f' (n,) of these rows.
 
         They are ``conjugates``, f* at -v and at -(1 - NEAR) v; ``steepness`` and ``predicted``, the
-        sums of squares of v and of the ``predictions`` (n,); and ``slack``, a bound on the rounding
-        error in f and f*. The vector v itself is not sent.
+        sums of squares of v and of the ``predictions`` X w + b (n,); and ``slack``, a bound on the
+        rounding error in f and f*. The vector v itself is not sent.
         """
         loss = self.loss
         y = self.y
@@ -132,6 +132,6 @@ def summed(answers: Sequence[Sums]) -> Sums:
 def size_of(message: Sums) -> int:
     """Return the number of bytes of the arrays and numbers in ``message``.
 
-    It is a request or an answer; names are not counted.
+    ``message`` is a request or an answer. The bytes of its names are not counted.
     """
-    return 8 * sum(math.prod(np.shape(part)) for part in message.values())
+    return 8 * sum(math.prod(np.shape(entry)) for entry in message.values())

@@ -79,15 +79,15 @@ class Site:
         offset: object = None,
         least_rows: int = 10,
     ) -> None:
-        """Take the rows X with targets y, ``sample_weight`` and ``offset``.
+        """Store the rows X with targets y, ``sample_weight`` and ``offset``.
 
-        Fewer than ``least_rows`` rows with a positive weight are refused.
+        Raise ValueError if fewer than ``least_rows`` rows have a positive weight.
         """
         self.design = as_design(X)
         self._y = y
-        size = self.design.shape[0]
-        self._weight = check_weight(sample_weight, size)
-        self._offset = None if offset is None else check_offset(offset, size)
+        n_rows = self.design.shape[0]
+        self._weight = check_weight(sample_weight, n_rows)
+        self._offset = None if offset is None else check_offset(offset, n_rows)
         self._least = whole_number("Site", "least_rows", least_rows)
         self.n_rows = int(np.count_nonzero(self._weight))
         if self.n_rows < self._least:
@@ -100,8 +100,9 @@ class Site:
         """Return the answer to a request of ``Sites``: a dictionary of sums over the rows.
 
         ``question["ask"]`` is "about" (number of rows and columns, names, total weight) or one of
-        the kinds of ``HeldRows.answer``. In the second case the request also has the name of the
-        loss, its parameters, and a factor of the weights.
+        the kinds of ``HeldRows.answer``: "look" (values and slopes), "bend" (second derivatives)
+        and "price" (sums for a duality certificate). Then the request also has the name of the
+        loss, its parameters, and a factor by which the weights are multiplied.
         """
         kind = question.get("ask")
         n_rows, n_columns = self.design.shape
@@ -112,10 +113,10 @@ class Site:
         if kind not in ("look", "bend", "price"):
             raise ValueError(f"a site answers about, look, bend and price, not {kind!r}")
         # A Gram matrix of nearly as many columns as rows would reveal the rows.
-        size = len(question["columns"])
-        if kind == "bend" and size + self._least > self.n_rows:
+        n_asked = len(question["columns"])
+        if kind == "bend" and n_asked + self._least > self.n_rows:
             raise ValueError(
-                f"asked for products of {size} columns, this site of {self.n_rows} rows answers "
+                f"asked for products of {n_asked} columns, this site of {self.n_rows} rows answers "
                 f"for {self.n_rows - self._least} at most: those of as many columns as rows tell "
                 "the rows; solve with ColumnGeneration(batch=...) of fewer columns"
             )
@@ -196,7 +197,7 @@ class Sites(Design, RowAccess):
         #: The sum of the weights of all rows.
         self.weight = sum(float(about["weight"]) for about in self._about)
         for number, about in enumerate(self._about):
-            if any(about[part] != first[part] for part in ("columns", "names")):
+            if any(about[entry] != first[entry] for entry in ("columns", "names")):
                 raise ValueError(
                     f"site {number} has {about['columns']} columns {about['names'][:3]}, site 0 "
                     f"has {first['columns']} {first['names'][:3]}; all need the same, in one order"

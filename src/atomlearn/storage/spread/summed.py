@@ -143,13 +143,13 @@ class Summed(OfCoefficients):
             The sums at each point by name, and ``shift``, its intercept.
         """
         question = {"ask": kind, "columns": columns, "weights": weights, "shifts": shifts, **more}
-        found = self._send(question)
-        size = size_of(question) + size_of(found)
-        self.sent = self.sent[0] + 1, self.sent[1] + self.count * size
-        self._squares[columns] = found["squares"]
+        answer = self._send(question)
+        n_bytes = size_of(question) + size_of(answer)
+        self.sent = self.sent[0] + 1, self.sent[1] + self.count * n_bytes
+        self._squares[columns] = answer["squares"]
         # Most sums have an entry for each point; some are the same for all points.
         return [
-            {name: part if name in SHARED else part[k] for name, part in found.items()}
+            {name: sums if name in SHARED else sums[k] for name, sums in answer.items()}
             | {"shift": shifts[k]}
             for k in range(shifts.size)
         ]
@@ -206,9 +206,9 @@ class Summed(OfCoefficients):
         A certificate proves how good a point is. One distributed request covers up to ``AT_ONCE``
         points, each a coefficient vector (n_features,). With an intercept, the dual vector v = -f'
         (one entry per row) has to sum to 0. If it does not at the guessed intercept, the intercept
-        is refined. If v still does not sum to 0, its positive or its negative entries, whichever
-        have the larger sum, are multiplied by a factor below 1. The request is repeated for these
-        points.
+        is refined. If v still does not sum to 0, its positive or its negative entries are
+        multiplied by a factor below 1: those whose magnitudes have the larger sum. For points
+        with a refined intercept or such a factor, the request is repeated.
         """
         new = [u for u in points if _key(u) not in self._priced]
         for start in range(0, len(new), AT_ONCE):
@@ -218,13 +218,13 @@ class Summed(OfCoefficients):
             W = batch[:, columns]
             cuts = np.zeros(len(batch))
             guess = self._model.shift_at
-            again = list[int]()
-            # First request, at intercepts that are cached or guessed, without cuts.
+            repeated = list[int]()
+            # First request, at intercepts that are cached or guessed, without factors (cuts).
             shifts = np.array(
                 [self._shifts.get(key, guess(columns, u)) for key, u in zip(keys, W, strict=True)]
             )
-            found = self.ask("price", columns, W, shifts, cuts=cuts)
-            for k, (u, first) in enumerate(zip(W, found, strict=True)):
+            sums_of_points = self.ask("price", columns, W, shifts, cuts=cuts)
+            for k, (u, first) in enumerate(zip(W, sums_of_points, strict=True)):
                 # The regularization path starts at the smallest alpha for which w = 0 is optimal.
                 # That alpha is computed from this point, so its intercept has to be exact.
                 tolerance = IN_PROOFS if u.any() else 0.0
@@ -235,13 +235,16 @@ class Summed(OfCoefficients):
                 # away, so that v sums to 0.
                 surplus = -sums["slope"] if self.intercept else 0.0
                 cuts[k] = 2.0 * surplus / (sums["size"] + abs(surplus) or 1.0)
+                # A cut below the rounding error of the sum of v is not worth a request.
                 if sums is not first or abs(cuts[k]) > growth(self.n_rows):
-                    again.append(k)
-            if again:
-                more = self.ask("price", columns, W[again], shifts[again], cuts=cuts[again])
-                for k, sums in zip(again, more, strict=True):
-                    found[k] = sums
-            self._priced |= zip(keys, found, strict=True)
+                    repeated.append(k)
+            if repeated:
+                new_sums = self.ask(
+                    "price", columns, W[repeated], shifts[repeated], cuts=cuts[repeated]
+                )
+                for k, sums in zip(repeated, new_sums, strict=True):
+                    sums_of_points[k] = sums
+            self._priced |= zip(keys, sums_of_points, strict=True)
         # Only the sums of the latest points are kept.
         for key in list(self._priced)[:-KEPT]:
             del self._priced[key]
@@ -275,19 +278,20 @@ class Summed(OfCoefficients):
             guess = np.array([model.shift_at(columns, u)])
             point[np.searchsorted(model_columns, columns)] = u
             first = self.ask("bend", model_columns, point[None], guess)[0]
-            found = self._sums_at_optimum("bend", model_columns, point, first, IN_STEPS)
-            self._model = model = TaylorModel(model_columns, point, found, self.intercept)
+            sums = self._sums_at_optimum("bend", model_columns, point, first, IN_STEPS)
+            self._model = model = TaylorModel(model_columns, point, sums, self.intercept)
             used = np.flatnonzero(point)
             self._shifts[model_columns[used].tobytes(), point[used].tobytes()] = model.shift
         return model
 
     def lengths(self, columns: Columns) -> Array:
         """Return the Euclidean norm of each of these columns, over rows with a positive weight."""
+        # Every request returns the squared norms of its columns; the coefficients do not matter.
         new = columns[np.isnan(self._squares[columns])]
         if new.size:
             self.ask("look", new, np.zeros((1, new.size)), np.zeros(1))
-        found: Array = np.sqrt(self._squares[columns])
-        return found
+        norms: Array = np.sqrt(self._squares[columns])
+        return norms
 
     def values_at(self, columns: Columns, W: Array, intercepts: Array) -> Array:
         """Return f at k points: coefficients W (k, m) of the m columns, and intercepts (k,)."""
@@ -346,9 +350,9 @@ class Summed(OfCoefficients):
         ``y``, ``dual`` and ``weight`` are not used.
         """
         sums = self.price(prediction)
-        inner = math.sqrt(sums["steepness"] * sums["predicted"])
-        size = sums["value"] + np.abs(sums["conjugates"]).max() + inner
-        return float(growth(self.n_rows) * size + sums["slack"])
+        norm_product = math.sqrt(sums["steepness"] * sums["predicted"])  # ||v|| ||p||
+        magnitude = sums["value"] + np.abs(sums["conjugates"]).max() + norm_product
+        return float(growth(self.n_rows) * magnitude + sums["slack"])
 
 
 class SummedOver(OfCoefficients):
@@ -366,7 +370,7 @@ class SummedOver(OfCoefficients):
     """
 
     def __init__(self, whole: Summed, columns: Columns) -> None:
-        """Take the profiled loss ``whole`` and the columns whose coefficients may be nonzero."""
+        """Store the profiled loss ``whole`` and the columns whose coefficients may be nonzero."""
         self.name: str = whole.name  # type: ignore[misc]
         self.whole = whole
         self.columns = columns
@@ -471,7 +475,7 @@ class SummedRows(RowAccess):
     """
 
     def __init__(self, loss: Summed) -> None:
-        """Take the profiled loss, which sends the requests for sums."""
+        """Store the profiled loss, which sends the requests for sums."""
         self.loss = loss
 
     @property

@@ -77,7 +77,8 @@ def awaited(client: Any, futures: list[Any]) -> list[Any]:
     while seconds_without_workers <= limit:
         with suppress(TimeoutError):
             wait(futures, timeout=1.0)
-            # A worker may be lost before its results arrive, and Dask may then wait forever.
+            # A worker may be lost before its results arrive, and Dask may then wait forever. So
+            # each attempt has a limit, twice that of the last one.
             patience *= 2.0
             return list(client.sync(gather, callback_timeout=patience))
         seconds_without_workers = 0 if client.nthreads() else seconds_without_workers + 1

@@ -31,7 +31,7 @@ class PackedColumns:
     """
 
     def __init__(self, data: NDArray[np.uint8]) -> None:
-        """Take columns in PLINK's two-bit code, one in each row of ``data``."""
+        """Store columns in PLINK's two-bit code, one in each row of ``data``."""
         self.data = data
 
     def add(self, data: NDArray[np.uint8]) -> None:
@@ -42,8 +42,8 @@ class PackedColumns:
 class GenotypeBlock(Block):
     """An in-memory block with columns scale_j x_j - shift_j; x_j is packed in PLINK's two-bit code.
 
-    A product reads 1/32 of the bytes of float64. Gram matrices unpack their columns, but those in
-    float32 of rows that count alike are counted from their bits.
+    A product reads 1/32 of the bytes of float64. Gram matrices unpack their columns. If all rows
+    with a weight have the same one, float32 Gram matrices are counted from the bits instead.
 
     Parameters
     ----------
@@ -71,7 +71,7 @@ class GenotypeBlock(Block):
         shift: Array,
         rows: Columns | None = None,
     ) -> None:
-        """Take packed genotypes and the numbers of the standardization, all without a copy.
+        """Store packed genotypes and the numbers of the standardization, all without a copy.
 
         ``means`` replace missing genotypes; the columns are scale_j x_j - shift_j. ``rows`` are
         those of ``packed`` that the block has.
@@ -90,9 +90,9 @@ class GenotypeBlock(Block):
         return self._rows, self._means, self._scale, self._shift
 
     def _bytes(self, columns: slice = slice(None)) -> NDArray[np.uint8]:
-        """Return the packed genotypes of these columns, one after the other.
+        """Return the packed genotypes of these columns, one after the other, as one array of bytes.
 
-        They are copied unless they lie like this in memory.
+        They are copied unless their rows in memory are consecutive.
         """
         rows = self._rows[columns]
         data = self._packed.data
@@ -118,8 +118,8 @@ class GenotypeBlock(Block):
             return out[: self._n_samples]
 
         # The last argument is the cost in operations, which decides the number of threads.
-        size = self.shape[1]
-        total = _kernels.sum_of_pieces(product, size, self._n_samples * size / 8.0)
+        n_columns = self.shape[1]
+        total = _kernels.sum_of_pieces(product, n_columns, self._n_samples * n_columns / 8.0)
         return np.asarray(total - self._shift @ weights)
 
     def scores(self, v: Array) -> Scores:
@@ -144,10 +144,10 @@ class GenotypeBlock(Block):
 
         The columns are shared between threads.
         """
-        size = self.shape[1]
+        n_columns = self.shape[1]
         values = _kernels.padded(v)
-        sums = np.empty(size)
-        pieces = LIMITS.pieces(size, self._n_samples)
+        sums = np.empty(n_columns)
+        pieces = LIMITS.pieces(n_columns, self._n_samples)
 
         def work(piece: int) -> None:
             """Compute the sums of one piece of the columns."""
@@ -155,7 +155,7 @@ class GenotypeBlock(Block):
             data = self._bytes(columns), self._n_samples, self._means[columns]
             sums[columns] = _kernels.scores_genotypes(*data, values, squared)
 
-        _kernels.share_out(work, len(pieces), self._n_samples * size / 8.0)
+        _kernels.share_out(work, len(pieces), self._n_samples * n_columns / 8.0)
         return sums
 
     def gram(self, curvature: Array, positions: Columns | None = None) -> Array:
@@ -181,7 +181,7 @@ class GenotypeBlock(Block):
 
     def gather(self, columns: Columns) -> GenotypeBlock:
         """Return the block of the columns with these numbers, which shares the packed genotypes."""
-        rows, means, scale, shift = (part[columns] for part in self._parts)
+        rows, means, scale, shift = (array[columns] for array in self._parts)
         return GenotypeBlock(self._packed, self._n_samples, means, scale, shift, rows)
 
     def append(self, other: Block) -> Block:
@@ -196,8 +196,8 @@ class GenotypeBlock(Block):
         rows = self._rows
         others = other._rows
         if other._packed is not packed:
-            # Blocks that share these genotypes see the longer array. It keeps rows for ever, so
-            # it is made only where no row is left out.
+            # The columns are added to the shared array, of which no row is ever removed. If this
+            # block does not use all rows of it, a new array with only its rows is made first.
             if rows.size < len(packed.data):
                 packed = PackedColumns(packed.data[rows])
                 rows = np.arange(rows.size)
@@ -216,20 +216,38 @@ def _genotypes(block: GenotypeBlock, means: Array, factors: Array) -> GenotypeBl
     ``means`` and ``factors`` are (n_columns,). The genotypes stay packed: only scale and shift
     change.
     """
-    parts = block._scale * factors, (block._shift + means) * factors
-    return GenotypeBlock(block._packed, block._n_samples, block._means, *parts, block._rows)
+    arrays = block._scale * factors, (block._shift + means) * factors
+    return GenotypeBlock(block._packed, block._n_samples, block._means, *arrays, block._rows)
 
 
 @counted_products.register
 def _counted_genotypes(
     block: GenotypeBlock, curvature: Array, columns: Columns, start: int, sums: Array
 ) -> Array | None:
-    """Return rows of A'CA; None unless all rows of nonzero curvature have the same.
+    """Return rows of A'CA from counts of bits; None unless all nonzero curvatures are equal.
 
-    A column is s (x - 1) + (s - shift) with its scale s; products of x - 1 are counted.
+    A column is a_j = s_j (x_j - 1) + r_j, with its scale s_j and r_j = s_j - shift_j. With equal
+    curvatures c over the rows of nonzero curvature,
+
+        a_j'C a_k = c s_j s_k (x_j - 1)'(x_k - 1) + r_j (S_k - r_k W / 2) + r_k (S_j - r_j W / 2),
+
+    with the column sums S_j = sum_i C_i a_ij, and W = sum_i C_i. The products are counted.
+
+    Parameters
+    ----------
+    block : GenotypeBlock
+        The columns.
+    curvature : (n_samples,)
+        The diagonal of C.
+    columns : (m,) int64
+        The columns of the product.
+    start : int
+        The rows of A'CA from this position in ``columns`` on are returned, (m - start, m).
+    sums : (m,)
+        S_j of these columns.
     """
-    level = float(curvature.max(initial=0.0))
-    if not np.isin(curvature, (0.0, level)).all():
+    common_curvature = float(curvature.max(initial=0.0))
+    if not np.isin(curvature, (0.0, common_curvature)).all():
         return None
     new = block.gather(columns[start:])
     new_bytes = new._bytes()
@@ -245,9 +263,9 @@ def _counted_genotypes(
 
     _kernels.share_out(work, len(pieces), products.size * block.shape[0] / 16.0)
     scale = block._scale[columns]
-    rest = scale - block._shift[columns]
-    products *= level * scale[:, None]
+    r = scale - block._shift[columns]
+    products *= common_curvature * scale[:, None]
     products *= new._scale
-    half = sums - 0.5 * rest * curvature.sum()
-    products += np.outer(rest, half[start:]) + np.outer(half, rest[start:])
+    half = sums - 0.5 * r * curvature.sum()
+    products += np.outer(r, half[start:]) + np.outer(half, r[start:])
     return products.T

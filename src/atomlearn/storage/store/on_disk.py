@@ -53,7 +53,7 @@ class StreamedDesign(Design):
     """
 
     def __init__(self, columns: ColumnsOnDisk, n_features: int, path: Path) -> None:
-        """Take the ``columns`` of the file or folder ``path``, which has ``n_features`` of them."""
+        """Store the ``columns`` of the file or folder ``path``, ``n_features`` in number."""
         self.path = path
         self._columns = columns
         self.shape = (columns.n_samples, n_features)
@@ -119,9 +119,9 @@ class StreamedDesign(Design):
             answers[chunk] = positions + columns.chunks[chunk], values
 
         self._pass(work)
-        found, values = (np.concatenate(part) for part in zip(*answers, strict=True))
+        found_columns, values = (np.concatenate(arrays) for arrays in zip(*answers, strict=True))
         return [
-            FoundScores(found, np.ascontiguousarray(z), float(bound), self.shape[1])
+            FoundScores(found_columns, np.ascontiguousarray(z), float(bound), self.shape[1])
             for z, bound in zip(values.T, bounds, strict=True)
         ]
 

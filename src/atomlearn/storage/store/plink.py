@@ -113,7 +113,7 @@ def read_samples(path: str | os.PathLike[str]) -> Samples:
                     "number, -9 or NA"
                 ) from None
     values[values == -9] = np.nan
-    # Of a phenotype with the codes 1 (control) and 2 (case), 0 is PLINK's code of an unknown one.
+    # If a phenotype has the codes 1 (control) and 2 (case), PLINK's 0 means unknown.
     finite = values[np.isfinite(values)]
     if np.isin(finite, (0, 1, 2)).all() and (finite == 2).any():
         values[values == 0] = np.nan

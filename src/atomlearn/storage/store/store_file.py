@@ -1,7 +1,7 @@
 """The files of a column store: their content, and checks when they are opened.
 
-A store is a folder. ``manifest.json`` describes the other files and is written last, so that a
-folder without it is no store. Columns are cut into chunks, each with a checksum.
+A store is a folder. ``manifest.json`` describes the other files. It is written last, so a folder
+without it is not a complete store. Columns are divided into chunks, each with a checksum.
 
     manifest.json   layout, types, sizes, checksums of the small files; its own checksum
     values.bin      entries column after column: n_samples each (dense), the stored ones (csc), or

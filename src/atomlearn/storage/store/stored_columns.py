@@ -88,7 +88,7 @@ class ColumnsOnDisk(ABC):
     _column_bytes: int
 
     def __init__(self, file: ByteFile, n_samples: int, chunks: Columns, checks: Checks) -> None:
-        """Take the open file of values, the number of rows, the chunks, and their checksums."""
+        """Store the open file of values, the number of rows, the chunks, and their checksums."""
         self.file = file
         self.n_samples = n_samples
         self.chunks = chunks
@@ -103,10 +103,10 @@ class ColumnsOnDisk(ABC):
         # Each thread reuses one buffer for each file, so that a pass allocates no memory.
         buffers = vars(self._buffers)
         name = file.path.name
-        size = end - start
-        if name not in buffers or buffers[name].size < size:
-            buffers[name] = np.empty(size, dtype=np.uint8)
-        content: NDArray[np.uint8] = buffers[name][:size]
+        n_bytes = end - start
+        if name not in buffers or buffers[name].size < n_bytes:
+            buffers[name] = np.empty(n_bytes, dtype=np.uint8)
+        content: NDArray[np.uint8] = buffers[name][:n_bytes]
         file.read_into(start, content)
         entries: NDArray[Any] = content.view(dtype)
         return entries
@@ -158,9 +158,9 @@ class ColumnsOnDisk(ABC):
         affine : (means, factors), optional
             Arrays (n_features,), to search the scores of (x_j - means_j) factors_j instead.
         """
-        size = int(self.chunks[-1])
+        n_columns = int(self.chunks[-1])
         totals = V.sum(axis=0)
-        means, factors = affine or (np.zeros(size), np.ones(size))
+        means, factors = affine or (np.zeros(n_columns), np.ones(n_columns))
         vectors = self.vectors(V)
         count = V.shape[1]
 
@@ -236,7 +236,7 @@ class DenseColumns(ColumnsOnDisk):
     def __init__(
         self, file: ByteFile, n_samples: int, dtype: np.dtype[Any], chunks: Columns, checks: Checks
     ) -> None:
-        """Take an open file of dense values of type ``dtype``, its chunks, and their checksums."""
+        """Store an open file of dense values of type ``dtype``, its chunks, and their checksums."""
         super().__init__(file, n_samples, chunks, checks)
         self.stored = dtype
         self.dtype = np.dtype(np.float64 if dtype == np.float64 else np.float32)
@@ -251,8 +251,8 @@ class DenseColumns(ColumnsOnDisk):
 
     def scores(self, chunk: int, v: Array, squared: bool) -> Array:
         """Return x_j'v, or (x_j * x_j)'v if ``squared``, of the columns of a chunk."""
-        parts = self._parts(chunk)
-        return np.concatenate([_kernels.scores_dense(X, v, squared=squared) for _, X in parts])
+        tiles = self._parts(chunk)
+        return np.concatenate([_kernels.scores_dense(X, v, squared=squared) for _, X in tiles])
 
     def _parts(self, chunk: int, width: int = 0) -> Iterator[tuple[slice, NDArray[Any]]]:
         """Yield (columns within the chunk, their entries) in parts of ``width`` columns.
@@ -315,7 +315,7 @@ class SparseColumns(ColumnsOnDisk):
         chunks: Columns,
         checks: Checks,
     ) -> None:
-        """Take the open files of values and of row numbers, with their types and column pointers.
+        """Store the open files of values and of row numbers, with their types and column pointers.
 
         ``chunks`` has the first column of each chunk and the end; ``checks`` has the checksums.
         """
@@ -330,9 +330,9 @@ class SparseColumns(ColumnsOnDisk):
 
     def byte_range(self, chunk: int) -> tuple[int, int]:
         """Return the byte range (start, end) of a chunk in the file of values."""
-        size = self.stored.itemsize
+        itemsize = self.stored.itemsize
         columns = self.part(chunk)
-        return int(self.starts[columns.start]) * size, int(self.starts[columns.stop]) * size
+        return int(self.starts[columns.start]) * itemsize, int(self.starts[columns.stop]) * itemsize
 
     def _read(
         self, part: slice, chunk: int | None
@@ -367,18 +367,18 @@ class SparseColumns(ColumnsOnDisk):
 
     def scores(self, chunk: int, v: Array, squared: bool) -> Array:
         """Return x_j'v, or (x_j * x_j)'v if ``squared``, of the columns of a chunk."""
-        parts = self._read(self.part(chunk), chunk)
-        return _kernels.sparse_dots(*parts, v, squared)
+        arrays = self._read(self.part(chunk), chunk)
+        return _kernels.sparse_dots(*arrays, v, squared)
 
     def many(self, chunk: int, V: Array) -> Array:
         """Return V'x_j for the columns x_j of a chunk."""
-        parts = self._read(self.part(chunk), chunk)
-        return _kernels.many_csc(*parts, V)
+        arrays = self._read(self.part(chunk), chunk)
+        return _kernels.many_csc(*arrays, V)
 
     def add(self, chunk: int, weights: Array, out: Array) -> None:
         """Add sum_j w_j x_j over the columns j of a chunk, w = ``weights``, to ``out`` in place."""
-        parts = self._read(self.part(chunk), chunk)
-        out += _kernels.sparse_sums(*parts, weights, self.n_samples)
+        arrays = self._read(self.part(chunk), chunk)
+        out += _kernels.sparse_sums(*arrays, weights, self.n_samples)
 
     def gather(self, columns: Columns) -> Block:
         """Return the columns with these numbers as a block (columns in memory), in this order.
@@ -432,7 +432,7 @@ class GenotypeColumns(ColumnsOnDisk):
     def __init__(
         self, file: ByteFile, offset: int, n_samples: int, chunks: Columns, checks: Checks
     ) -> None:
-        """Take an open file of packed genotypes, of which the first ``offset`` bytes are a header.
+        """Store an open file of packed genotypes, of which the first ``offset`` bytes are a header.
 
         The counts and means are 0 until ``set_counts`` sets them.
         """
@@ -495,8 +495,8 @@ class GenotypeColumns(ColumnsOnDisk):
         (found, m). ``bounds`` is (m,). ``affine`` is (means, factors), to search the scores of
         (x_j - means_j) factors_j instead. A kernel for packed genotypes does the work.
         """
-        size = self.means.size
-        centers, factors = affine or (np.zeros(size), np.ones(size))
+        n_columns = self.means.size
+        centers, factors = affine or (np.zeros(n_columns), np.ones(n_columns))
         search = _kernels.genotype_search(V, bounds)
 
         def found(chunk: int) -> Found:
