@@ -339,3 +339,36 @@ def test_offsets_next_to_large_targets_raise_no_lower_bound(loss: Any, size: flo
         assert abs(Fraction(result.objective) - best) <= Fraction(result.gap), kind
         # A kink tells of every digit that the intercept loses as it is given back.
         assert loss.name == "quantile" or result.gap <= 1e-6 * result.objective, kind
+
+
+def sign_vector(z: np.ndarray) -> np.ndarray:
+    return np.where(z >= 0, 1.0, -1.0)
+
+
+@pytest.mark.parametrize(
+    "norm",
+    [
+        norms.UserNorm(sign_vector),
+        norms.LInf(),
+        norms.TraceNorm((2, 3)),
+        norms.SpectralKSupport(2, (2, 3)),
+        norms.SparseRankOne(2, 2, (2, 3)),
+        norms.OWL([3.0, 2.0, 1.0, 0.5, 0.5, 0.5]),
+    ],
+    ids=repr,
+)
+def test_errors_of_scores_are_bounded_by_their_polar(norm: Any) -> None:
+    """Errors of any signs, of scores whose norm may be larger than that of one entry."""
+    X = np.random.default_rng(0).normal(size=(20, 6))
+    regularizer = Regularizer(norm, "penalized", 1.0)
+    task = Problem.build(designs.as_design(X), X[:, 0], losses.Squared(), regularizer)
+    rng = np.random.default_rng(0)
+    for columns in (None, np.arange(6), np.array([1, 4])):
+        sizes = rng.random(6 if columns is None else columns.size) + 0.1
+        bound, _ = polar_of_errors(task, columns, ArrayScores(sizes))
+        for _ in range(40):
+            z = np.zeros(6)
+            z[slice(None) if columns is None else columns] = sizes * rng.choice(
+                [-1.0, 1.0], sizes.size
+            )
+            assert norm.polar_bounds(ArrayScores(z))[0] <= bound * (1 + 1e-12)

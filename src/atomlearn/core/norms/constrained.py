@@ -397,26 +397,33 @@ def _named_rows(A: Any, names: Sequence[str]) -> Any:
     names : the names of the columns of X. Only rows that are mappings have names; others are
     unchanged.
     """
-    if not isinstance(A, Sequence) or not any(isinstance(row, Mapping) for row in A):
+    if not _has_mappings(A):
         return A
     position: dict[Any, int] = {name: number for number, name in enumerate(names)}
-    rows = []
+    rows: list[Any] = []
     for row in A:
-        entries = row if isinstance(row, Mapping) else {}
-        for name in entries:
+        if not isinstance(row, Mapping):
+            rows.append(row)
+            continue
+        for name in row:
             if isinstance(name, str) and name not in position:
                 raise ValueError(f"Constrained: A names column {name!r}, which X does not have")
-        numbered = {position.get(name, name): value for name, value in entries.items()}
-        rows.append(numbered if isinstance(row, Mapping) else row)
+        rows.append({position.get(name, name): value for name, value in row.items()})
     return rows
+
+
+def _has_mappings(A: Any) -> bool:
+    """Return whether A is a list with mappings among its rows."""
+    return isinstance(A, Sequence) and any(isinstance(row, Mapping) for row in A)
 
 
 def _matrix(A: Any, n_features: int) -> Array:
     """Return the rows A as a float64 array (n_rows, n_features), checked.
 
-    A : a matrix of any format, or a list of mappings from column indices to numbers.
+    A : a matrix of any format, or a list of rows: numbers, or mappings from column indices to
+    numbers.
     """
-    if isinstance(A, Sequence) and any(isinstance(row, Mapping) for row in A):
+    if _has_mappings(A):
         # Mappings from columns to numbers: all other entries of a row are 0.
         dense = np.zeros((len(A), n_features))
         for number, row in enumerate(A):
