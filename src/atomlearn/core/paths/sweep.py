@@ -210,8 +210,10 @@ class Sweep:
 
     def vectors(self) -> list[Array]:
         """Return the dual vector of each level over all samples, (n_samples,), 0 without weight."""
-        V = np.zeros((len(self.duals), self.whole.y.size))
-        V[:, self.rows] = self.duals
+        V = self.duals
+        if V.shape[1] < self.whole.y.size:
+            V = np.zeros((len(V), self.whole.y.size))
+            V[:, self.rows] = self.duals
         return [*V]
 
     def points(self) -> list[Point]:
