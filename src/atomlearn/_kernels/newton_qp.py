@@ -187,23 +187,19 @@ def _callbacks(loss: Any, y: Array, weight: Array) -> _native.PythonLoss:
         assert coupling_terms is not None
         return coupling_terms.of(batch[:count])
 
-    def fenchel_gap(share: float) -> float:
-        """Return f(z) + f*(u) - <u, z>, the Fenchel gap of f, at u = ``share`` times f'(z).
+    def bend(share: float) -> float:
+        """Return f*(u) - <u, z> at u = ``share`` times ``first``, which is f'(z).
 
-        It is 0 for a share of 1. The kernel uses it to estimate the duality gap of a scaled dual
-        point.
+        The kernel uses it to estimate the duality gap of a scaled dual point.
         """
-        dual = loss.gradient(y, prediction, weight)
-        value_and_conjugate = loss.value(y, prediction, weight) + loss.conjugate_along(
-            y, prediction, dual, weight, share
-        )
-        return float(value_and_conjugate - share * float(dual @ prediction))
+        conjugate = loss.conjugate_along(y, prediction, first, weight, share)
+        return float(conjugate - share * (first @ prediction))
 
     return _native.PythonLoss(
         lambda: loss.value(y, prediction, weight),
         differentiate,
         differentiate_twice,
-        fenchel_gap,
+        bend,
         coupled_products,
         prediction,
         first,

@@ -206,3 +206,17 @@ def test_many_rows_of_float32_are_all_multiplied(monkeypatch):
     W = rng.normal(size=(3, 2))
     design = designs.as_design(X)
     assert_allclose(design.product(W), X.astype(float) @ W, rtol=1e-13)
+
+
+def test_all_columns_of_a_fortran_array_are_not_copied_and_stay_as_they_are() -> None:
+    X = np.asfortranarray(np.arange(12.0).reshape(4, 3))
+    before = X.copy()
+    block = DenseDesign(X).gather(np.arange(3))
+    assert np.shares_memory(block.dense(), X)
+    larger = block.append(block.gather(np.array([1])))
+    assert not np.shares_memory(larger.dense(), X)
+    assert X.flags.writeable
+    assert (before == X).all()
+    reordered = DenseDesign(X).gather(np.array([2, 0, 1])).dense()
+    assert (reordered == X[:, [2, 0, 1]]).all()
+    assert not np.shares_memory(reordered, X)

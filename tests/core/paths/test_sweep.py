@@ -61,7 +61,7 @@ KINDS = [("penalized", None), ("penalized", 1), ("penalized", 7), ("squared", 2)
 def test_certificates_are_those_of_each_point_by_itself(seed: int) -> None:
     sweep, problems = swept(drawn(seed, *KINDS[seed % 5]))
     design = problems[0].design
-    scores = np.array([z.full() for z in design.scores_many(np.ascontiguousarray(sweep.duals.T))])
+    scores = np.array([z.full() for z in design.scores_many(np.array(sweep.vectors()).T)])
     for point, problem, ours in zip(
         sweep.points(), problems, sweep.certificates(scores), strict=True
     ):
@@ -100,9 +100,12 @@ def test_wrong_points_are_found_out() -> None:
     residual = problems[0].y - pull
     shifts = residual @ problems[0].weight / problems[0].weight.sum() * problems[0].fit_intercept
     wrong.shifts = shifts
-    wrong.predictions = pull + shifts[:, None]
-    wrong.duals = (problems[0].y - wrong.predictions) * problems[0].weight
-    scores = np.array([z.full() for z in problems[0].design.scores_many(wrong.duals.T)])
+    predictions = pull + shifts[:, None]
+    wrong.predictions = predictions[:, sweep.rows]
+    wrong.duals = ((problems[0].y - predictions) * problems[0].weight)[:, sweep.rows]
+    scores = np.array(
+        [z.full() for z in problems[0].design.scores_many(np.array(wrong.vectors()).T)]
+    )
     gaps = [certificate.relative_gap for certificate in wrong.certificates(scores)]
     assert gaps[5] > 1e-8
     assert max(gaps[:5]) < 1e-9
@@ -149,7 +152,7 @@ SMOOTH = ["logistic", "huber", "poisson", "gamma", "squared_hinge"]
 def test_smooth_losses_are_certified_as_each_point_by_itself(seed: int) -> None:
     sweep, problems = swept(of_loss(SMOOTH[seed % 5], seed))
     design = problems[0].design
-    scores = np.array([z.full() for z in design.scores_many(np.ascontiguousarray(sweep.duals.T))])
+    scores = np.array([z.full() for z in design.scores_many(np.array(sweep.vectors()).T)])
     ours = sweep.certificates(scores)
     assert len(ours) == len(problems)
     for point, problem, of_level in zip(sweep.points(), problems, ours, strict=True):

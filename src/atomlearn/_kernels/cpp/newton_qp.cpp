@@ -92,9 +92,10 @@ struct PythonLoss {
         call(curve_, z);
         std::copy_n(second.data(), count(), curvature);
     }
-    // f(z) + f*(share f'(z)) - share <f'(z), z>.
-    double bend(const double* z, double share) const {
+    // f*(share f'(z)) - share <f'(z), z>, at a `slope` f'(z).
+    double bend(const double* z, const double* slope, double share) const {
         std::copy_n(z, count(), point.data());
+        std::copy_n(slope, count(), first.data());
         const nb::gil_scoped_acquire acquire;
         return nb::cast<double>(bend_(share));
     }
@@ -384,9 +385,10 @@ class Fit {
         if (!(share < 1.0 && open <= enough)) return open;
         // f*(share u) <= share f*(u), as f >= 0. Of a loss that couples samples the conjugate
         // itself takes as long as a step, and only tells of a start that it needs none.
-        const double most = open + (1.0 - share) * (p.value - t.level * g);
+        const double smooth = p.value - t.level * g, most = open + (1.0 - share) * smooth;
         const bool settled = most <= enough || (p.steps > 0 && p_.loss.couples());
-        return settled ? most : open + p_.loss.bend(p.linear.data(), share);
+        if (settled) return most;
+        return open + smooth + p_.loss.bend(p.linear.data(), p.slope.data(), share);
     }
 
     // The price of a unit of the gauge at this point; in the ball, only where its bound is reached.

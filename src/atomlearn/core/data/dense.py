@@ -82,7 +82,10 @@ class DenseDesign(Design):
         return [ArrayScores(z) for z in _kernels.many_dense(self._X, V, self._rows)]
 
     def gather(self, columns: Columns) -> DenseBlock:
-        """Return the columns with these numbers as a block: a copy."""
+        """Return the columns with these numbers as a block: a copy, unless X is that block."""
+        X = self._X
+        if X.flags.f_contiguous and self._rows is None and columns.size == X.shape[1]:
+            return DenseBlock(X).gather(columns)
         return DenseBlock(_kernels.gather_dense(self._X, columns, self._rows, self._X.dtype))
 
     def predict(self, weights: Array) -> Array:

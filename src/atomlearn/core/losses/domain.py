@@ -9,6 +9,9 @@ from atomlearn.core.interfaces import EPS, Array
 #: Dividing u_i = s_i a_i by s_i, where a_i is on the edge of the domain, may give a point outside
 #: by a rounding error or two. Points beyond this relative tolerance are outside.
 EDGE_TOLERANCE = 16 * EPS
+#: Larger exponents are cut to this one: exp(700) is nearly the largest float. Gradients with a cut
+#: exponent are still dual points. Values of the loss are not cut but infinite, and prove no gap.
+LARGEST_EXPONENT = 700.0
 
 
 def weighted_sum(weight: Array, values: Array) -> float:
@@ -42,9 +45,11 @@ def slopes_within(low: float, high: float, dual: Array, weight: Array) -> Array 
     slope = per_unit_weight(dual, weight)
     edge = 1.0 + EDGE_TOLERANCE
     # "Not all inside" instead of "any outside", because no comparison holds for NaN.
-    if slope is None or not np.all((slope >= edge * low) & (slope <= edge * high)):
+    if slope is None or not ((slope >= edge * low) & (slope <= edge * high)).all():
         return None
-    return np.clip(slope, low, high, out=slope)
+    # Faster than np.clip, for few samples.
+    np.maximum(slope, low, out=slope)
+    return np.minimum(slope, high, out=slope)
 
 
 def where_weighted(prediction: Array, weight: Array) -> Array:

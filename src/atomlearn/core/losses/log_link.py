@@ -12,24 +12,18 @@ from numpy.typing import NDArray
 from atomlearn.core.interfaces import Array
 from atomlearn.core.interfaces.loss import rounded
 from atomlearn.core.interfaces.targets import positive_target
-from atomlearn.core.losses.domain import per_unit_weight, weighted_sum, where_weighted
+from atomlearn.core.losses.domain import (
+    LARGEST_EXPONENT,
+    per_unit_weight,
+    weighted_sum,
+    where_weighted,
+)
 from atomlearn.core.losses.shift import Explained
 
-#: Larger exponents are cut to this one: exp(700) is nearly the largest float. Gradients with a cut
-#: exponent are still dual points. Values of the loss are not cut but infinite, and prove no gap.
-LARGEST_EXPONENT = 700.0
 
-
-def exponential(exponent: NDArray[Any]) -> NDArray[Any]:
-    """Return exp(exponent), infinite without a warning if it is beyond the largest float."""
-    with np.errstate(over="ignore"):
-        result: NDArray[Any] = np.exp(exponent)
-    return result
-
-
-def log_or_zero(y: Array) -> Array:
-    """Return log y where y > 0, else 0: the value is not used at y = 0."""
-    return np.log(y, out=np.zeros_like(y), where=y > 0.0)
+def or_one(y: Array) -> Array:
+    """Return y, with 1 in place of 0: its logarithms and quotients are not used at y = 0."""
+    return np.asarray(y + (y == 0.0))
 
 
 def vanishing(linear: Array, rate: float = 1.0) -> float:
@@ -51,8 +45,10 @@ class LogLink(Explained):
         return positive_target(y, self.name, zero=self.takes_zero)
 
     def mean(self, prediction: NDArray[Any]) -> NDArray[Any]:
-        """Return the expected target exp(z) at z = ``prediction``."""
-        return exponential(prediction)
+        """Return exp(z) at z = ``prediction``, the expected target; it may be infinite."""
+        with np.errstate(over="ignore"):
+            result: NDArray[Any] = np.exp(prediction)
+        return result
 
     def slack(self, y: Array, prediction: Array, dual: Array, weight: Array) -> float:
         """Return a bound on the rounding error of f(z) + f*(u) for u = ``dual``.
@@ -60,7 +56,7 @@ class LogLink(Explained):
         log y is subtracted from z in both, so the error is that of a product <u, 1 + |log y|>.
         y : targets; weight : sample weights; ``prediction`` has no effect.
         """
-        return rounded(dual, 1.0 + np.abs(log_or_zero(y)), weight)
+        return rounded(dual, 1.0 + np.abs(np.log(or_one(y))), weight)
 
 
 class PowerVariance(LogLink):
@@ -98,15 +94,15 @@ class PowerVariance(LogLink):
         """
         (A, B) = self.exponents
         z = where_weighted(prediction, weight)
-        is_zero = y == 0.0
-        d = np.where(is_zero, 0.0, z - log_or_zero(y))
+        amounts = or_one(y)
+        d = z - np.log(amounts)
         with np.errstate(over="ignore"):
             losses = _expm1_over(d, A) + _expm1_over(-d, B)
             # Opposite terms nearly cancel around d = 0, where rounding may leave less than 0.
             np.maximum(losses, 0.0, out=losses)
-            losses *= y**A
-            if is_zero.any():
-                losses[is_zero] = np.exp(A * z[is_zero]) / A
+            losses *= amounts**A
+            zeros = np.flatnonzero(y == 0.0)
+            losses[zeros] = np.exp(A * z[zeros]) / (A or 1.0)
             return weighted_sum(weight, losses)
 
     def gradient(self, y: Array, prediction: Array, weight: Array) -> Array:
@@ -117,8 +113,7 @@ class PowerVariance(LogLink):
         """
         (A, B) = self.exponents
         z = where_weighted(prediction, weight)
-        result = exponential(np.minimum(A * z, LARGEST_EXPONENT))
-        result -= y * exponential(np.minimum(-B * z, LARGEST_EXPONENT))
+        result = _cut_power(z, A) - y * _cut_power(z, -B)
         result *= weight
         return result
 
@@ -129,8 +124,7 @@ class PowerVariance(LogLink):
         """
         (A, B) = self.exponents
         z = where_weighted(prediction, weight)
-        result = A * exponential(np.minimum(A * z, LARGEST_EXPONENT))
-        result += B * y * exponential(np.minimum(-B * z, LARGEST_EXPONENT))
+        result = A * _cut_power(z, A) + B * y * _cut_power(z, -B)
         result *= weight
         return result
 
@@ -166,3 +160,12 @@ def _log_of_sum(exponents: Array, factors: Array) -> float:
 def _expm1_over(x: Array, rate: float) -> Array:
     """Return expm1(rate x) / rate for each entry of x, and its limit x at rate = 0."""
     return np.expm1(rate * x) / rate if rate > 0.0 else x
+
+
+def _cut_power(z: Array, rate: float) -> Array | float:
+    """Return exp(rate z), with exponents cut at ``LARGEST_EXPONENT``; 1 at rate = 0."""
+    if not rate:
+        return 1.0
+    exponents = rate * z
+    np.minimum(exponents, LARGEST_EXPONENT, out=exponents)
+    return np.asarray(np.exp(exponents, out=exponents))

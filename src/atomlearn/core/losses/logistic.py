@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy.special import expit, log_expit
 
 from atomlearn.core.interfaces import TINY, Array, Loss, Task
-from atomlearn.core.losses.domain import slopes_within, weighted_sum
+from atomlearn.core.losses.domain import LARGEST_EXPONENT, slopes_within, weighted_sum
 
 
 @final
@@ -66,11 +66,15 @@ class Logistic(Loss):
         z = ``prediction``, s = ``weight`` are the sample weights, y the labels, and sigmoid(x) = 1
         / (1 + exp(-x)).
         """
-        opposite = -y
-        result = opposite * prediction
-        expit(result, out=result)
-        opposite *= weight
-        result *= opposite
+        # sigmoid(-m) by NumPy's exponential, which is faster than SciPy's expit; exp(m) must not
+        # overflow.
+        odds = y * prediction
+        np.minimum(odds, LARGEST_EXPONENT, out=odds)
+        np.exp(odds, out=odds)
+        odds += 1.0
+        result = -y
+        result *= weight
+        result /= odds
         return result
 
     def conjugate(self, y: Array, dual: Array, weight: Array) -> float:
@@ -88,11 +92,14 @@ class Logistic(Loss):
         p_i <= 1/2, so that 1 - p_i loses no digits. y are the targets, and s = ``weight`` the
         sample weights.
         """
+        # e / (1 + e)^2 for e = exp(-|z|) = p / (1 - p).
         result = np.abs(prediction)
         np.negative(result, out=result)
-        expit(result, out=result)
-        result *= 1.0 - result
+        np.exp(result, out=result)
+        total = 1.0 + result
+        total *= total
         result *= weight
+        result /= total
         return result
 
     def mean(self, prediction: NDArray[Any]) -> NDArray[Any]:

@@ -15,7 +15,7 @@ from atomlearn.core.losses.domain import (
     weighted_sum,
     where_weighted,
 )
-from atomlearn.core.losses.log_link import LogLink, log_or_zero, vanishing
+from atomlearn.core.losses.log_link import LogLink, or_one, vanishing
 
 
 @final
@@ -80,7 +80,7 @@ class NegativeBinomial(LogLink):
         theta = float(self.theta)
         is_positive = y > 0.0
         smaller = np.minimum(y, theta)
-        d = np.where(is_positive, z - log_or_zero(y), 0.0)
+        d = np.where(is_positive, z - np.log(or_one(y)), 0.0)
         # With d = log(m / y), the loss is (y + theta) log((theta + y exp(d)) / (theta + y)) - y d.
         # Exchanging y and theta and changing the sign of d does not change it. So the smaller of
         # the two replaces y, and x is d or -d, which avoids cancellation.
@@ -89,7 +89,7 @@ class NegativeBinomial(LogLink):
         # log(1 - share + share exp(x)), by a formula that is accurate near 0 and one that does not
         # overflow far from it.
         near = np.log1p(share * np.expm1(np.minimum(x, 1.0)))
-        far = np.logaddexp(np.log1p(-share), x + log_or_zero(share))
+        far = np.logaddexp(np.log1p(-share), x + np.log(or_one(share)))
         losses = (y + theta) * np.where(x < 1.0, near, far) - smaller * x
         np.maximum(losses, 0.0, out=losses)
         losses[~is_positive] = theta * np.logaddexp(0.0, z[~is_positive] - np.log(theta))
@@ -139,7 +139,7 @@ class NegativeBinomial(LogLink):
         is_positive = y > 0.0
         ratio = np.divide(a, y, out=np.zeros_like(y), where=is_positive)
         conjugates = np.where(
-            is_positive, (a + y) * _log1p(ratio) + a * log_or_zero(y), xlogy(a, a)
+            is_positive, (a + y) * _log1p(ratio) + a * np.log(or_one(y)), xlogy(a, a)
         )
         conjugates += (theta - a) * _log1p(-a / theta)
         return weighted_sum(weight, conjugates)

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from typing import ClassVar, final
 
 import numpy as np
-from scipy.special import xlog1py, xlogy
+from scipy.special import xlogy
 
 from atomlearn.core.interfaces import Array
 from atomlearn.core.losses.domain import EDGE_TOLERANCE
-from atomlearn.core.losses.log_link import PowerVariance
+from atomlearn.core.losses.log_link import PowerVariance, or_one
 
 
 @final
@@ -63,11 +63,13 @@ class Poisson(PowerVariance):
         if not np.all(slope >= -y * (1.0 + EDGE_TOLERANCE)):
             return None
         np.maximum(slope, -y, out=slope)
-        is_zero = y == 0.0
-        result = -slope
-        result[is_zero] += xlogy(slope[is_zero], slope[is_zero])
-        m = y[~is_zero]
-        a = slope[~is_zero]
-        # Near slope = 0 the logarithm of the ratio is used, so that no digits cancel.
-        result[~is_zero] += xlog1py(m + a, a / m) + a * np.log(m)
+        zeros = np.flatnonzero(y == 0.0)
+        # Near slope = 0 the logarithm of the ratio is used, so that no digits cancel. The ratio is
+        # kept one floating-point number above -1, so that 0 is multiplied by a finite logarithm.
+        amounts = or_one(y)
+        ratio = slope / amounts
+        np.maximum(ratio, np.nextafter(-1.0, 0.0), out=ratio)
+        result = (y + slope) * np.log1p(ratio) + slope * (np.log(amounts) - 1.0)
+        a = slope[zeros]
+        result[zeros] = xlogy(a, a) - a
         return np.asarray(result)

@@ -154,7 +154,7 @@ class SharedLevels(Task):
         """
         if self.begun and self._sweep_all():
             assert self.sweep is not None
-            question: Question | None = Question([*self.sweep.duals], None)
+            question: Question | None = Question(self.sweep.vectors(), None)
         elif self.begun:
             self.batch = self._solved()
             question = self._question() if self.batch else None

@@ -11,12 +11,15 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 
 from atomlearn import _kernels
+from atomlearn.core.data.blocks import DenseBlock
 from atomlearn.core.data.cached_block import CachedBlock
-from atomlearn.core.interfaces import Array, Loss, Scores
+from atomlearn.core.interfaces import TINY, Array, Loss, Scores
 from atomlearn.core.interfaces.certificate import Certificate, Status
 from atomlearn.core.interfaces.loss import is_quadratic
 from atomlearn.core.interfaces.scores import ArrayScores
@@ -27,7 +30,12 @@ from atomlearn.core.masters.sign_pivoting import l1_quadratic
 from atomlearn.core.norms.groups import l1_weights
 from atomlearn.core.paths.pool import Point, Pool
 from atomlearn.core.problem.problem import Problem, with_amount
-from atomlearn.core.problem.proof import as_reported, lost_in_loss, prove_from, with_rounding
+from atomlearn.core.problem.proof import (
+    lost_in_loss,
+    prove_from,
+    raised_by_origin,
+    with_rounding,
+)
 from atomlearn.core.problem.result import Record, Result
 from atomlearn.core.problem.rounding import growth
 from atomlearn.core.solvers.run import silent
@@ -93,19 +101,28 @@ class Sweep:
         tau, the weight of the ridge term, and the intercept over the centered columns of the pool.
     weights : (n_levels, m)
         In the order of the pool.
-    predictions, duals : (n_levels, n_samples)
+    rows : (n_rows,)
+        The samples of positive weight: a fold has no others.
+    predictions, duals : (n_levels, n_rows)
         z = A w + shift, with the columns A of the pool, and v = -f'(z), with the loss f. If there
         is an intercept, v sums to 0.
     """
 
     def __init__(self, problem: Problem, pool: Pool, levels: Array, gap: float) -> None:
         """Solve the problem at the levels."""
-        self.problem = problem
         self.pool = pool
         self.began = time.monotonic()
         price = _price_of(problem)
         self.price = None if price is None else price[pool.columns]
+        self.rows = np.flatnonzero(problem.weight)
+        self.whole = problem
         A = np.asarray(pool.block.dense(), dtype=np.float64)
+        if self.rows.size < problem.y.size:
+            A = A.T.take(self.rows, axis=1).T
+            y = problem.y[self.rows]
+            loss = loss_of_rows(problem.loss, self.rows)
+            problem = replace(problem, loss=loss, y=y, weight=problem.weight[self.rows])
+        self.problem = problem
         # The ridge term keeps its share of the penalty.
         taus = levels * (problem.tau / problem.regularizer.amount)
         with silent(problem.loss):
@@ -114,43 +131,42 @@ class Sweep:
     def _solve(self, A: Array, levels: Array, taus: Array, gap: float) -> None:
         """Compute weights, shifts, predictions and dual vectors of the levels, as attributes.
 
-        A : the columns of the pool, (n_samples, m). taus : the ridge weight at each level. gap :
-        see the class.
+        A : the columns of the pool, (n_rows, m). taus : the ridge weight at each level. gap : see
+        the class.
         """
         problem = self.problem
         if is_quadratic(problem.loss):
             self.weights = self._solutions(*self._quadratic(A), levels, taus)
             self.shifts = np.zeros(len(self.weights))
         else:
-            in_memory = replace(problem, design=CachedBlock(self.pool.block))
+            in_memory = replace(problem, design=CachedBlock(DenseBlock(A)))
             self.weights, shifts = solved_at(in_memory, levels, taus, A, gap)
             self.shifts = np.array(shifts)
         n_solved = len(self.weights)
         self.levels = levels[:n_solved]
         self.taus = taus[:n_solved]
-        self.predictions = self.weights @ A.T + self.shifts[:, None]
-        self.duals = -self._slopes()
+        self.predictions = self.weights @ A.T
+        self.predictions += self.shifts[:, None]
+        self.duals = self._duals()
         if problem.fit_intercept and n_solved:
-            # Newton steps for the intercepts: a dual vector sums to 0 at the optimal intercept.
-            # The second round removes the mean that rounding leaves.
-            for _ in range(2):
-                curvature = self._curvatures().sum(axis=1)
-                surplus = self.duals.sum(axis=1)
-                step = np.divide(surplus, curvature, out=np.zeros(n_solved), where=curvature > 0)
-                self.predictions += step[:, None]
-                self.shifts += step
-                self.duals = -self._slopes()
+            # A Newton step for the intercepts: a dual vector sums to 0 at the optimal intercept.
+            curvature = self._of_each(lambda loss, *at: loss.curvature(*at)).sum(axis=1)
+            surplus = self.duals.sum(axis=1)
+            step = np.divide(surplus, curvature, out=np.zeros(n_solved), where=curvature > 0)
+            self.predictions += step[:, None]
+            self.shifts += step
+            self.duals = self._duals()
             _remove_surplus(self.duals)
 
     def _quadratic(self, A: Array) -> tuple[Array, Array]:
         """Return H (m, m) and c (m,) of the squared loss 1/2 w'Hw - c'w + constant.
 
-        A : the columns, (n_samples, m). With S the sample weights, H = A'SA and c = A'Sy. If there
-        is an intercept, it is minimized out: the weighted means of A and y are subtracted.
+        A : the columns, (n_rows, m). With S the sample weights, H = A'SA and c = A'Sy. If there is
+        an intercept, it is minimized out: the weighted means of A and y are subtracted.
         """
         problem = self.problem
         s = problem.weight
-        H = self.pool.gram(s)
+        H = self.pool.gram(self.whole.weight)
         if not problem.fit_intercept:
             return H, (s * problem.y) @ A
         total = float(s.sum())
@@ -160,12 +176,13 @@ class Sweep:
     def _of_each(self, compute: Callable[[Loss, Array, Array, Array], Array]) -> Array:
         """Return ``compute(loss, y, z, s)`` for the predictions z of each level.
 
-        s are the sample weights. The result has the shape (n_levels, n_samples). If the loss does
-        not couple samples (``coupled`` is 1), one call computes all levels.
+        s are the sample weights. The result has the shape (n_levels, n_rows). If the loss does not
+        couple samples (``coupled`` is 1), one call computes all levels.
         """
         problem = self.problem
         if problem.loss.coupled == 1:
-            found = compute(*self._tiled())
+            loss, y, s = self._tiled
+            found = compute(loss, y, self.predictions.reshape(-1), s)
         else:
             y = problem.y
             found = np.array(
@@ -173,8 +190,9 @@ class Sweep:
             )
         return found.reshape(self.predictions.shape)
 
-    def _tiled(self) -> tuple[Loss, Array, Array, Array]:
-        """Return loss, y, predictions and weights of all levels, as if of one long problem.
+    @cached_property
+    def _tiled(self) -> tuple[Loss, Array, Array]:
+        """Loss, y and weights of all levels, as if of one long problem.
 
         The samples of the first level come first, then those of the second, and so on. So y and
         the weights are repeated for each level.
@@ -184,20 +202,25 @@ class Sweep:
         loss = problem.loss
         if bare_loss(loss) is not loss:  # such as a loss with an offset for each sample
             loss = loss_of_rows(loss, np.tile(np.arange(problem.y.size), n_levels))
-        y = np.tile(problem.y, n_levels)
-        return loss, y, self.predictions.reshape(-1), np.tile(problem.weight, n_levels)
+        return loss, np.tile(problem.y, n_levels), np.tile(problem.weight, n_levels)
 
-    def _slopes(self) -> Array:
-        """Return f' of each level, (n_levels, n_samples)."""
-        return self._of_each(lambda loss, y, z, s: loss.gradient(y, z, s))
+    def _duals(self) -> Array:
+        """Return -f' of each level, (n_levels, n_rows)."""
+        slopes = self._of_each(lambda loss, *at: loss.gradient(*at))
+        return np.negative(slopes, out=slopes)
 
-    def _curvatures(self) -> Array:
-        """Return f'' of each level, (n_levels, n_samples)."""
-        return self._of_each(lambda loss, y, z, s: loss.curvature(y, z, s))
+    def vectors(self) -> list[Array]:
+        """Return the dual vector of each level over all samples, (n_samples,), 0 without weight."""
+        V = self.duals
+        if V.shape[1] < self.whole.y.size:
+            V = np.zeros((len(V), self.whole.y.size))
+            V[:, self.rows] = self.duals
+        return [*V]
 
     def points(self) -> list[Point]:
         """Return the solution of each level as a ``Point`` over the pool."""
-        rows = zip(self.weights, self.shifts.tolist(), self.predictions, self.duals, strict=True)
+        predictions = self.weights @ self.pool.block.dense().T + self.shifts[:, None]
+        rows = zip(self.weights, self.shifts.tolist(), predictions, self.vectors(), strict=True)
         return [Point(used := np.flatnonzero(w), w[used], shift, z, v) for w, shift, z, v in rows]
 
     def results(self, certificates: list[Certificate], tol: float, n_vectors: int) -> list[Result]:
@@ -215,36 +238,40 @@ class Sweep:
         if shape is not None or problem.free is not None:
             return []
         n_features = design.shape[1]
-        columns = self.pool.columns
-        offsets = self.pool.lengths.offsets
         seconds = (time.monotonic() - self.began) / len(certificates)
+        level, position = self.weights.nonzero()
+        columns = self.pool.columns[position]
+        weights = self.weights[level, position]
+        offsets = self.pool.lengths.offsets[position]
+        ends = np.searchsorted(level, np.arange(len(certificates) + 1)).tolist()
+        rows = [slice(*each) for each in pairwise(ends)]
+        # From the centered columns of the pool to the columns of X.
+        intercepts = self.shifts - [float(offsets[used] @ weights[used]) for used in rows]
+        # Objectives, gaps and relative gaps of the intercepts that are reported.
+        raised = raised_by_origin(problem, intercepts)
+        objectives = np.array([each.objective for each in certificates]) + raised
+        gaps = np.array([each.gap for each in certificates]) + raised
+        relative = gaps / np.maximum(np.abs(objectives), TINY)
+        count = int(np.append(relative <= tol, False).argmin())
+        bounds = objectives, gaps, relative, intercepts + problem.origin
         found = []
-        rows = zip(certificates, self.weights, self.shifts.tolist(), self.predictions, strict=True)
-        for certificate_of_level, w, shift, z in rows:
-            # From the centered columns of the pool to the columns of X.
-            used = w.nonzero()[0]
-            intercept = shift - float(offsets[used] @ w[used])
-            certificate = as_reported(problem, certificate_of_level, intercept, z)
-            if not certificate.relative_gap <= tol:
-                break
-            bounds = certificate.objective, certificate.gap
-            # The history has one line: no step, one pass over X.
-            record = Record(
-                0, 1.0, seconds, *bounds, certificate.relative_gap, used.size, None, n_vectors
-            )
+        numbers = (each[:count].tolist() for each in bounds)
+        for used, F, gap, share, b in zip(rows[:count], *numbers, strict=True):
+            n_used = used.stop - used.start
             result = Result(
                 columns=columns[used],
-                weights=w[used],
-                intercept=intercept + problem.origin,
-                objective=bounds[0],
-                gap=bounds[1],
+                weights=weights[used],
+                intercept=b,
+                objective=F,
+                gap=gap,
                 status=Status.CONVERGED,
                 tol=tol,
                 passes=1.0,
                 seconds=seconds,
                 n_features=n_features,
                 iterations=0,
-                history=[record],
+                # No step, one pass over X.
+                history=[Record(0, 1.0, seconds, F, gap, share, n_used, None, n_vectors)],
                 norm=norm,
             )
             found.append(result)
@@ -322,7 +349,9 @@ class Sweep:
         y = problem.y
         s = problem.weight
         if is_quadratic(problem.loss):
-            return np.asarray(0.5 * (self.predictions - y) ** 2 @ s)
+            residuals = self.predictions - y
+            residuals *= residuals
+            return np.asarray(0.5 * (residuals @ s))
         return np.array([problem.loss.value(y, z, s) for z in self.predictions])
 
     def _conjugates(self, factors: Array | None = None) -> Array:
@@ -333,12 +362,14 @@ class Sweep:
         problem = self.problem
         y = problem.y
         s = problem.weight
-        V = self.duals if factors is None else factors[:, None] * self.duals
+        V = self.duals
+        c = np.ones(len(V)) if factors is None else factors
         if is_quadratic(problem.loss):
             # f*(-v) = sum_i v_i^2 / (2 s_i) - v_i y_i; samples of weight 0 have v_i = 0.
             per_weight = np.divide(1.0, s, out=np.zeros_like(s), where=s > 0)
-            return np.asarray(0.5 * (V * V) @ per_weight - V @ y)
-        return np.array([problem.loss.conjugate(y, -v, s) for v in V])
+            return np.asarray(c * (0.5 * c * ((V * V) @ per_weight) - V @ y))
+        rows = zip(c.tolist(), V, strict=True)
+        return np.array([problem.loss.conjugate(y, -factor * v, s) for factor, v in rows])
 
     def _solutions(self, H: Array, c: Array, levels: Array, taus: Array) -> Array:
         """Return argmin_w 1/2 w'(H + tau I)w - c'w + R(w) at each level, (n_solved, m).
@@ -405,7 +436,7 @@ class Sweep:
         n_samples = problem.y.size
         dual_norms = np.sqrt(_squares(self.duals))
         used = np.count_nonzero(W, axis=1)
-        relative_errors = np.array([growth(int(count)) for count in used]) * (used > 0)
+        relative_errors = np.array([growth(k) for k in range(W.shape[1] + 1)])[used] * (used > 0)
         # Sums over the used columns give the predictions and the shifts. ``growth`` bounds the
         # relative error of a sum. So these bound the norm of the errors of the predictions, the
         # error of a shift, and the squared norm of both together.
@@ -434,7 +465,8 @@ def _remove_surplus(V: Array) -> None:
     below 1; see ``without_surplus`` in ``losses.shift``.
     """
     surplus = V.sum(axis=1)
-    heavy = np.where(surplus[:, None] > 0, V > 0, V < 0)
-    total = np.where(heavy, V, 0.0).sum(axis=1)
-    part = np.divide(surplus, total, out=np.zeros_like(total), where=total != 0)
-    V *= np.where(heavy, 1.0 - part[:, None], 1.0)
+    heavy = V * np.sign(surplus)[:, None]
+    np.maximum(heavy, 0.0, out=heavy)
+    total = heavy.sum(axis=1)
+    heavy *= np.divide(surplus, total, out=np.zeros_like(total), where=total != 0)[:, None]
+    V -= heavy

@@ -416,11 +416,9 @@ def curved(problem: Problem, square: float, prediction: Array | None = None) -> 
     ``square``. If the curvature is unbounded, it is evaluated at ``prediction`` (n_samples,).
     Without a ``prediction``, the term is then 0.
     """
-    if not square:
-        return 0.0
     if math.isfinite(problem.loss.curvature_bounds[1]):
         return 0.5 * problem.loss.curvature_bounds[1] * float(problem.weight.max()) * square
-    if prediction is None:
+    if prediction is None or not square:
         return 0.0
     # A change of a few roundings at most doubles the curvature.
     return float(problem.loss.curvature(problem.y, prediction, problem.weight).max()) * square
@@ -467,14 +465,20 @@ def as_reported(
     """
     if free_columns(problem.loss) is not None:
         return certificate.widened(0.0, raised_by_floats(problem, prediction))
-    if not problem.origin:
-        return certificate
+    return certificate.widened(0.0, raised_by_origin(problem, intercept))
+
+
+def raised_by_origin(problem: Problem, intercept: Any) -> Any:
+    """Return a bound on the increase of f by rounding the sum of ``intercept`` and the origin.
+
+    It has the shape of ``intercept``, an array or a number. See ``as_reported``.
+    """
     # ``shift`` is the change of the intercept by rounding. The slope of f is zero at the optimal
     # intercept, so only the curvature counts. A loss with kinks has slopes of at most its weights.
     shift = ((intercept + problem.origin) - problem.origin) - intercept
     if problem.loss.smoothed(1.0) is not None:
-        return certificate.widened(0.0, abs(shift) * float(problem.weight.sum()))
-    return certificate.widened(0.0, curved(problem, shift * shift * problem.y.size))
+        return abs(shift) * float(problem.weight.sum())
+    return curved(problem, shift * shift * problem.y.size)
 
 
 def raised_by_floats(problem: Problem, prediction: Array) -> float:

@@ -367,8 +367,11 @@ def together(results: Sequence[Result], *more: Columns) -> tuple[Columns, Array]
     ``more`` are arrays of further columns. The coefficients have shape (n_results, n_columns). For
     matrix norms they include only entries under norms of vectors, not the factored terms.
     """
-    columns = np.unique(np.concatenate([*(result.columns for result in results), *more]))
+    used = [result.columns for result in results]
+    columns = np.unique(np.concatenate([*used, *more]))
     weights = np.zeros((len(results), columns.size))
-    for row, result in zip(weights, results, strict=True):
-        row[np.searchsorted(columns, result.columns)] = result.weights
+    if results:
+        rows = np.repeat(np.arange(len(results)), [each.size for each in used])
+        places = np.searchsorted(columns, np.concatenate(used))
+        weights[rows, places] = np.concatenate([result.weights for result in results])
     return columns, weights

@@ -172,7 +172,7 @@ def _read(design: Design, questions: Sequence[Question]) -> list[Answer]:
 
     The kinds are requests for all scores, and requests for scores beyond bounds only.
     """
-    vectors = np.column_stack([v for question in questions for v in question.vectors])
+    vectors = np.array([v for question in questions for v in question.vectors]).T
     bounds = [question.bounds for question in questions if question.bounds is not None]
     # The scores come in the order of the vectors: hand each question as many as it has vectors.
     scores = (
