@@ -132,7 +132,8 @@ class FeatureGenerator(ScaledModel):
     unpenalized : columns by number, mask or name, default=None
         Covariates that are always in the model, without penalty, and not counted in ``n_features``.
     cv : int or splitter, default=5
-        Folds that choose the parameters that are "auto".
+        Folds that choose the parameters that are "auto". Levels, knots and scales of curves are
+        those of all rows; other features are standardized by the training rows of a fold.
     gamma, r : float > 0, default=1.0
         Parameters of the kernel (gamma x'y + r)^2 of ``features="polynomial"``, and of
         (gamma x'y + r)^3 of ``features="cubic"``.
