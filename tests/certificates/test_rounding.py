@@ -355,7 +355,7 @@ def sign_vector(z: np.ndarray) -> np.ndarray:
         norms.SparseRankOne(2, 2, (2, 3)),
         norms.OWL([3.0, 2.0, 1.0, 0.5, 0.5, 0.5]),
     ],
-    ids=repr,
+    ids=lambda norm: type(norm).__name__,
 )
 def test_errors_of_scores_are_bounded_by_their_polar(norm: Any) -> None:
     """Errors of any signs, of scores whose norm may be larger than that of one entry."""
