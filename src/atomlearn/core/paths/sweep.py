@@ -436,7 +436,8 @@ class Sweep:
         n_samples = problem.y.size
         dual_norms = np.sqrt(_squares(self.duals))
         used = np.count_nonzero(W, axis=1)
-        relative_errors = np.array([growth(k) for k in range(W.shape[1] + 1)])[used] * (used > 0)
+        errors = np.array([growth(k) for k in range(int(used.max(initial=0)) + 1)])
+        relative_errors = errors[used] * (used > 0)
         # Sums over the used columns give the predictions and the shifts. ``growth`` bounds the
         # relative error of a sum. So these bound the norm of the errors of the predictions, the
         # error of a shift, and the squared norm of both together.
