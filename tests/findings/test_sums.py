@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from atomlearn.findings.sums import SumOfProducts
+from atomlearn.findings import sums
+from atomlearn.findings.sums import Cumulants, SumOfProducts
 
 
 @pytest.mark.parametrize("carriers", [0, 4, 5, 7, 10])
@@ -40,6 +41,15 @@ def test_the_tail_of_skewed_numbers_is_that_of_sums_drawn_from_them() -> None:
         found = one.p_value()
         assert found is not None
         assert found == pytest.approx(exact, rel=0.35)
+
+
+def test_a_solution_that_is_cut_short_uses_one_point(monkeypatch: pytest.MonkeyPatch) -> None:
+    """After the last step t, K(t) and K''(t) belong together, so that an early end costs little."""
+    products = np.outer([0.96, -0.04], [0.95, -0.05])
+    law = Cumulants(np.array([40.0, 960.0]), products, np.array([0.05, 0.95]))
+    solved = law.beyond(9.0)
+    monkeypatch.setattr(sums, "MOST_STEPS", 3)
+    assert law.beyond(9.0) == pytest.approx(solved, rel=0.05)
 
 
 def test_of_normal_numbers_the_normal_law_is_as_good() -> None:

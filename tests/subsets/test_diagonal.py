@@ -80,7 +80,7 @@ def test_a_weak_ridge_is_proved_in_fewer_branches(monkeypatch: pytest.MonkeyPatc
     X = rng.standard_normal((120, 40))
     y = X[:, :5].sum(axis=1) + 3.0 * rng.standard_normal(120)
     result = solve_subset(X, y, n_features=5, l2=0.001)
-    monkeypatch.setattr(partial, "strengthened", lambda *given: None)
+    monkeypatch.setattr(partial, "strengthened_problem", lambda *given: None)
     plain = solve_subset(X, y, n_features=5, l2=0.001, max_nodes=20 * result.nodes)
     assert result.status is SubsetStatus.OPTIMAL
     assert plain.objective == pytest.approx(result.objective, rel=1e-6)

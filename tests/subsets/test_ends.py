@@ -64,7 +64,7 @@ def test_a_set_whose_fit_was_cut_short_leaves_the_gap_open(monkeypatch: pytest.M
 
     monkeypatch.setattr("atomlearn.subsets.relaxation.ridge_fit", at_zero)
     # The columns of a problem with a stronger ridge are others.
-    monkeypatch.setattr("atomlearn.subsets.partial.strengthened", lambda *given: None)
+    monkeypatch.setattr("atomlearn.subsets.partial.strengthened_problem", lambda *given: None)
     result = subset_sum(X, y, n_features=2, ridge=1.0, within=0.5)
     assert result.gap > 0.1
     assert result.status is SubsetStatus.ROUNDING

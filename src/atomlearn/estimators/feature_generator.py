@@ -155,14 +155,14 @@ class FeatureGenerator(ScaledModel):
         "anova" they are terms, in which the inputs come first; the mask and ``transform`` have the
         inputs of the selected terms.
     selected_names_ : list of str
-        Their names, products as "age:dose" and squares as "dose^2".
+        The names of the selected columns, products as "age:dose" and squares as "dose^2".
     pairs_ : (n_selected, 2) ndarray of int64
         With products and "anova", the columns (i, j) of X of each term: i = j for a square, j = -1
         for a column of X.
     rounds_ : (n_selected,) ndarray of int64
-        The pass that found each of them, counted from 1.
+        The pass that found each selected column, counted from 1.
     n_wanted_ : int
-        The requested number; ``size_choice_`` has the scores of its choice.
+        The requested number of features; ``size_choice_`` has the scores of its choice.
     C_, selected_at_ : float
         C of ``coef_`` and ``objective_``, and of the selection; ``C_choice_`` has the scores of the
         choice. With a small C some features have coefficient 0; reports call them "considered".
@@ -175,10 +175,12 @@ class FeatureGenerator(ScaledModel):
         columns of ``feature_map_``, as a csr_array with one row if there are more than 2^26.
     intercept_ : (1,) ndarray; float for regression
     classes_ : (n_classes,) ndarray, for classification
-    moments_, scaled_by_ : tuple of columns, means, scales; str
-        The selected columns with the means and scales of the selection; the scaling in words.
+    moments_ : tuple (columns, means, scales)
+        The selected columns, and the means and scales by which the selection standardized them.
+    scaled_by_ : str
+        How the columns were scaled for the selection, in words.
     objective_, gap_ : float
-        The objective at this point, and a proved bound on its distance to the optimum over *all*
+        The objective of the fit, and a proved bound on its distance to the optimum over *all*
         features: the possible loss from stopping at ``n_features``.
     selected_gap_ : float or None
         A proved bound on the relative distance to the optimum over the selected features; None if
@@ -190,7 +192,7 @@ class FeatureGenerator(ScaledModel):
     n_iter_ : int
         Points whose gap was computed, the starting point included.
     history_ : list of Record
-        One for each of them.
+        One record for each point whose gap was computed.
     results_ : list of Result
         One for each output.
     n_features_in_ : int

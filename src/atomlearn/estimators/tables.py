@@ -105,9 +105,9 @@ class TableEncoding:
         return values
 
     def learned(self, raw: NDArray[Any]) -> TableEncoding:
-        """Return the same encoding, whose imputed values are those of these encoded rows.
+        """Return the same encoding, with imputed values and counts of gaps from these encoded rows.
 
-        raw : (n_rows, n_encoded_columns), with NaN in gaps.
+        raw : (n_rows, n_encoded_columns), with NaN in gaps. Labels and names do not change.
         """
         plans = list(self.columns)
         for number, (plan, positions) in enumerate(self._plans_and_columns()):
@@ -191,8 +191,12 @@ class TableDesign(EncodedDesign, DenseDesign):
 def learned_design(X: Any) -> TableDesign:
     """Return a table as columns of numbers, by a new encoding that is learned from it.
 
-    X : a data frame. One error names all columns that cannot become numbers.
+    X : a data frame. One error names all columns that cannot become numbers. Gaps are filled by the
+    median of a column, or by its most frequent label.
     """
+    # ``table`` has the types and the declared categories of the columns, and ``frame`` their cells
+    # as NumPy arrays. Cells of dates are numbers of days since 1970 there, so that differences of
+    # dates can be taken.
     table = as_frame(X)
     frame = frame_of(X, as_days=True)
     check_shape((frame.n_rows, len(frame.header)), X)
@@ -211,6 +215,8 @@ def learned_design(X: Any) -> TableDesign:
         raise ValueError("no column of the table has two values; give columns that vary")
     dtype = narrowest(kind for kind in types if kind is not None)
     raw = encoded.X.astype(dtype, copy=False)
+    # The plans have no imputed values yet, so that ``raw`` is NaN in gaps. ``learned`` adds these
+    # values to the plans, and counts the gaps.
     encoding = TableEncoding(tuple(encoded.plans), dtype, frame.n_rows).learned(raw)
     return TableDesign(raw, encoding)
 
@@ -232,7 +238,7 @@ def encoded_as_before(encoding: TableEncoding, X: Any) -> TableDesign:
     if not is_table(X):
         rows = np.asarray(X)
         X = {plan.name: rows[:, k] for k, plan in enumerate(encoding.columns)}
-    frame = frame_of(X, as_days=True)
+    frame = frame_of(X, as_days=True)  # dates as days since 1970, as in the fit
     plans = [plan for plan in encoding.columns if plan.is_used]
     _refuse_infinite(frame, plans)
     gaps = [plan.name for plan in plans if not plan.missing and frame.missing(plan.name).any()]
@@ -241,6 +247,7 @@ def encoded_as_before(encoding: TableEncoding, X: Any) -> TableDesign:
         warnings.warn(message, UserWarning, stacklevel=5)
     labels = {plan.name: _known_labels(frame, plan) for plan in plans if plan.use == "category"}
     frame = replace(frame, columns=frame.columns | labels)
+    # Without imputed values the encoder leaves NaN in gaps, which ``TableDesign`` fills.
     encoded = encode_columns(frame, [replace(plan, fill=None) for plan in plans])
     return TableDesign(encoded.X.astype(encoding.dtype, copy=False), encoding)
 

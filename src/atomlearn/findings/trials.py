@@ -158,7 +158,12 @@ class Trial:
 
     @property
     def folds(self) -> list[Fold]:
-        """The cross-validation folds without duplicate test rows; empty if folds are impossible."""
+        """The cross-validation folds, pairs (training rows, test rows); empty if impossible.
+
+        There are five folds, or as many as the rarest class has rows if these are fewer. Survival
+        data have two classes here, events and censored rows. Test rows that duplicate a training
+        row or an earlier test row are left out.
+        """
         n_folds = 5 if self._codes is None else min(5, int(np.bincount(self._codes).min()))
         if n_folds < 2:
             return []
@@ -201,7 +206,8 @@ class Trial:
             return no_verdict("the held-out rows are one group")
         per_fold = [decisions.reshape(test.size, -1)]
         rng = np.random.default_rng(self.rng)
-        # The score of the data, and those of 999 permuted targets with the same decisions.
+        # The pair (score, standard error) of the data, and those of 999 permuted targets with the
+        # same decisions.
         observed = self._measure(self.values, [test], per_fold)
         null = list[tuple[float, float]]()
         for _ in range(999):
@@ -247,7 +253,9 @@ class Trial:
     def _cross_validated(self) -> Verdict | None:
         """Return the verdict by repeated cross-validation; None if it takes too much work.
 
-        The number of repetitions depends only on the rows and columns that are fitted to.
+        A repetition permutes the rows of X, which removes their relation to the target, and then
+        cross-validates again. The number of repetitions depends only on the rows and columns that
+        are fitted to.
         """
         # The number of repetitions that the work allows, of the form 20 k - 1.
         all_folds = self.folds
@@ -258,20 +266,21 @@ class Trial:
         self.say(
             f"few rows: cross-validation is repeated up to {most_repeats} times, without a relation"
         )
-        per_fold = self.decisions(all_folds)
-        observed = self._measure(self.values, *per_fold)
+        # ``observed`` is the pair (score, standard error) of the data, and ``null`` has such a pair
+        # for each repetition.
+        observed = self._measure(self.values, *self.decisions(all_folds))
         null = list[tuple[float, float]]()
         rng = np.random.default_rng(self.rng)
         # Stop as soon as this number of repetitions is as good as the data: p then exceeds the
-        # level.
+        # level. A repetition is compared by its t-statistic, (score - baseline) / standard error.
         n_needed = int(LEVEL * (most_repeats + 1))
-        t_value = _t_statistic(*observed, self._score_and_baseline[1])
+        baseline = self._score_and_baseline[1]
+        t_value = _t_statistic(*observed, baseline)
         while len(null) < most_repeats:
             order = permuted_rows(len(self.values), rng, self.groups)
             null.append(self._measure(self.values, *self.decisions(all_folds, None, order)))
             n_as_good = sum(
-                _t_statistic(*moments, self._score_and_baseline[1]) >= t_value - 1e-12
-                for moments in null
+                _t_statistic(score, error, baseline) >= t_value - 1e-12 for score, error in null
             )
             if n_as_good >= n_needed and len(null) >= FEWEST:
                 break
@@ -478,5 +487,8 @@ class Trial:
 
 
 def _t_statistic(score: float, error: float, baseline: float) -> float:
-    """Return the t-statistic (score - baseline) / error, 0 if the error is 0."""
+    """Return the t-statistic (score - baseline) / error, 0 if the error is 0.
+
+    ``error`` is the standard error of the score, and ``baseline`` the score without any relation.
+    """
     return (score - baseline) / error if error > 0 else 0.0

@@ -1,4 +1,4 @@
-"""Settings of maps: thresholds between two ways of computing, and tolerances for rounding."""
+"""Settings of maps: limits of memory, thresholds between algorithms, tolerances for rounding."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class MapSettings:
-    """Sizes and shares at which one algorithm becomes faster than another.
+    """Limits of memory, thresholds at which another algorithm becomes faster, and tolerances.
 
-    None of them changes an answer beyond rounding. Sizes bound memory. The others come from
-    measurements of both ways (``benchmarks/implicit.py``, ``additive.py`` and ``simple_mkl.py``).
-    ``benchmarks/sensitivity.py`` varies each of them.
+    None of them changes an answer beyond rounding, except for the default ``thermometer_bins``. A
+    threshold was chosen by timing both algorithms, in ``benchmarks/implicit.py``, ``additive.py``
+    or ``simple_mkl.py``. ``benchmarks/sensitivity.py`` varies each of them.
     """
 
     # Products of two columns, by tiles.

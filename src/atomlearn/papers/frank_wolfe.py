@@ -48,7 +48,8 @@ class FrankWolfeState(State):
     Attributes
     ----------
     reach : float
-        The radius, or the bound rho on the gauge in [V] (4).
+        The radius in the constrained form; else rho, a bound on the gauge of every solution. See
+        ``truncation``.
     vertex : Atom or RankOne, optional
         The atom of the Frank-Wolfe vertex at this point, a RankOne if atoms are factored; None if
         zero is better.
@@ -184,6 +185,8 @@ class FrankWolfe(Solver):
             atoms, shares, intercept = warm_atoms(problem, warm)
         else:
             atoms, shares, intercept = warm_factors(problem, factors, warm)
+        # ``truncation`` needs the state to compute its reach: the radius, or the bound rho. Until
+        # then the reach is 0, which ``_point`` only copies.
         state = self._point(problem, Hull(atoms, shares, 0.0, intercept))
         state.reach = truncation(problem, state.weights, state.prediction, float(shares.sum()))
         return self._price(problem, state, None)

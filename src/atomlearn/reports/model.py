@@ -151,9 +151,10 @@ class SavedModel:
     def scores(self, columns: Any) -> Array:
         """Return the scores X_S W' + b, shape (n_samples, n_outputs).
 
-        ``columns``, shape (n_samples, len(inputs)), holds the inputs, dense or sparse. X_S are the
-        selected features made from them, W the coefficients and b the intercepts. One feature at a
-        time is converted to a dense array.
+        The argument ``columns``, shape (n_samples, len(inputs)), holds the values of ``inputs``,
+        dense or sparse. (The attribute ``columns`` holds plans.) X_S are the selected features made
+        from these values, W the coefficients and b the intercepts. One feature at a time is
+        converted to a dense array.
         """
         if columns.shape[1] != len(self.inputs):
             raise ValueError(
@@ -166,9 +167,10 @@ class SavedModel:
         return result
 
     def parts(self, columns: Any) -> Array:
-        """Return the terms of each score, shape (n_samples, n_features, n_outputs).
+        """Return the terms of each score, shape (n_samples, len(features), n_outputs).
 
-        ``columns`` is as in ``scores``; a score is the sum of its terms plus the intercept.
+        The argument ``columns``, shape (n_samples, len(inputs)), holds the values of ``inputs``, as
+        in ``scores``. A score is the sum of its terms plus the intercept.
         """
         contributions = np.zeros((columns.shape[0], len(self.features), len(self.intercepts)))
         for index, added in enumerate(self._terms(columns)):
@@ -178,7 +180,8 @@ class SavedModel:
     def _terms(self, columns: Any) -> Iterator[Array]:
         """Yield the term of each feature in the scores, shape (n_samples, n_outputs).
 
-        ``columns`` is as in ``scores``; a term is the value of the feature times its coefficients.
+        ``columns`` are the values of ``inputs``, as in ``scores``. A term is the value of the
+        feature times its coefficients.
         """
         if not self.features:
             return

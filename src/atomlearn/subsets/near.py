@@ -129,7 +129,8 @@ class NearModels:
     scales : (m,) float64, optional
         Standard deviations of ``columns``, by which an estimator divided them for the fit.
     around : callable, optional
-        Applied to the design of new samples; returns their columns, scaled as in the fit.
+        Centers and scales the design of new samples as the columns were for the fit. None: the
+        new samples are used as they are.
     """
 
     subsets: list[NearSubset]
@@ -189,10 +190,13 @@ class NearModels:
         if self.around is not None:
             design = self.around(design)
         # A prediction is a linear function of the coefficients; its range is over all subsets.
+        # ``A`` has the columns of all listed subsets. Each level set takes its own from it, and the
+        # unpenalized columns from ``design``.
         ranges = Ranges.nothing(design.shape[0])
         A = np.asarray(design.gather(self.columns).dense(), dtype=np.float64)
         for level_set in self.level_sets:
             functions = level_set.functions_of_rows(A[:, level_set.positions], design)
+            # ``origin`` was subtracted from the targets before the fit, so it is added here.
             ranges.join(level_set.ranges(functions.T, self.limit, level_set.problem.origin))
         return ranges
 
@@ -239,7 +243,8 @@ class LevelSet:
         #: The loss as a function of A w, minimized over the intercept and the free coefficients.
         self.profiled = problem
         n = problem.y.size
-        # In ``self.problem`` they are not minimized out: its loss is a function of G theta.
+        # In ``self.problem`` the intercept and the free coefficients are not minimized out: its
+        # loss is a function of G theta.
         if free is None:
             self.problem = problem
             self._Z = np.ones((n, int(problem.fit_intercept)))
@@ -260,7 +265,8 @@ class LevelSet:
     def functions_of_rows(self, A: Array, rows: Design) -> Array:
         """Return the predictions of new rows as linear functions of theta, (n_rows, size).
 
-        ``rows`` has all columns of the new rows, and ``A`` (n_rows, m) those of the subset.
+        ``A`` (n_rows, m) has the columns of the subset. ``rows`` has all columns of the new rows,
+        of which the unpenalized ones are used.
         """
         # Z has the unpenalized columns, then a column of ones if there is an intercept.
         columns = self.problem.free

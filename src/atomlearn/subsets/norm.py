@@ -76,12 +76,18 @@ class BranchNorm(RatedNorm):
     vectors with w_out = 0 and at most k nonzero entries in w_free. The square of this norm is the
     largest convex function below it: the relaxation of the branch.
 
-    With a ``price`` for each free column, level / 2 times the square is the largest convex function
-    below level / 2 ||w||_2^2 + price * (number of nonzero entries of w_free), so that
+    With a ``price`` a ridge term is relaxed together with an l0 penalty: each free column of a
+    subset adds the price to the objective. Consider
 
-        gauge_k(w)^2 = min sum_j (w_j^2 / d_j + (2 price / level) d_j)  over 0 <= d <= 1, sum d <= k
+        level / 2 ||w||_2^2 + price * (number of nonzero entries of w_free)
 
-    Here d_j is the share of column j. The conjugate is the squared polar over 2 level: the price is
+    over the same vectors. level / 2 times the squared gauge is the largest convex function below
+    it. The square of gauge_k is then
+
+        min over d of  sum_j (w_j^2 / d_j + (2 price / level) d_j),  0 <= d <= 1,  sum d <= k
+
+    Here d_j is the share of the free column j: how much of it is in the subset. The conjugate of
+    level / 2 times the squared gauge is the squared polar over 2 level. In it, the price is
     subtracted from each of the k largest z_j^2 / (2 level). With a price this is no norm.
 
     Parameters
@@ -92,8 +98,10 @@ class BranchNorm(RatedNorm):
         For each column, or group: 1 in, -1 out, 0 free.
     groups : None or Partition
         Disjoint groups of columns.
-    price, level : float >= 0, float > 0
-        Price of a unit, and weight of the ridge.
+    price : float >= 0
+        What each free unit (column, or group) of a subset adds to the objective.
+    level : float > 0
+        Weight of the ridge.
 
     References
     ----------

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from atomlearn.core import Array, Columns, Problem
-from atomlearn.subsets.diagonal import strengthened
+from atomlearn.subsets.diagonal import strengthened as strengthened_problem
 from atomlearn.subsets.exchange import Subset
 from atomlearn.subsets.near import LevelSet, NearModels, NearSubset
 from atomlearn.subsets.norm import OUT
@@ -27,7 +27,8 @@ class PartialRelaxation:
     columns, numbers : (m,) int64
         The numbers of its columns, and of its units, in the whole problem, in increasing order.
     searched : (m,) int64
-        The units, numbered in the whole problem, that a subset may contain.
+        The units, numbered in the whole problem, that a subset may contain. The other units are
+        fixed out: no subset contains them.
     original : Relaxation or None
         If the ridge was strengthened, the relaxation before that.
     factors : (m,) float64 or None
@@ -52,20 +53,24 @@ class PartialRelaxation:
         A stronger ridge makes its bounds tighter, see the module ``diagonal``. ``max_share`` is the
         largest share of the ridge that rounding errors may consume.
         """
-        # Units that are not searched are fixed out. Such a part is over all columns: too many.
+        # If some units are not searched, the part is over all columns, because the columns of the
+        # searched units are too many to copy (``Hunt._part``). The strengthened problem has a copy
+        # of its columns, so it is not made.
         if self.searched.size < self.numbers.size:
             return self
         plain = self.relaxation
-        result = strengthened(plain, np.arange(self.columns.size), max_share)
+        result = strengthened_problem(plain, np.arange(self.columns.size), max_share)
         if result is None:
             return self
-        other = Relaxation(result[0], plain.price, plain.accuracy, plain.most_columns)
-        return replace(self, relaxation=other, original=plain, factors=result[1])
+        problem, factors = result
+        other = Relaxation(problem, plain.price, plain.accuracy, plain.most_columns)
+        return replace(self, relaxation=other, original=plain, factors=factors)
 
     def fitted(self, subset: Subset) -> Subset:
         """Return ``subset`` with the weights of the original problem.
 
-        With a strengthened ridge the search scales the weights, so that the subset is fitted again.
+        The weights of a strengthened relaxation are multiplied by ``factors``. So in this case the
+        subset is fitted again in the original relaxation.
         """
         if self.original is None:
             return subset
@@ -129,8 +134,9 @@ def near_models(
     complete = listed and search.within is not None and search.is_complete(within)
     columns = np.unique(np.concatenate([subset.point.columns for subset in models]))
     units = np.unique(np.concatenate([subset.units for subset in models]))
-    # What holds for all near-optimal subsets, listed or not. ``undecided`` has units of no listed
-    # subset that may be in a subset that is not listed.
+    # What holds for all near-optimal subsets, listed or not. ``in_all`` has the units that are in
+    # each of them. ``undecided`` has the units that are in no listed subset, but may be in one that
+    # is not listed.
     undecided = None
     in_all: Columns = np.zeros(0, dtype=np.int64)
     if listed:

@@ -119,6 +119,10 @@ class RiskSets:
     loss is a sum of log-sum-exp *terms*: one for each event time (Breslow) or for each event
     (Efron). A term m has a weight omega_m and probabilities p_m over its risk set (see ``Cox``).
 
+    The properties are computed from the attributes when they are needed, and then cached. Among
+    them are ``terms``, ``at_risk`` (the log-sum-exp of x at each event time), ``least`` (a constant
+    that ``value`` subtracts) and ``largest`` (a magnitude, by which ``rounding`` bounds errors).
+
     Attributes
     ----------
     rows : (n,) int64
@@ -308,6 +312,8 @@ class RiskSets:
         ``event_terms`` (n,) are s_i z_i for the rows with an event, and 0 for the others.
         """
         times, _, weight, logs = self.terms
+        # ``value`` is a sum of three parts: the logarithms, the terms of events, and ``least``. The
+        # rounding error of each part is proportional to its magnitude, so magnitudes are added.
         # The error of each logarithm is a few units of rounding of its magnitude and of z + log s.
         # Efron's subtraction amplifies it by the ratio of the whole sum to the remaining part.
         error_bounds = (np.abs(logs) + self.largest) * np.exp(self.at_risk[times] - logs)

@@ -293,13 +293,14 @@ def stored_dual(
     offset: Array,
     dual: Array | None,
 ) -> dict[str, Any]:
-    """Return the dual point as integer multiples of a power of 2, which add up to 0 exactly.
+    """Return the dual point as integer multiples of a power of 2, with exact sums of 0.
 
-    The result has the "exponent" of the power, and the multiples ("steps") as text. ``dual``
+    The dual point has one entry for each row and output. With intercepts the entries of each output
+    add up to 0. For the multinomial loss the entries of each row add up to 0, too. The result has
+    the "exponent" of the power, and the multiples ("steps") as text, row after row. ``dual``
     (n_rows, n_outputs) is the dual point. If it is None, the negative gradient of the loss at the
     predictions of ``point`` on ``data`` is used. ``claim`` has the number of outputs, and says
-    whether there are intercepts; without them the sum may differ from 0. ``offset`` is
-    (n_rows, n_outputs).
+    whether there are intercepts. ``offset`` is (n_rows, n_outputs).
     """
     n_outputs = claim["outputs"]
     is_multinomial = loss.name == "multinomial"
@@ -309,6 +310,8 @@ def stored_dual(
                 f"the loss {loss.name!r} has kinks, so its proof needs the dual point of the "
                 "solver: verify the result of solve(), or the estimator, before it is stored"
             )
+        # W has a row for each feature in use. Coefficient ``feature * n_outputs + output`` belongs
+        # to the row of this feature and the column of this output.
         features, positions = np.unique(point.columns // n_outputs, return_inverse=True)
         W = np.zeros((features.size, n_outputs))
         np.add.at(W, (positions, point.columns % n_outputs), point.weights)
@@ -316,6 +319,8 @@ def stored_dual(
         y = np.eye(n_outputs)[data.y.astype(np.int64)] if is_multinomial else data.y
         weight = np.repeat(data.weight, n_outputs)
         dual = -loss.gradient(np.ravel(y), np.ravel(z), weight).reshape(z.shape)
+    # Each output is first balanced in floating point, which leaves a sum of the size of rounding
+    # errors. Then few integers have to change, by little, to make the sum exactly 0.
     v = np.array(dual, dtype=np.float64).reshape(offset.shape)
     if claim["intercept"] and not is_multinomial:
         v = np.stack([_balanced(column) for column in v.T], axis=1)
@@ -335,8 +340,8 @@ def stored_dual(
 def _balanced(v: Array) -> Array:
     """Return v (n,) with sum 0 up to rounding, by scaling down the entries of one sign.
 
-    The sign with the larger sum of magnitudes is scaled. If all entries have the same sign, v is
-    returned unchanged.
+    v are numbers, not yet rounded to integers; for these see ``_add_up``. The sign with the larger
+    sum of magnitudes is scaled. If all entries have the same sign, v is returned unchanged.
     """
     positive_sum = math.fsum(v[v > 0])
     negative_sum = -math.fsum(v[v < 0])
@@ -348,7 +353,10 @@ def _balanced(v: Array) -> Array:
 
 
 def _add_up(steps: NDArray[np.int64]) -> None:
-    """Move the largest entries of ``steps`` (n,) towards 0 until all add up to 0, in place."""
+    """Move the largest entries of ``steps`` (n,) towards 0 until all add up to 0, in place.
+
+    ``steps`` are the integers of one output.
+    """
     excess = int(steps.sum())
     order = np.argsort(-np.abs(steps), kind="stable")
     # Only entries with the sign of the excess change, by an equal share each. Shares are integers,

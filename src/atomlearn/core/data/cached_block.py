@@ -236,9 +236,9 @@ def _products(block: Block, columns: NDArray[Any], chosen: Columns) -> NDArray[A
     stored = array if array is not None and array.dtype == columns.dtype else None
 
     def work(piece: int) -> None:
-        """Compute the products of B with the columns of one piece, by number."""
+        """Compute B'A for the columns of A in piece number ``piece``; B is ``columns``."""
         numbers = chosen[pieces[piece]]
-        # Neighboring columns of the same type need no copy.
+        # Neighboring columns of the type of B need no copy.
         if stored is not None and np.array_equal(numbers, np.arange(numbers.size) + numbers[0]):
             products[:, pieces[piece]] = columns.T @ stored[:, numbers[0] : numbers[-1] + 1]
             return

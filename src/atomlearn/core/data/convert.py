@@ -19,9 +19,9 @@ from atomlearn.core.interfaces.numbers import unmasked
 
 
 def _kind_of(X: object) -> Kind | None:
-    """Return the kind of data in the catalogue that recognizes X; None if there is none.
+    """Return the entry of the catalogue ``DESIGNS`` for objects such as X; None if it has none.
 
-    Kinds are files, databases and collections, which are opened; arrays and tables have none.
+    NumPy's arrays, SciPy's sparse arrays and data frames need no entry: ``held_design`` reads them.
     """
     return next((kind for kind in DESIGNS if kind.recognizes(X)), None)
 
@@ -60,7 +60,7 @@ def as_design(X: object, *, check_finite: bool = True) -> Design:
     >>> as_design([[1, 2], [3, 4]]).scores(np.array([1.0, 1.0])).full()
     array([4., 6.])
     """
-    # A kind of the catalogue may return another kind, such as an open file.
+    # An entry may make an object of another kind. For example, a file may hold a sparse array.
     while not isinstance(X, Design):
         kind = _kind_of(X)
         if kind is None:

@@ -87,9 +87,9 @@ class Nested:
         return np.asarray(order[ranges(starts[sets + 1], counts[sets + 1])])
 
     def least_inside(self, weights: Array) -> Array:
-        """Return the minimum weight over each set and the sets inside it, (n_sets,).
+        """Return, for each set, the minimum of its weight and of the weights of sets inside it.
 
-        ``weights`` are (n_sets,).
+        ``weights`` and the result are (n_sets,).
         """
         least = np.array(weights, dtype=np.float64)
         # List the sets by depth; then pass the minima up, from the deepest sets to the roots.
@@ -313,7 +313,7 @@ class TreeRatings(Scores):
         count = min(count, self.n_columns)
         if count <= 0 or self.nested.labels.size < SEARCHED_FROM:
             return ArrayScores(self.full()).top(count)
-        sets, ratings = self._searched(count, 0.0)
+        sets, ratings = self._searched(count, 0.0)  # all ratings are at least 0
         positions, values = ArrayScores(ratings).top(count)
         return sets[positions], values
 
@@ -325,10 +325,11 @@ class TreeRatings(Scores):
         positions, values = ArrayScores(ratings).above(bound)
         return sets[positions], values
 
-    def _searched(self, count: int, least: float) -> tuple[Columns, Array]:
-        """Return sets, increasing, with their ratings.
+    def _searched(self, count: int, threshold: float) -> tuple[Columns, Array]:
+        """Return the numbers of sets, in increasing order, and their ratings.
 
-        They include the ``count`` best of the sets rated ``least`` or more.
+        They include the ``count`` best of the sets rated ``threshold`` or more. All other sets that
+        the search rated are returned, too.
         """
         nested = self.nested
         weights = self.weights
@@ -347,13 +348,13 @@ class TreeRatings(Scores):
             sets = np.append(sets, new)
             ratings = np.append(ratings, rated)
             if ratings.size >= count:
-                least = max(least, float(np.partition(ratings, -count)[-count]))
+                threshold = max(threshold, float(np.partition(ratings, -count)[-count]))
             ahead = np.append(ahead, new)
             # The rounding errors of nested sets differ, which the factor allows for.
             bounds = np.append(bounds, rated * largest_ratio[new] * (1 + 1e-9))
-            candidates = bounds >= least
+            candidates = bounds >= threshold
             # The children of the sets with the largest bounds are rated first, because they are
-            # likely to raise ``least``, the rating that a set must have.
+            # likely to raise the threshold.
             opened = candidates & (bounds >= 0.5 * float(bounds.max()))
             new = nested.children(ahead[opened])
             ahead = ahead[candidates & ~opened]

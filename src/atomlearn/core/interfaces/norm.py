@@ -74,10 +74,13 @@ class Ratings:
 
     @property
     def scores_for_ratings(self) -> Literal["all", "large"] | None:
-        """The scores that polar and ratings need; None: the norm does not rate columns.
+        """Which scores the polar and the ratings need; None: the norm does not rate columns.
 
-        "large": only scores of at least 0.8 times the reference. Paths of a norm that does not rate
-        columns are solved one penalty strength at a time.
+        A norm rates columns if it knows ``reference`` and ``rated``; by default, if its class
+        defines ``reference``. "all": the scores of all columns are needed. "large": only scores of
+        at least 0.8 times the reference are needed; smaller ones may be left out. If a norm rates
+        columns, several penalty strengths of a path may share a pass over the data. Otherwise they
+        are solved one at a time.
         """
         return None if type(self).reference is Ratings.reference else "all"
 

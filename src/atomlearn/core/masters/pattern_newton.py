@@ -74,7 +74,7 @@ class PatternNewton(Master):
         if guess is None:
             return self.fallback.solve(problem, weights, intercept, gap_target)
         weights, intercept, steps = guess
-        refit = certified(problem, weights, None, intercept).refit
+        refit = certified(problem, weights, intercept=intercept).refit
         refit.steps = steps
         return finished(refit, self.fallback, problem, gap_target)
 
@@ -112,6 +112,7 @@ class PatternNewton(Master):
             steps += more_steps
             if is_quadratic(problem.loss):
                 return minimizer, intercept, steps
+            # ``change`` is the change of the predictions along ``direction``.
             direction = minimizer - weights
             last_value = value
             for halving in range(TUNING.halvings):

@@ -28,13 +28,17 @@ def newton_by_task(
     """Return the result of the kernel ``newton_qp``, task by task if the tasks are independent.
 
     Tasks are independent if the objective is a sum over them. Then each task has a small Hessian of
-    its own. Levels that are not solved for every task are left out.
+    its own. A level is one penalty, a row of the argument ``terms``. Levels that are not solved for
+    every task are left out.
 
     The arguments are those of ``newton_qp``: ``target`` and ``sample_weight`` (n_samples,), the
-    loss, and the warm start: ``weights`` (m,) and ``shift`` (r,), the coefficients of the free
-    (unpenalized) columns. With several tasks, ``columns`` are the features (n_features, n_rows),
-    the feature and the task of each column, (m,) each, and n_tasks. The result is the weights
-    (n_solved, m), the coefficients of the free columns (n_solved, r), and the number of steps.
+    loss, and the warm start. The warm start is ``weights`` (m,) and ``shift`` (r,), the
+    coefficients of the free (unpenalized) columns. With several tasks ``columns`` is a tuple. It
+    has the features (n_features, n_rows), the feature of each column (m,), the task of each column
+    (m,), and the number of tasks. Otherwise ``columns`` is a matrix (n_samples, m).
+
+    The result is the weights (n_solved, m), the coefficients of the free columns (n_solved, r), and
+    the number of steps. n_solved is the number of levels that are solved for every task.
     """
     task_of_free = _tasks_of_free_columns(columns, loss, keywords)
     if task_of_free is None:

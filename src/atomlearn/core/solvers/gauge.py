@@ -53,14 +53,14 @@ def gauge_by_generation(
 ) -> tuple[float, float]:
     """Return gauge(w) = min { sum c : U c = w, c >= 0 } over all atoms U, and its duality gap.
 
-    The method of multipliers is used. With a multiplier z, the re-fit
+    The method of multipliers is used. With a multiplier z and a step size eps > 0, the re-fit
 
         min over c >= 0 of  1/2 ||w + eps z - U c||^2 + eps sum c
 
     is a small problem over the atoms found so far. The oracle is called at z + (w - U c)/eps. It
     either gives a new atom, or proves that the re-fit is optimal over all atoms. In the latter
-    case, this vector is the next multiplier. Every z gives the lower bound <w, z>/gauge°(z). Once
-    U c = w up to rounding, sum c is an upper bound.
+    case, this vector is the next multiplier, and eps is halved. Every z gives the lower bound
+    <w, z>/gauge°(z). Once U c = w up to rounding, sum c is an upper bound.
 
     Parameters
     ----------
@@ -82,14 +82,15 @@ def gauge_by_generation(
     Notes
     -----
     O(p) memory for each atom in use, and one call of the oracle per iteration. If the oracle is a
-    heuristic search, the lower bound uses an upper bound on the polar. This upper bound is exact
-    for sparse atoms if branch and bound ends, usually for at most 64 rows and columns together.
+    heuristic search, the lower bound uses an upper bound on the polar. For sparse rank-one atoms
+    this upper bound is exact if branch and bound ends. It usually ends if the matrix with the
+    entries w has at most 64 rows and columns in total.
     """
     w = to_float64(w)
     if not np.isfinite(w).all():
         position = int(np.flatnonzero(~np.isfinite(w))[0])
         raise ValueError(f"gauge_by_generation: w[{position}] is {w[position]}; w must be finite")
-    norm.on(w.size)
+    norm.on(w.size)  # raises an error if a parameter of the norm does not fit this length
     if not w.any():
         return 0.0, 0.0
     decomposition = decompose(norm, w, tol, max_iter)
@@ -105,7 +106,8 @@ def decompose(norm: Norm, w: Array, gap: float, max_iter: int) -> Decomposition:
 
     The method stops when the relative duality gap of the sum of weights is ``gap``, or after
     ``max_iter`` calls of the norm's oracle, which returns the best atom. ``gauge_by_generation``
-    describes the method, and defines the step size eps and the multiplier z.
+    describes the method, and defines the step size eps and the multiplier z. eps starts at a tenth
+    of gauge°(w). It is halved with each new multiplier, down to a millionth of gauge°(w).
     """
     # Scale w to about 1, exactly, so that no square overflows.
     scale = power_of_two(w)

@@ -106,6 +106,7 @@ class PairProducts(ABC):
 class DensePairs(PairProducts):
     """Scores of all pairs of columns of any design, by blocked matrix products X_A' diag(v) X_B.
 
+    Such a product is a *tile*: the scores of all pairs of an input of group A and one of group B.
     Groups of columns come from ``gather``, or are views of the array if the design is a plain
     array; no copy of X is kept between calls.
     """
@@ -158,8 +159,8 @@ class DensePairs(PairProducts):
     def largest(self) -> float:
         """The largest absolute entry of X."""
         read = self._reader(self.base.dtype)
-        cuts = self._cuts(0, self.base.dtype)
-        return max((peak_of(read(lo, hi)) for lo, hi in cuts), default=0.0)
+        groups = self._cuts(0, self.base.dtype)
+        return max((peak_of(read(lo, hi)) for lo, hi in groups), default=0.0)
 
     def uses_single(self) -> bool:
         """Return whether ``search`` sums in single precision.
@@ -239,7 +240,8 @@ class DensePairs(PairProducts):
     def _cuts(self, start: int, dtype: Any) -> list[tuple[int, int]]:
         """Return the bounds (lo, hi) of consecutive groups of inputs, the first at ``start``.
 
-        A group is lo, ..., hi - 1: the inputs of one tile for columns of the type ``dtype``.
+        A group has the inputs lo, ..., hi - 1, the second inputs of the pairs of a tile. Its size
+        is that of ``_width``, which on a device depends on the type ``dtype`` of the columns.
         """
         stop = self.shape[1]
         width = self._width(SETTINGS.tile, dtype)
@@ -248,7 +250,7 @@ class DensePairs(PairProducts):
     def _run_in_threads(
         self, work: Callable[[int, int], None], index: PairIndex, dtype: Any, products: int = 1
     ) -> None:
-        """Call work(lo, hi) in threads for groups lo, ..., hi - 1 of the inputs that begin pairs.
+        """Call work(lo, hi) in threads for groups lo, ..., hi - 1 of the first inputs of pairs.
 
         ``dtype`` is the type of the columns, and ``products`` the number of products that each
         group takes, from which the number of threads follows.

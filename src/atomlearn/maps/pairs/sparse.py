@@ -143,6 +143,7 @@ class SparsePairs(PairProducts):
                 product = (left[:, lo:hi].T @ right).tocoo()
                 i = product.coords[0].astype(np.int64) + lo
                 j = product.coords[1].astype(np.int64)
+                # Keep each pair once, as i <= j, or as i < j if ``index`` has no squares.
                 pairs = j >= i + index.shift
                 positions = index.columns(i[pairs], j[pairs]) - index.n_inputs
                 sums[positions] = product.data[pairs]
@@ -181,7 +182,8 @@ class SparsePairs(PairProducts):
                 "scores of pairs overflow: entries of X are too large for products of two "
                 "columns; scale the columns of X"
             )
-        # Without bounds, each row would take the products of all pairs of its entries.
+        # Without bounds, each row would take the products of all pairs of its entries: of a row
+        # with l entries l (l + 1) / 2 with squares, l (l - 1) / 2 without.
         lengths = ordered.table[2][v != 0].astype(np.float64)
         finalists.count(possible=0.5 * float((lengths * (lengths + 1 - 2 * index.shift)).sum()))
         radii[input_bounds < finalists.least_sum(slack)] = 0.0

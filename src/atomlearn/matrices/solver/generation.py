@@ -58,7 +58,11 @@ from atomlearn.matrices.solver.coordinates import (
 
 @dataclass(frozen=True, slots=True)
 class RefitStart:
-    """Objective, duality gap and intercept of the point at which a re-fit starts."""
+    """Objective, duality gap and intercept of the point at which a re-fit starts.
+
+    ``gap`` sets the accuracy of the re-fit. It is the part of the duality gap that new atoms can
+    close (``Certificate.closable``), or an estimate of it.
+    """
 
     objective: float
     gap: float
@@ -155,8 +159,8 @@ class MatrixGeneration(Solver):
         objective = loss_value(problem, linear, intercept)
         objective += problem.regularizer.value(gauge)
         initial = RefitStart(objective, SETTINGS.loose * abs(objective), intercept)
-        refitted, linear, refit = self._refitted_and_improved(problem, initial, terms)
-        return self._state_after_pass(problem, refitted, linear, refit.intercept, SETTINGS.loose)
+        new_terms, linear, refit = self._refitted_and_improved(problem, initial, terms)
+        return self._state_after_pass(problem, new_terms, linear, refit.intercept, SETTINGS.loose)
 
     def saved(self, state: MatrixState) -> dict[str, NDArray[Any]]:
         """Return the factors and entries of the terms of ``state``, for a checkpoint.
@@ -205,12 +209,15 @@ class MatrixGeneration(Solver):
         bounds leave the gap open, the state says that nothing more can be proved.
         """
         certificate = state.certificate
+        # A heuristic search also leaves a gap between its bounds on the polar. No re-fit can close
+        # that part, so only ``closable``, the rest of the gap, sets the accuracy of the re-fit.
         initial = RefitStart(certificate.objective, certificate.closable, state.intercept)
         pairs = zip(state.terms, state.found, strict=True)
         terms = [term.expanded(found.to_add) for term, found in pairs]
-        refitted, linear, refit = self._refitted_and_improved(problem, initial, terms)
-        previous_gap = certificate.relative_gap
-        following = self._state_after_pass(problem, refitted, linear, refit.intercept, previous_gap)
+        # The terms after the re-fit, their predictions, and the Refit: its intercept and steps.
+        new_terms, linear, refit = self._refitted_and_improved(problem, initial, terms)
+        gap = certificate.relative_gap
+        following = self._state_after_pass(problem, new_terms, linear, refit.intercept, gap)
         following.master_steps = state.master_steps + refit.steps
         following.iteration = state.iteration + 1
         is_heuristic = any(term.hard for term in following.terms)
@@ -224,8 +231,9 @@ class MatrixGeneration(Solver):
         """Return the re-fitted terms without zeros, their predictions without intercept, the Refit.
 
         No pass over the data is needed. ``terms`` have the new atoms at weight zero, and
-        ``initial`` describes their point. After the re-fit, better sparse atoms on the active
-        supports are added, and low-rank terms are improved by alternating minimization.
+        ``initial`` describes their point. The re-fitted terms are improved in two ways. If better
+        sparse atoms on the active supports help enough, they are added and re-fitted. Low-rank
+        terms are changed by alternating minimization, which the Refit does not include.
         """
         refitted, refit = self._refitted(problem, initial, terms)
         # A second re-fit, if atoms on the active supports can decrease the objective enough.

@@ -38,7 +38,8 @@ _OF_PERSONS = re.compile(
 _CODE = re.compile(r"0\d+|\d{16,}|\d+[eE]\d+")
 #: Names of columns that usually number the rows.
 _INDEX_NAME = re.compile(r"(?i)(column_0|unnamed.*|index|id|ids|row.*|nr|no|obs|x|case)$")
-#: Remark on dates such as 3/4/2024, in which day and month could be exchanged.
+#: Remark on dates such as 3/4/2024, in which day and month could be exchanged. Notes and warnings
+#: look for it in ``ColumnPlan.why``.
 DOUBT = "month/day/year, as day/month/year could be, too"
 #: Values with a commonly known order.
 SCALES: tuple[tuple[str, ...], ...] = (
@@ -163,6 +164,7 @@ def _text(frame: Frame, name: str) -> ColumnPlan:
         why = f"always {labels[0]!r}" if labels else "it is empty"
         return _left_out(name, "constant", why, **summary)
     if days_of(filled) is not None:
+        # The order of day, month and year, and whether another order would do as well.
         order, doubt = order_of(filled)
         why = "dates: --dates parts (or elapsed) makes numbers of them"
         why += f"; read as {DOUBT}" if doubt else ""
@@ -349,6 +351,8 @@ def as_asked(
             labels = tuple(sorted({cell for cell in frame.cells(plan.name).tolist() if cell}))
             plan = replace(plan, kind="category", use="category", values=labels, why="")
         elif plan.kind == "date" and dates is not None:
+            # ``why`` is the reason why a column is left out, so it is dropped for a column in use.
+            # The doubt about day and month remains, because these dates may still be misread.
             plan = replace(plan, use=dates, why=DOUBT if DOUBT in plan.why else "")
         adjusted.append(plan)
     return adjusted

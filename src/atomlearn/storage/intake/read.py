@@ -74,10 +74,12 @@ def read(path: str | PathLike[str] | Any, target: str | None = None, **options: 
     >>> table.feature_names, table.X.tolist(), table.y.tolist()
     (('dose', 'smoker=yes'), [[1.5, 1.0], [2.0, 0.0], [2.5, 0.0]], [1, 0, 1])
     """
-    # Options for text files and for roles may be given directly, next to those of Reading.
+    # Options for text files and for roles may be given directly, next to those of Reading. ROLES
+    # maps each role of a column to the help text of its option. The roles without a help text,
+    # "target" and "id", are no such options: ``target`` is a parameter, and ``id`` one of Reading.
     names_of_options = [field.name for field in fields(Reading)]
     text = {field.name for field in fields(TextForm)} & options.keys()
-    roles = {role for role, described in ROLES.items() if described} & options.keys()
+    roles = {role for role, help_text in ROLES.items() if help_text} & options.keys()
     refuse_unknown("datasets.read", {*options} - text - roles, [*names_of_options, *text, *roles])
     if text:
         form = options.pop("form", TextForm())
@@ -85,6 +87,7 @@ def read(path: str | PathLike[str] | Any, target: str | None = None, **options: 
     if roles:
         role_columns = options.pop("roles", {})
         options["roles"] = role_columns | {role: options.pop(role) for role in roles}
+    # Errors and notes are written for the command line, so their options are renamed.
     try:
         table = read_as(path, Reading(target=target, **options))
     except ValueError as error:
