@@ -239,7 +239,8 @@ ATOMLEARN_INLINE void add_splines(const Splines& input, const double* bins, doub
     for (Index t = -degree; t <= last + degree; ++t)
         padded[t + degree] = input.x[input.knots[std::clamp<Index>(t, 0, last)]];
     // Eight levels are read at a time, also where fewer are left.
-    double total[K] = {}, origin[kMostLevels + kMostDegree] = {}, x[kMostLevels + kVectorLanes] = {};
+    double total[K] = {}, origin[kMostLevels + kMostDegree] = {},
+           x[kMostLevels + kVectorLanes] = {};
     std::copy_n(input.x, levels, x);
     std::fill_n(x + levels, kVectorLanes, x[levels - 1]);
     for (Index level = 0; level < levels; ++level)
@@ -327,9 +328,9 @@ void spline_knots(const Bytes& codes, const std::optional<Vector>& indices,
                   const Positions& zero, const Doubles& quantiles, const OutPositions& knots,
                   const OutPositions& counts, const Doubles& weight) {
     const Index count = size_of(starts) - 1, inner = size_of(quantiles);
-    expect(size_of(zero) == count && size_of(counts) == count &&
-               size_of(knots) == count * (inner + 2),
-           "zero and counts must have an entry for each column");
+    expect(
+        size_of(zero) == count && size_of(counts) == count && size_of(knots) == count * (inner + 2),
+        "zero and counts must have an entry for each column");
     const double all = std::accumulate(weight.data(), weight.data() + size_of(weight), 0.0);
     by_codes(codes, indices, indptr, n_rows, starts, [&](const auto& x) {
         by_column(x, count, weight, 1, [&](Index j, auto, Index, double* bins) {
