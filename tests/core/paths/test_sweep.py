@@ -186,7 +186,8 @@ def test_observers_see_each_level_that_a_sweep_solved() -> None:
     assert seen == watched.objectives.tolist() == alone.objectives.tolist()
     for one, other in zip(watched.results, alone.results, strict=True):
         assert one.gap == other.gap
-        assert one.intercept == other.intercept
+        # Sums of the same terms, which some processors add in another order.
+        np.testing.assert_allclose(one.intercept, other.intercept, rtol=1e-12)
         np.testing.assert_array_equal(one.columns, other.columns)
         assert len(one.history) == len(other.history) == 1
         assert one.passes == other.passes
