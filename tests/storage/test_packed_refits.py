@@ -12,6 +12,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from atomlearn import norms
 from atomlearn.core import CachedBlock, FreeColumns, affine_block, choose_master, with_amount
+from atomlearn.core.data import half_gram
+from atomlearn.core.data.half_gram import HalfGram
 from atomlearn.core.masters.quadratic_descent import QuadraticDescent
 from atomlearn.losses import Squared
 from atomlearn.problem import Problem, Regularizer
@@ -84,18 +86,20 @@ def test_a_later_level_extends_the_matrix_of_the_one_before() -> None:
     for level in (16.0, 8.0, 4.0):
         at = with_amount(problem, level)
         assert QuadraticDescent().solve(at, np.zeros(P), 0.0, 1e-6).gap <= 1e-6
-        known, gram = cached.growing_part(before, at.weight, None, True, np.float32)
-        assert gram.matrix.dtype == np.float32
+        known, gram = cached.growing_part(before, at.weight, None, True, HalfGram)
+        assert {strip.dtype for strip in gram.strips} == {np.dtype(np.float32)}
         assert known[: before.size].tolist() == before.tolist()
         assert known.size > before.size
         before = known
 
 
+@pytest.mark.parametrize("strip", [7, 256])
 @pytest.mark.parametrize("centered", [False, True])
 @pytest.mark.parametrize("free", [0, 2])
 def test_counted_products_give_the_matrix_of_unpacked_columns(
-    monkeypatch: pytest.MonkeyPatch, centered: bool, free: int
+    monkeypatch: pytest.MonkeyPatch, centered: bool, free: int, strip: int
 ) -> None:
+    monkeypatch.setattr(half_gram, "STRIP", strip)
     block, X, _ = made(7)
     rng = np.random.default_rng(1)
     weight = np.where(rng.random(N) < 0.2, 0.0, 1.25)
@@ -103,7 +107,7 @@ def test_counted_products_give_the_matrix_of_unpacked_columns(
     monkeypatch.setattr(genotype_block.GenotypeBlock, "dense", None)  # no column is unpacked
     cached = CachedBlock(block)
     for columns in (rng.permutation(P)[:20], np.arange(8), rng.permutation(P)[:30]):
-        known, gram = cached.growing_part(columns, weight, basis, centered, np.float32)
+        known, gram = cached.growing_part(columns, weight, basis, centered, HalfGram)
     half = np.arange(0, known.size, 2)
     gram, known = gram.take(half), known[half]
     order = np.append(known, np.setdiff1d(np.arange(P), known))
@@ -122,7 +126,7 @@ def test_rows_that_count_differently_are_unpacked() -> None:
     weight = np.random.default_rng(1).random(N)
     cached = CachedBlock(block)
     for columns in (np.arange(30), np.arange(P)):
-        _, gram = cached.growing_part(columns, weight, None, False, np.float32)
+        _, gram = cached.growing_part(columns, weight, None, False, HalfGram)
     assert_allclose(gram.matrix, X.T @ (weight[:, None] * X), rtol=0, atol=1e-4)
 
 

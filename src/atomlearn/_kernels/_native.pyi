@@ -131,7 +131,7 @@ def active_set(
     /,
 ) -> int: ...
 def descend_quadratic(
-    gram: NDArray[Any],
+    strips: list[NDArray[Any]],
     slope: Array,
     price: Array,
     weights: Array,

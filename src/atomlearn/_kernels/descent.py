@@ -1,9 +1,10 @@
-"""Coordinate descent on an l1-penalized quadratic with a matrix in float32."""
+"""Coordinate descent on an l1-penalized quadratic with half of its matrix in float32."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
+import numpy as np
 from numpy.typing import NDArray
 
 import atomlearn._kernels._checks as _checks
@@ -12,7 +13,7 @@ from atomlearn._kernels._checks import Array
 
 
 def descend_quadratic(
-    gram: NDArray[Any],
+    strips: Sequence[NDArray[np.float32]],
     slope: Array,
     price: Array,
     weights: Array,
@@ -25,12 +26,15 @@ def descend_quadratic(
     """Minimize 1/2 d'(H + ridge I)d + slope'd + sum_j p_j |w_j| over w, with d = w - weights.
 
     A sweep minimizes over one coordinate after the other. A coordinate that is zero and remains
-    zero costs O(1), and one that changes costs O(m) for the update of the gradient.
+    zero costs O(1), and one that changes costs O(m) for the update of the gradient. So do all those
+    of a strip that do not change, if one of them does.
 
     Parameters
     ----------
-    gram : (m, m) float32, rows contiguous
-        H, symmetric positive semidefinite.
+    strips : list of (k + 1, b, b) float32
+        The lower half of H, which is symmetric positive semidefinite. Strip k = 0, 1, ... has b
+        rows of H, from row k b on, and the columns up to the last of these rows, as k + 1 tiles of
+        b rows and b columns. Entries beyond the last row and column of H have no effect.
     slope : (m,)
         Gradient of the quadratic at ``weights``, the ridge included.
     price : (m,)
@@ -53,12 +57,12 @@ def descend_quadratic(
     sweeps : int
         Number of sweeps.
     """
-    # The kernel overwrites both copies: the point, and the gradient of the quadratic there.
+    # The kernel overwrites the copy.
     size = weights.size
     prices = _checks.positive_weights(price, "price", size)
     point = _checks.weights(weights, "weights", size).copy()
-    gradient = _checks.weights(slope, "slope", size).copy()
+    gradient = _checks.weights(slope, "slope", size)
     sweeps = _native.descend_quadratic(
-        gram, gradient, prices, point, ridge, signed, tolerance, most
+        list(strips), gradient, prices, point, ridge, signed, tolerance, most
     )
     return point, sweeps

@@ -11,7 +11,8 @@ __getattr__ = lazy(
     {
         "catalogue": "loaded",
         "data.blocks": "DenseBlock SparseBlock check_same_rows coupled_gram",
-        "data.cached_block": "CachedBlock counted_products distinct_columns without",
+        "data.cached_block": "CachedBlock distinct_columns without",
+        "data.half_gram": "counted_products",
         "data.compressed": "is_sparse scaled_columns",
         "data.convert": (
             "as_compressed as_design check_shape existing_columns feature_names held_design "

@@ -6,7 +6,6 @@ from atomlearn.core.data.blocks import SparseBlock as SparseBlock
 from atomlearn.core.data.blocks import check_same_rows as check_same_rows
 from atomlearn.core.data.blocks import coupled_gram as coupled_gram
 from atomlearn.core.data.cached_block import CachedBlock as CachedBlock
-from atomlearn.core.data.cached_block import counted_products as counted_products
 from atomlearn.core.data.cached_block import distinct_columns as distinct_columns
 from atomlearn.core.data.cached_block import without as without
 from atomlearn.core.data.compressed import is_sparse as is_sparse
@@ -30,6 +29,7 @@ from atomlearn.core.data.frames import frame_to_array as frame_to_array
 from atomlearn.core.data.frames import holds_numbers as holds_numbers
 from atomlearn.core.data.frames import narrowest as narrowest
 from atomlearn.core.data.frames import number_types as number_types
+from atomlearn.core.data.half_gram import counted_products as counted_products
 from atomlearn.core.data.lifted import RepeatedBlock as RepeatedBlock
 from atomlearn.core.data.limits import LIMITS as LIMITS
 from atomlearn.core.data.moments import from_moments as from_moments

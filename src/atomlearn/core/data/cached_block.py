@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import singledispatch
-from typing import Any
+from typing import Any, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,9 @@ from atomlearn.core.data.limits import LIMITS
 from atomlearn.core.interfaces import Array, Block, Columns, Deadline, Design, Scores
 from atomlearn.core.interfaces.forwarding import forward
 
+#: The kind of Gram matrix that ``growing_part`` returns.
+G = TypeVar("G", bound="GrowingGram")
+
 #: A Gram matrix keeps columns that are not requested now, as they may be requested again. Their
 #: number is at most this, plus the number of requested columns.
 FORGOTTEN = 1000
@@ -27,33 +30,19 @@ class GrowingGram:
     If ``centered``, the C-weighted column means are subtracted from A, which eliminates an
     intercept. With a ``basis`` Q (n_samples, r), A is replaced by its residual on Q in the metric
     C, which eliminates unpenalized columns. Both happen before any product, so that no digits
-    cancel. There is one exception: for genotypes that are packed in bits, A'CA is computed by
-    counting bits, and the means and the basis are subtracted from the products.
+    cancel.
 
-    curvature : (n_samples,), the diagonal of C. dtype : the dtype of H, in which products are
-    computed.
+    curvature : (n_samples,), the diagonal of C.
     """
 
-    def __init__(
-        self,
-        curvature: Array,
-        centered: bool,
-        basis: Array | None = None,
-        dtype: type[np.floating[Any]] = np.float64,
-    ) -> None:
+    def __init__(self, curvature: Array, centered: bool, basis: Array | None = None) -> None:
         """Store the arguments of the class, and start with no columns; ``extend_to`` adds them."""
         self.curvature = curvature
         self.centered = centered
         self.basis = basis
-        self.dtype = dtype
         self.size = 0
         #: An array with spare rows and columns, of which the first ``size`` are H.
-        self._buffer: NDArray[Any] = np.zeros((0, 0), dtype)
-        #: For packed genotypes: D = [c, C^1/2 U] (n_samples, 1 + r), and D'A for the columns of H.
-        #: The columns of U are an orthonormal basis of C^1/2 [1, Q], so that H is A'CA minus the
-        #: Gram matrix of the rows 1 to r of D'A. Row 0 has the sums of CA.
-        self._directions: Array | None = None
-        self._shares: Array = np.zeros((0, 0))
+        self._buffer: Array = np.zeros((0, 0))
         #: The factor of some columns of H, and the coupling, ridge and price it belongs to.
         self._factor = ActiveFactor()
         self._factored: tuple[float, float, Array] = (0.0, 0.0, np.zeros(0))
@@ -69,7 +58,7 @@ class GrowingGram:
         return gram
 
     @property
-    def matrix(self) -> NDArray[Any]:
+    def matrix(self) -> Array:
         """H, (size, size); it must not be modified."""
         return self._buffer[: self.size, : self.size]
 
@@ -96,11 +85,7 @@ class GrowingGram:
         total = block.shape[1] if columns is None else columns.size
         if start == total:
             return
-        # Enlarge the array; the first one has no spare columns.
-        if self._buffer.shape[0] < total:
-            buffer = self._spare_array(total) if start else np.empty((total, total), self.dtype)
-            buffer[:start, :start] = self.matrix
-            self._buffer = buffer
+        self._reserve(total)
         # Packed columns (less than 4 bytes an entry) are copied in batches, as they cannot be
         # multiplied in place.
         packed = block.traits.bytes_an_entry < 4.0
@@ -110,7 +95,7 @@ class GrowingGram:
             return
         # Batches of new columns, each of at most ``most_dense`` entries.
         chosen = np.arange(total) if columns is None else columns
-        width = max(1, LIMITS.most_dense // (self.dtype().itemsize * block.shape[0]))
+        width = max(1, LIMITS.most_dense // (8 * block.shape[0]))
         while self.size < total:
             Deadline.current().check()
             end = min(self.size + width, total)
@@ -121,58 +106,52 @@ class GrowingGram:
 
         chosen : the column numbers of H, of which the first ``size`` are known.
         """
-        start = self.size
-        end = chosen.size
-        products = self._counted(block, chosen) if self.dtype == np.float32 else None
-        if products is None:
-            columns = np.array(block.gather(chosen[start:]).dense(), dtype=np.float64, order="F")
-            if self.centered:
-                columns -= self.curvature @ columns / self.curvature.sum()
-            if self.basis is not None:
-                columns = without(columns, self.basis, self.curvature)
-            # C times the new columns, times all columns so far.
-            columns *= self.curvature[:, None]
-            products = _products(block, columns.astype(self.dtype, copy=False), chosen)
+        products = self._new_rows(block, chosen)
         # Rounding must not make the matrix asymmetric.
-        corner = products[:, start:]
-        products[:, start:] = 0.5 * (corner + corner.T)
+        corner = products[:, self.size :]
+        products[:, self.size :] = 0.5 * (corner + corner.T)
+        self._store(products, self.size)
+        self.size = chosen.size
+
+    def _reserve(self, total: int) -> None:
+        """Enlarge the array to ``total`` columns; the first one has no spare columns."""
+        if self._buffer.shape[0] >= total:
+            return
+        buffer = self._spare_array(total) if self.size else np.empty((total, total))
+        buffer[: self.size, : self.size] = self.matrix
+        self._buffer = buffer
+
+    def _store(self, products: NDArray[Any], start: int) -> None:
+        """Store ``products``, the rows of H from ``start`` on, and the columns equal to them."""
+        end = products.shape[1]
         self._buffer[start:end, :end] = products
         self._buffer[:start, start:end] = products[:, :start].T
-        self.size = end
 
-    def _counted(self, block: Block, chosen: Columns) -> Array | None:
-        """Return the new rows of H by counting bits, or None if the block is not packed in bits.
+    def _new_rows(self, block: Block, chosen: Columns) -> NDArray[Any]:
+        """Return the rows of H for the new columns of ``chosen``; see ``_extend``."""
+        columns = self._weighted_columns(block, chosen[self.size :])
+        return products_with_columns(block, columns, chosen)
 
-        chosen : as in ``_extend``. The means and the basis are subtracted after the products.
-        """
-        if self._directions is None:
-            # U has the left singular vectors of C^1/2 [1, Q] with nonzero singular values. The
-            # column of zeros keeps the matrix non-empty.
-            root = np.sqrt(self.curvature)[:, None]
-            weighted = [root] * self.centered + ([] if self.basis is None else [root * self.basis])
-            u, s, _ = np.linalg.svd(np.hstack([0.0 * root, *weighted]), full_matrices=False)
-            self._directions = np.hstack([root, u[:, s > 3e-7 * s[0]]]) * root
-            self._shares = np.zeros((self._directions.shape[1], 0))
-        new = block.gather(chosen[self.size :]).scores_many(self._directions)
-        shares = np.hstack([self._shares, np.array([scores.full() for scores in new])])
-        self._shares = shares
-        products = counted_products(block, self.curvature, chosen, self.size, shares[0])
-        if products is not None:
-            products -= shares[1:, self.size :].T @ shares[1:]
-        return products
+    def _weighted_columns(self, block: Block, columns: Columns) -> Array:
+        """Return C times these columns of the block, without their means and share of the basis."""
+        array = np.array(block.gather(columns).dense(), dtype=np.float64, order="F")
+        if self.centered:
+            array -= self.curvature @ array / self.curvature.sum()
+        if self.basis is not None:
+            array = without(array, self.basis, self.curvature)
+        array *= self.curvature[:, None]
+        return array
 
-    def take(self, positions: Columns) -> GrowingGram:
+    def take(self, positions: Columns) -> Self:
         """Return the Gram matrix of the known columns at ``positions``.
 
         The cached Cholesky factor is kept if all its columns are in the subset.
         """
-        subset = GrowingGram(self.curvature, self.centered, self.basis, self.dtype)
+        subset = type(self)(self.curvature, self.centered, self.basis)
         subset.size = positions.size
         # Extra capacity, since more columns usually follow, avoids the next copy.
         subset._buffer = self._spare_array(positions.size)
         subset.matrix[:] = self._buffer[np.ix_(positions, positions)]
-        if self._directions is not None:
-            subset._directions, subset._shares = self._directions, self._shares[:, positions]
         active = self._factor.active
         (coupling, ridge, price) = self._factored
         # The position of each known column in the subset, -1 for columns left out.
@@ -185,10 +164,10 @@ class GrowingGram:
             subset._factored = coupling, ridge, price[priced]
         return subset
 
-    def _spare_array(self, size: int) -> NDArray[Any]:
+    def _spare_array(self, size: int) -> Array:
         """Return an empty square array for ``size`` rows and columns, with spare ones."""
         capacity = size + size // 2 + 8
-        return np.empty((capacity, capacity), self.dtype)
+        return np.empty((capacity, capacity))
 
     def _full_gram(self, block: Block) -> Array:
         """Return H of all columns of ``block``, computed by a single product.
@@ -216,7 +195,7 @@ def without(columns: Array, basis: Array, curvature: Array) -> Array:
     return columns
 
 
-def _products(block: Block, columns: NDArray[Any], chosen: Columns) -> NDArray[Any]:
+def products_with_columns(block: Block, columns: NDArray[Any], chosen: Columns) -> NDArray[Any]:
     """Return B'A for dense B = ``columns``, with A the columns ``chosen`` of the block.
 
     The result has one row for each column of B. Dense blocks are multiplied in pieces by several
@@ -251,18 +230,6 @@ def _products(block: Block, columns: NDArray[Any], chosen: Columns) -> NDArray[A
     # ``share_out`` calls ``work`` for each piece, in several threads if there is enough work.
     _kernels.share_out(work, len(pieces), float(columns.size) * chosen.size)
     return products
-
-
-@singledispatch
-def counted_products(
-    block: Block, curvature: Array, columns: Columns, start: int, sums: Array
-) -> Array | None:
-    """Return the rows of A'CA from ``start`` on, in float64, by counting bits, or None.
-
-    A has the ``columns`` of the block, C is the diagonal matrix of ``curvature``, and ``sums`` are
-    A'C1. The result is None unless the kind of block, packed in bits, registers a function for it.
-    """
-    return None
 
 
 class CachedBlock(Block):
@@ -370,22 +337,25 @@ class CachedBlock(Block):
         curvature: Array,
         basis: Array | None,
         centered: bool = False,
-        dtype: type[np.floating[Any]] = np.float64,
-    ) -> tuple[Columns, GrowingGram]:
+        kind: type[G] = GrowingGram,
+    ) -> tuple[Columns, G]:
         """Return the columns requested so far, new ones last, and their Gram matrix.
 
-        columns : the columns requested now. curvature, basis, centered, dtype : as in
-        ``GrowingGram``; if one of them changes, the cache is cleared. The data of the columns is
-        not copied, because several paths may share one array. If the matrix has too many columns
-        that are not requested now, these are dropped.
+        columns : the columns requested now. curvature, basis, centered : as in ``GrowingGram``.
+        kind : ``GrowingGram`` or its subclass ``HalfGram``. If one of these changes, the cache is
+        cleared. The data of the columns is not copied, because several paths may share one array.
+        If the matrix has too many columns that are not requested now, these are dropped.
         """
-        # An empty matrix, which replaces the cached one if an argument has changed.
-        new = GrowingGram(curvature, centered, basis, dtype)
-        known, gram = self._part or (columns[:0], new)
-        same = gram.curvature is curvature and gram.basis is basis
-        if not same or (gram.centered, gram.dtype) != (centered, dtype):
+        known, gram = self._part or (columns[:0], None)
+        # Start again if an argument has changed.
+        if (
+            not isinstance(gram, kind)
+            or gram.curvature is not curvature
+            or gram.basis is not basis
+            or gram.centered != centered
+        ):
             known = columns[:0]
-            gram = new
+            gram = kind(curvature, centered, basis)
         # Drop columns that are not requested if there are too many of them.
         kept = np.flatnonzero(np.isin(known, columns))
         if known.size - kept.size > FORGOTTEN + columns.size:
@@ -394,7 +364,7 @@ class CachedBlock(Block):
         known = np.append(known, np.setdiff1d(columns, known))
         gram.extend_to(self.inner, known)
         self._part = known, gram
-        return self._part
+        return known, gram
 
     def growing_gram(
         self, curvature: Array, centered: bool, basis: Array | None = None

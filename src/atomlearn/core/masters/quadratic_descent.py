@@ -7,10 +7,10 @@ coordinate descent on
 
     1/2 d'Hd + slope'd + sum_j price_j |w_j|,   d = w - w_k,   H = A'S(I - P)A,
 
-with H in float32. A are the columns, S the sample weights, w_k the point at which the round begins,
-and P the projection on the free (unpenalized) columns in the metric of S. The slopes at w_k and the
-duality gap are computed from the columns in float64. So the next round corrects the errors that
-rounding of H causes, as in iterative refinement.
+with half of H stored in float32. A are the columns, S the sample weights, w_k the point at which
+the round begins, and P the projection on the free (unpenalized) columns in the metric of S. The
+slopes at w_k and the duality gap are computed from the columns in float64. So the next round
+corrects the errors that rounding of H causes, as in iterative refinement.
 [Friedman, Hastie, Tibshirani 2010; Higham 2002, chapter 12]
 """
 
@@ -22,6 +22,7 @@ import numpy as np
 
 from atomlearn._kernels import descend_quadratic
 from atomlearn.core.data.cached_block import CachedBlock
+from atomlearn.core.data.half_gram import HalfGram
 from atomlearn.core.interfaces import Array, Columns
 from atomlearn.core.interfaces.loss import is_quadratic
 from atomlearn.core.losses.free_columns import free_columns, plain_loss
@@ -94,11 +95,11 @@ class QuadraticDescent(Master):
             slope = problem.tau * w - best.scores
             needed = _needed(w, np.abs(slope) - price)
             columns, gram = block.growing_part(
-                needed, problem.weight, basis, problem.fit_intercept, np.float32
+                needed, problem.weight, basis, problem.fit_intercept, HalfGram
             )
             minimizer = np.zeros(w.size)
             minimizer[columns], _ = descend_quadratic(
-                gram.matrix,
+                gram.strips,
                 slope[columns],
                 price[columns],
                 w[columns],
