@@ -197,6 +197,7 @@ def rounded(dual: Array, other: Array, weight: Array) -> float:
     eps = float(np.finfo(np.float64).eps)
     weighted = other if weight.all() else np.where(weight > 0.0, other, 0.0)
     norms = math.sqrt(dual.dot(dual)) * math.sqrt(weighted.dot(weighted))
+    # The rounding errors of n terms add up to about sqrt(n) of the error of one term.
     return eps * (4.0 + math.sqrt(dual.size)) * norms
 
 

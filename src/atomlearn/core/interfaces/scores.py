@@ -65,7 +65,8 @@ class Scores(ABC):
 
     def group_norms(self, labels: NDArray[np.int64], n_groups: int) -> Array:
         """Return the l2 norm of z over each of ``n_groups`` groups; column j is in labels[j]."""
-        # Bounds, certificate and best groups ask for the norms of the same groups in turn.
+        # Bounds, certificate and best groups request the norms of the same groups one after the
+        # other, so that the last result is kept.
         if self._grouped is None or self._grouped[0] is not labels:
             self._grouped = labels, norms_by_label(self.full(), labels, n_groups)
         return self._grouped[1]

@@ -167,8 +167,9 @@ class ElasticNetNorm(VectorNorm):
         length = l2_norm(shrunk)
         # The polar (dual norm) of v.
         polar = length + root_k * theta
-        # ``no_scaling`` : whether the scaled l1 norm is larger at the solution. ``gauge`` : that of
-        # the solution, if both norms are equal there.
+        # ``no_scaling`` : whether the scaled l1 norm is larger at the solution. Then the solution
+        # is v after a soft threshold of at most theta; at theta both norms are ``length``.
+        # ``gauge`` : that of the solution, if both norms are equal there.
         if form == "penalized":
             no_scaling = amount <= root_k * theta
             gauge = max(polar - amount, 0.0)

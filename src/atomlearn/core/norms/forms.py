@@ -34,7 +34,7 @@ def soft_point(v: Array, step: float, weights: Array | float = 1.0) -> ProxPoint
     point = soft_threshold(v, threshold)
 
     def jacobian() -> ProxJacobian:
-        """Return the Jacobian: 1 for entries above their threshold, else 0."""
+        """Return the Jacobian: 1 for entries above their threshold (all if step = 0), else 0."""
         active = (np.abs(v) > threshold) | (step == 0.0)
         return ProxJacobian(active.astype(np.float64))
 

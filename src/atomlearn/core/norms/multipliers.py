@@ -135,7 +135,8 @@ class ConstraintExcess(Excess):
         term of the constraints, see the class.
         """
         if not slope:
-            # A point with an infinite objective proves no gap, and any factor of t will do.
+            # ``constant`` is infinite if the objective is. Such a point proves no gap, and any
+            # multipliers will do.
             self._minimize(start, constant if math.isfinite(constant) else 1.0, cost)
         else:
             self._minimize_square(start, slope)
@@ -183,7 +184,7 @@ class ConstraintExcess(Excess):
         for _ in range(MAX_STEPS):
             derivative = self._minimize(t, 0.0, fixed=True)
             if derivative is None:
-                # The start is the smallest t up to rounding.
+                # Only by rounding, t is below the smallest t with a finite E(t): increase it a bit.
                 t = t * (1.0 + 1e-12) + 1e-300
                 start = t
                 continue
@@ -229,6 +230,7 @@ class ConstraintExcess(Excess):
         # A sum of n products has n + 1 rounding errors, each of at most half of EPS times the
         # sizes.
         self.error = 0.5 * EPS * (self.terms + 1) * sizes
+        # With multipliers of 0, the reduced scores are z itself, without an error.
         if not self.multipliers.any():
             self.error = 0.0 * sizes
 
