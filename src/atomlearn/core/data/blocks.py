@@ -288,8 +288,8 @@ def coupled_gram(block: Block, curvature: Array, coupling: Any) -> Array:
     c = ``curvature`` (n_samples,) and K = ``coupling`` (n_samples, k): the Hessian of a loss that
     couples samples, in the coefficients of the columns.
     """
-    pulled = np.asarray(coupling.T @ block.dense())
-    return np.asarray(block.gram(curvature) - pulled.T @ pulled)
+    cross_products = np.asarray(coupling.T @ block.dense())
+    return np.asarray(block.gram(curvature) - cross_products.T @ cross_products)
 
 
 @coupled_gram.register

@@ -92,11 +92,12 @@ def readable(X: Any) -> Any:
     unmasked("X", X)
     X = as_table(X)
     types: Any = getattr(X, "dtypes" if is_table(X) else "dtype", None)
-    # Kinds of complex numbers, dates and time differences.
-    unmeant = any(getattr(dtype, "kind", "f") in "cmM" for dtype in np.atleast_1d(types))
-    if is_table(X) and (unmeant or library_of(X) != "pandas"):
+    # The kinds c, m and M are complex numbers, time differences and dates.
+    is_misread = any(getattr(dtype, "kind", "f") in "cmM" for dtype in np.atleast_1d(types))
+    # The types of pandas are NumPy's; those of other libraries are checked by a conversion.
+    if is_table(X) and (is_misread or library_of(X) != "pandas"):
         frame_to_array(X[:0])  # Without rows it checks only the types.
-    elif unmeant:
+    elif is_misread:
         check_kind(types)
     return X
 

@@ -96,7 +96,7 @@ class Binomial(Explained):
 
         z = ``prediction``, y are the targets, and s = ``weight`` the sample weights.
         """
-        # The smaller of p and 1 - p is accurate to all digits.
+        # ``small`` is the smaller of p and 1 - p, which is accurate to all digits.
         is_positive = prediction > 0.0
         small = expit(-np.abs(prediction))
         return np.asarray(weight * np.where(is_positive, (1.0 - y) - small, small - y))

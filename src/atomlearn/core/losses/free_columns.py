@@ -82,15 +82,15 @@ class FreeColumns(Around):
         self._begin(inner)
         self.columns = columns
         self.intercept = intercept
-        # A loss of several classes couples the predictions of a row.
+        # A loss of several classes couples the predictions of a row. It does not change if all of
+        # them move by the same amount.
         shift_invariant = bare_loss(inner).coupled > 1 and not intercept
         if self.is_sparse:
             self._Q, self._back = _of_tasks(columns, shift_invariant)
             return
         self._Q, self._back = _basis(columns, intercept)
         if shift_invariant:
-            # The loss does not change if all predictions of a row move by the same amount. So the
-            # mean over the entries of each row is subtracted from the columns.
+            # So the mean over the entries of each row is subtracted from the columns.
             rows = columns.reshape(-1, bare_loss(inner).coupled, columns.shape[1])
             centered = (rows - rows.mean(axis=1, keepdims=True)).reshape(columns.shape)
             self._Q, _ = _basis(centered, intercept)
@@ -162,8 +162,8 @@ class FreeColumns(Around):
         if dual is not None:
             return self._balanced(dual)
         dual = self.inner.gradient(y, z, weight)
-        # Rescaling may leave the domain of a loss that couples all samples. Then Q'u keeps its
-        # rounding error, whose effect ``slack`` bounds.
+        # Rescaling may leave the domain of a loss that couples all samples (coupled = 0). Then Q'u
+        # keeps its rounding error, whose effect ``slack`` bounds.
         return self._balanced(dual) if self.inner.coupled else dual
 
     def conjugate(self, y: Array, dual: Array, weight: Array) -> float:
