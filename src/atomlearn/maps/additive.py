@@ -296,7 +296,7 @@ class Additive(TermDesign):
 
 
 def _entry(kernel: str, *more: str) -> FeatureEntry:
-    """Return the entry of ``features=`` for the curves of a kernel, each divided by its norm.
+    """Return the entry of ``features=`` for the curves of a kernel, normalized by default.
 
     ``more`` are the names of the settings that only this kernel has.
     """

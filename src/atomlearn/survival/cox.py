@@ -193,7 +193,8 @@ class Cox(Loss):
         event_weight = _event_weights(y, weight)
         residuals = -self.gradient(y, prediction, weight)[:, None] * A
         # Two terms have the means p_m'A of A over the risk sets. K K'A = sum_m omega_m p_m p_m'A
-        # sums them over the terms in which a sample is at risk. The other one is at its own event.
+        # sums them over the terms in which a sample is at risk: ``pulled`` is K'A, and ``spread``
+        # multiplies by K. The other one is at its own event, whose time is ``of``.
         for sets in self.strata(y, prediction, weight):
             residuals[sets.rows] += sets.spread(sets.pulled(A))
             events = sets.rows[sets.events]
@@ -379,6 +380,7 @@ def _largest_of_set(sets: RiskSets, D: Array, C_and_L: Array, after: Array) -> A
     interior = _x_log(D, D) + _x_log(C_and_L, C_and_L) - _x_log(total, total)
     if not sets.shares[1].any():
         return np.asarray(interior)
+    # For each term: the number of its event time, l / k and w.
     times, share = sets.shares
     term_weights = (sets.totals / sets.counts)[times]
     m = sets.ends.size

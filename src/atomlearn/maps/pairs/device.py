@@ -77,7 +77,8 @@ def device_pairs(base: Design) -> DevicePairs | SparsePairs | None:
     columns = DeviceColumns.of(base)
     if columns is None:
         return None
-    # Centered columns of a sparse tensor are dense.
+    # Centered columns of a sparse tensor are dense; ``shift`` has the means and the factors of
+    # standardized columns.
     tensor = columns.tensor
     limit = SETTINGS.tiles_from * math.prod(tensor.shape)
     centered = columns.shift is not None and columns.shift.means is not None

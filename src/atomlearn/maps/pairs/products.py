@@ -1,4 +1,8 @@
-"""PairProducts: scores of all pairwise interactions x_i * x_j, never stored; dense data."""
+"""PairProducts: scores of all pairwise interactions x_i * x_j, never stored; dense data.
+
+A search for the largest scores offers pairs to its *finalists*, the candidates so far. They may
+have a *listing*: the best pairs of an earlier vector, with a bound on all others (``search.py``).
+"""
 
 from __future__ import annotations
 
@@ -255,6 +259,7 @@ class DensePairs(PairProducts):
         ``dtype`` is the type of the columns, and ``products`` the number of products that each
         group takes, from which the number of threads follows.
         """
+        # At least ``shares`` groups, so that each thread has work, if they have 64 inputs or more.
         n_at_once = min(SETTINGS.tile, max(64, -(-index.n_rows // SETTINGS.shares)))
         width = self._width(n_at_once, dtype)
         starts = range(0, index.n_rows, width)
@@ -360,8 +365,9 @@ class DensePairs(PairProducts):
         margin = finalists.error.relative * bound + finalists.error.absolute
         if peak < finalists.least_magnitude(margin):
             return
-        # With more candidates, the threshold is raised to the ``wanted``-th largest magnitude. The
-        # factor 1 - 4e-7 covers the rounding of a comparison in single precision.
+        # If more than ``limit`` entries are candidates, the threshold is raised to the k-th largest
+        # magnitude of the tile, k = ``wanted``. The factor 1 - 4e-7 covers the rounding of a
+        # comparison in single precision.
         limit = 4 * finalists.wanted + 4096
         chosen = _positions_above(tile, finalists.least_magnitude(margin))
         if chosen.size > limit or finalists.threshold == 0.0:
