@@ -187,7 +187,7 @@ def _callbacks(loss: Any, y: Array, weight: Array) -> _native.PythonLoss:
         assert coupling_terms is not None
         return coupling_terms.of(batch[:count])
 
-    def bend(share: float) -> float:
+    def conjugate_term(share: float) -> float:
         """Return f*(u) - <u, z> at u = ``share`` times ``first``, which is f'(z).
 
         The kernel uses it to estimate the duality gap of a scaled dual point.
@@ -199,7 +199,7 @@ def _callbacks(loss: Any, y: Array, weight: Array) -> _native.PythonLoss:
         lambda: loss.value(y, prediction, weight),
         differentiate,
         differentiate_twice,
-        bend,
+        conjugate_term,
         coupled_products,
         prediction,
         first,
