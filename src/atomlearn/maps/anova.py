@@ -117,6 +117,7 @@ class AnovaMap(TermMap):
                 continue
             [name] = self.term_names([term], input_names)
             [(_, j)] = self.inputs_of([term])
+            # Columns of a pair are in the order (0, 0), (0, 1), ..., after its first column.
             a, b = divmod(column - int(self.starts[term]), int(self.margin.sizes[j]))
             result.append(f"{name}[{a},{b}]")
         return result

@@ -117,7 +117,8 @@ class Steps(Basis):
     def _sums(self, x: CodedColumns, v: Array, squared: bool) -> Array:
         """Return prefix sums of the histogram of v over the levels, before the factors.
 
-        The nonzero entries of a column are all sqrt(gap) or all -sqrt(gap).
+        The nonzero entries of a column are all sqrt(gap) or all -sqrt(gap). If ``squared``, v must
+        be >= 0. The sum of v times gap is then sqrt(gap) times the magnitude of the first sum.
         """
         levels = self.levels
         z = _kernels.thermometer_scores(x, levels.values, levels.zero, v)

@@ -264,6 +264,7 @@ def orders(i: Columns, j: Columns, k: Columns) -> Array:
 
     i <= j <= k are arrays of factors.
     """
+    # Three different factors have 6 orders, two equal ones 3, and three equal ones 1.
     n_equal = (i == j).astype(np.int64) + (j == k)
     return np.asarray(np.sqrt(np.array([6.0, 3.0, 1.0]))[n_equal])
 

@@ -61,8 +61,8 @@ def nearest(levels: Array, x: NDArray[Any]) -> Bytes:
     """
     values = np.ascontiguousarray(x, dtype=np.float64)
     codes = np.empty(values.size, dtype=np.uint8)
-    # ``code_columns`` codes several columns. Here it is one, so that its entries begin at 0 and end
-    # at their number, and so do its levels.
+    # ``code_columns`` takes several columns. Here it is one: these are the begin and the end of its
+    # entries, and of its levels.
     entry_ends = np.array([0, values.size])
     level_ends = np.array([0, levels.size])
     _kernels.code_columns(values.ravel(), entry_ends, levels, level_ends, codes)

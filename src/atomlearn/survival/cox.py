@@ -278,6 +278,7 @@ class Coupling:
         A = np.asarray(other, dtype=np.float64)
         columns = A[:, None] if A.ndim == 1 else A
         if self.transposed:
+            # Without any event there are no terms.
             products = [sets.pulled(columns) for sets in self.strata] or [columns[:0]]
             result = products[0] if len(products) == 1 else np.vstack(products)
         else:
@@ -389,7 +390,8 @@ def _largest_of_set(sets: RiskSets, D: Array, C_and_L: Array, after: Array) -> A
     high = np.full(m, 80.0)
     # With x = expit(theta) and r = 1 - l / k, the objective is concave in theta:
     #     D theta - after log(1 + e^theta) - sum_l w log(1 + r e^theta).
-    # Its derivative decreases from D > 0 to -(C + L) < 0, so that bisection finds its zero.
+    # Its derivative decreases from D > 0 to -(C + L) < 0, so that bisection finds its zero. At the
+    # ends, theta = -80 and 80, x is 0 or 1 to all digits.
     for _ in range(70):
         theta = 0.5 * (low + high)
         slope = D - after * expit(theta)

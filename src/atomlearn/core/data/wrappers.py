@@ -17,7 +17,7 @@ from atomlearn.core.interfaces.forwarding import Forwarding
 
 
 class Concatenated(Design):
-    """Designs with the same rows, concatenated: X = [X_1, X_2, ...].
+    """Designs with the same rows, concatenated: X = [X_1, X_2, ...]; ``_starts``: first columns.
 
     The best columns are found among the best columns of each part, as in [T] Algorithm 5, the
     incremental search over pieces of the columns. Parts may be files (``designs.OnDisk``).

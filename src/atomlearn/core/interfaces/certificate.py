@@ -78,7 +78,11 @@ class Excess(ABC):
 
     @abstractmethod
     def best(self, start: float, constant: float, slope: float) -> float:
-        """Return the t >= ``start`` that minimizes E(t) + constant t + (slope / 2) t^2, convex."""
+        """Return the t >= ``start`` that minimizes E(t) + constant t + (slope / 2) t^2, convex.
+
+        From ``start`` on, the last two terms are the conjugate h*(t) of the penalty, or a bound on
+        it, up to a constant.
+        """
 
     def columns(self, count: int) -> Columns:
         """Return about ``count`` columns that E depends on, if it ``moves_scores``."""

@@ -115,7 +115,7 @@ class Expansion:
     """
 
     def __init__(self, matrix: Any, repeats: bool = False, nested: Nested | None = None) -> None:
-        """Store L in CSC format."""
+        """Store L in CSC format; the parameters are those of the class."""
         self.matrix = sparse.csc_array(matrix)
         self.repeats = repeats
         self.nested = nested

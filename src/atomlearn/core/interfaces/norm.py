@@ -226,6 +226,7 @@ class Norm(Ratings, OwnMethods, ABC):
             if gauge == 0.0:
                 return Atom(columns[:0], values[:0])
             atom = values / gauge
+            # This atom attains the polar, up to rounding.
             if float(atom @ values) >= self.polar(scores) * (1 - 1e-9):
                 return Atom(columns, atom)
         return Atom(*best_by_differences(self, columns, scores))

@@ -83,7 +83,7 @@ class Scores(ABC):
 
     #: z as a matrix with products, for norms of matrices; None until it is first needed.
     as_matrix: Any = None
-    #: The groups whose norms were asked for last, and these norms.
+    #: The groups whose norms were requested last, and these norms.
     _grouped: tuple[NDArray[np.int64], Array] | None = None
 
 

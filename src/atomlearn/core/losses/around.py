@@ -88,8 +88,8 @@ def loss_of_rows(loss: Loss, rows: Rows | slice) -> Loss:
 def mean_loss(loss: Loss, y: Array, prediction: Array, weight: Array) -> float:
     """Return the weighted mean loss at held-out predictions, which cross-validation minimizes.
 
-    ``prediction`` and ``weight`` have one number per prediction; a loss of several classes has
-    several predictions per row.
+    ``y``, ``prediction`` and ``weight`` have one number per prediction; a loss of several classes
+    has several predictions per row.
     """
     # A loss that couples the predictions of a row repeats the weight of the row for each of them.
     # The sum of the weights is then ``coupled`` times that of the rows.

@@ -50,7 +50,8 @@ class FreeColumns(Around):
     otherwise, since f~ is constant along Q. If Newton's method ends with a small Q'u != 0, the
     entries of u are multiplied by factors near 1 and at most 1 that make Q'u = 0. So u stays in the
     domain of f*, which is convex and contains 0. The remaining rounding error of Q'u is added to
-    the gap (``slack``).
+    the gap (``slack``). The attribute ``_Q`` is Q, ``_back`` is the matrix B with Q = [1, Z] B, and
+    ``last`` caches the last minimizer.
 
     References
     ----------
@@ -260,6 +261,7 @@ class FreeColumns(Around):
     def free_part(self, y: Array, prediction: Array, weight: Array) -> tuple[Array, float]:
         """Return the optimal coefficients g (q,) of the unpenalized columns, and the intercept b.
 
+        With c the coefficients of the basis Q = [1, Z] B, b and g are B c, for B = ``_back``.
         prediction : z (n_samples,), those of the penalized columns. y : targets; weight : sample
         weights. Coefficients of dropped collinear columns are 0, and so is b without an intercept.
         """
@@ -511,12 +513,13 @@ def _basis(columns: Array, intercept: bool) -> tuple[Array, Array]:
 class LastAnswer:
     """A cache of one result, for the arguments of the last call.
 
-    A result is replaced, never modified, so that concurrent threads may repeat work but never see
-    a wrong result. Copies and pickles start empty.
+    ``_known`` holds copies of these arguments, and the result; it is None at first. A result is
+    replaced, never modified, so that concurrent threads may repeat work but never see a wrong
+    result. Copies and pickles start empty.
     """
 
     def __init__(self) -> None:
-        """Start with an empty cache; ``_known`` holds copies of the arguments, and the result."""
+        """Start with an empty cache."""
         self._known: tuple[tuple[Any, ...], Any] | None = None
 
     @property

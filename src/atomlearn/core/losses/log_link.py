@@ -133,7 +133,8 @@ class PowerVariance(LogLink):
     def conjugate(self, y: Array, dual: Array, weight: Array) -> float:
         """Return f*(u) = sum_i s_i sup_z (a_i z - loss(y_i, z)) with a_i = u_i / s_i, u = ``dual``.
 
-        It is ``inf`` if some supremum is. y are the targets, and s = ``weight`` the sample weights.
+        It is ``inf`` if some supremum is, or if u_i != 0 for a sample of weight 0. y are the
+        targets, and s = ``weight`` the sample weights.
         """
         slope = per_unit_weight(dual, weight)
         conjugates = None if slope is None else self.supremum(slope, y)

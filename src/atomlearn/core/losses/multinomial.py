@@ -104,6 +104,7 @@ class Multinomial(Loss):
         n_classes times. The largest exponent of a row is subtracted before the exponentials, so
         that nothing overflows. The result is never negative, and exact near 0.
         """
+        # Z_ij - <Y_i, Z_i>, with one row for each class j.
         differences = self._by_class(prediction)
         differences -= (self._by_class(y) * differences).sum(axis=0)
         largest = differences.max(axis=0)
@@ -168,6 +169,7 @@ class Multinomial(Loss):
         ``inf`` if a row of P is not a vector of probabilities.
         """
         slope = per_unit_weight(dual, weight)
+        # None: u_ij != 0 for a row of weight 0.
         if slope is None:
             return float("inf")
         U = self._by_class(slope)
@@ -248,6 +250,7 @@ class Multinomial(Loss):
         b = np.zeros(self.n_classes)
         P, slope = probabilities_and_slope(b)
         for _ in range(200):
+            # A slope of 0, up to rounding, is the minimum.
             slope_norm = float(np.linalg.norm(slope))
             if slope_norm <= 1e-15 * float(s.sum()):
                 break

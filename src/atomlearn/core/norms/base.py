@@ -260,10 +260,9 @@ class RatedNorm(VectorNorm):
     def best_columns(self, scores: Scores, count: int) -> Columns:
         """Return the columns of the largest ratings: at least k ratings, about ``count`` columns.
 
-        [T] Algorithm 2, the worst-case analysis, finds the B features or groups of largest score:
-        this is ``KSupport(k=B)``. The support of the next atom of [L] Algorithm 1 (S2) is the same.
-        Groups are returned whole, and groups of rating 0 only as far as k needs them. scores : z
-        (n_features,).
+        Groups are returned whole, and groups of rating 0 only as far as k needs them. With k = B
+        this is the worst-case analysis of [T] Algorithm 2; it is also step S2 of [L] Algorithm 1.
+        scores : z (n_features,).
         """
         ratings = self.ratings(scores)
         k = self._support_size(ratings.n_columns)

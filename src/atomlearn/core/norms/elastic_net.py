@@ -134,6 +134,7 @@ class ElasticNetNorm(VectorNorm):
         which ||S||_1 = sqrt k ||S||_2. The largest |z_j| determine theta. scores : z (n_features,).
         """
         k = self._k()
+        # The number of scores that are needed is not known: it is enlarged until it suffices.
         count = min(4 * math.ceil(k), scores.n_columns)
         while True:
             columns, values = scores.top(count)

@@ -269,6 +269,7 @@ def _root(
             low = step
         else:
             high = step
+        # The root is found up to rounding.
         if abs(residual) <= 4e-16 or high <= low * (1.0 + 4e-16):
             break
         # s is the gradient of gauge^2 / 2 at the point, and J the Jacobian. ``share`` is

@@ -150,6 +150,7 @@ def _search(
             low = theta
         else:
             high = theta
+        # The root is found up to the rounding of these terms.
         scale = point.gauge + offset + slope * theta
         if abs(excess) <= 2e-15 * scale or high - low <= 4e-16 * high:
             break

@@ -177,8 +177,8 @@ def _jacobian(pattern: Pattern, form: Form) -> ProxJacobian:
         ones_term = float(v[pattern.ones] @ v[pattern.ones]) / (1.0 + mu) ** 3
         middle_term = level * level * share
         if form == "constrained":
-            # The length of n cancels, so n is scaled to length 1, which cannot underflow for large
-            # mu.
+            # The length of n cancels, so g is divided by its largest entry, because it could
+            # underflow for large mu.
             length = float(np.abs(gradient).max(initial=0.0)) or 1.0
             gradient = gradient / length
             shrunk = shrunk / length

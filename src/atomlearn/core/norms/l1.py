@@ -134,6 +134,7 @@ class L1(RatedNorm):
         box = self._box(n_features)
         if box is None:
             return columns, self
+        # A column of weight 0 has no bounds or two finite ones: the upper one tells which.
         free = np.union1d(columns, np.flatnonzero((box.weights == 0) & np.isposinf(box.upper)))
         weights = box.weights.copy()
         weights[free] = np.inf

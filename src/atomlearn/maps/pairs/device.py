@@ -47,6 +47,7 @@ class DevicePairs(DensePairs):
         absolute = 4.0 * double.absolute
         if not self.uses_single():
             return ErrorBound(double.relative, absolute)
+        # The rounding of products in single precision by this library, on this device.
         rounding = SingleRounding.of(self._columns.tensor.sample)
         # Ten more roundings: casts of x_i, x_j and v, the product, scales, and comparisons.
         product_error = rounding.relative(min(self.shape[0], BUDGET.single_terms) + 10)

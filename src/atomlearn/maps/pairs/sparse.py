@@ -169,7 +169,8 @@ class SparsePairs(PairProducts):
         entries of a row beyond it are not read.
 
         ``change`` is v minus the vector of the listing in ``finalists``, which receives the pairs,
-        or v if there is no listing. ``square`` is the weight of a square relative to a product.
+        or v if there is no listing. ``index`` numbers the pairs. ``square`` is the weight of a
+        square relative to a product.
         """
         ordered = self._ordered
         # Bounds on the rounding of sums, and on each sum of the leading inputs.
@@ -215,7 +216,7 @@ class SparsePairs(PairProducts):
         _run_in_threads(work, costs)
 
     def _bounds(self, change: Array, columns: Columns) -> tuple[Array, Array]:
-        """Return the bounds r_i and B_i of these inputs i, rounded up, two arrays (m,).
+        """Return the bounds r_i and B_i of the inputs i in ``columns``, rounded up, (m,) each.
 
         Let u = ``change`` (n_samples,). The sum sum_k u_k x_ki x_kj of a pair is at most r_i r_j,
         and at most B_i for any j. Here r_i^2 = sum_k |u_k| x_ki^2. If all entries of X have one
