@@ -85,9 +85,10 @@ def held_design(X: object, *, check_finite: bool = True) -> DenseDesign | Sparse
 
 
 def readable(X: Any) -> Any:
-    """Return X unchanged; raise ValueError or TypeError if NumPy would misread its entries.
+    """Return X; raise ValueError or TypeError if NumPy would misread its entries.
 
-    Such entries are masked ones, dates (read as days), and complex numbers (read as real parts).
+    Such entries are masked ones, dates (read as days), and complex numbers (read as real parts). A
+    table with only the interface of Arrow is returned as a pyarrow or polars table.
     """
     unmasked("X", X)
     X = as_table(X)

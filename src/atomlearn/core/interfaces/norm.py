@@ -422,7 +422,7 @@ class Lift:
             np.float64, copy=False
         )
         support = np.flatnonzero(sums)
-        # Split the pairs by set.
+        # Split the pairs by set. (Without any pairs, np.split returns one part, which is ignored.)
         groups, rows = np.divmod(distinct_keys[support], n_rows)
         sets, first = np.unique(groups, return_index=True)
         names = self.names or ()

@@ -160,6 +160,7 @@ def taking_arrays(method: Method) -> Method:
 
     ``method`` takes Scores. A matrix is an argument for a norm of matrices only.
     """
+    # A method that is wrapped already is left as it is.
     if hasattr(method, "__wrapped__"):
         return method
 

@@ -86,6 +86,7 @@ class FreeColumns(Around):
         # A loss of several classes couples the predictions of a row. It does not change if all of
         # them move by the same amount.
         shift_invariant = bare_loss(inner).coupled > 1 and not intercept
+        # Sparse columns are orthogonal, so that they only need to be scaled.
         if self.is_sparse:
             self._Q, self._back = _of_tasks(columns, shift_invariant)
             return
@@ -428,7 +429,8 @@ class FreeColumns(Around):
                 break
             rows = dual.reshape(-1, coupled)
             lengths = np.sqrt(np.einsum("ij,ij->i", rows, rows))[:, None]
-            # Row i of P is p_i, which row i adds to Q'u. U has the rows p_i / ||u_i||.
+            # Row i of P is p_i, which row i adds to Q'u: P = B Q, where row i of the block-diagonal
+            # matrix B has the entries of u_i. U has the rows p_i / ||u_i||.
             blocks = dual, np.arange(dual.size), np.arange(0, dual.size + 1, coupled)
             P = _dense(sparse.csr_array(blocks, shape=(lengths.size, dual.size)) @ Q)
             U = np.divide(P, lengths, out=np.zeros_like(P), where=lengths > 0.0)

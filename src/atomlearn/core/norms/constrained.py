@@ -186,6 +186,7 @@ class Constrained(VectorNorm):
                 f"Constrained: unpenalized column {free[column]} is in constraint {row}; give "
                 "the column a small weight instead, norm=norms.L1(weights=...)"
             )
+        # After ``L1.without``, ``inner.weights`` is the box of weights and bounds.
         return free, Constrained(
             rows._replace(box=WeightedBox.read(inner.weights, None, None, n_features))
         )

@@ -478,8 +478,9 @@ def _newton(
     direction = -np.linalg.solve(root.T, np.linalg.solve(root, slope))
     if (equal | (multipliers + direction >= 0)).all():
         return np.asarray(direction)
-    # Minimize ||R'm - target|| over m >= 0, with R = ``root``. The multiplier of an equation may be
-    # negative: it is the difference of two nonnegative variables.
+    # With the Hessian R R', R = ``root``, the model is 1/2 ||R'm - target||^2 plus a constant, for
+    # the multipliers m >= 0. The multiplier of an equation may be negative: it is the difference of
+    # two nonnegative variables.
     target = root.T @ multipliers - np.linalg.solve(root, slope)
     system = np.hstack([root.T, -root.T[:, equal]])
     solution = nnls(system, target)[0]

@@ -78,6 +78,7 @@ class PolynomialScores(Scores):
     def full(self) -> Array:
         """Return all of z, shape (n_columns,), at most 2^28: n d^2 multiplications, once."""
         if self._full is None:
+            # The method of ``Scores`` raises an error with a remedy.
             if not can_be_listed(self._index):
                 return super().full()
             Z = all_scores(

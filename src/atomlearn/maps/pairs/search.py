@@ -238,6 +238,7 @@ class Finalists:
             self._upper = np.concatenate([self._upper, upper])
             self._lower = np.concatenate([self._lower, lower])
             self._shrink()
+            # The number of candidates, and so the memory, is bounded.
             if self._columns.size > self._limit:
                 self._rescore_and_rank()
 

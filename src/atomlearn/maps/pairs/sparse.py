@@ -191,6 +191,7 @@ class SparsePairs(PairProducts):
         lengths = ordered.table[2][v != 0].astype(np.float64)
         finalists.count(possible=0.5 * float((lengths * (lengths + 1 - 2 * index.shift)).sum()))
         radii[input_bounds < finalists.least_sum(slack)] = 0.0
+        # An input of which all sums are below the threshold costs nothing.
         costs = ordered.costs[:count]
         sizes = ordered.sizes[:count]
         costs = np.where(radii * radii.max(initial=0.0) < finalists.least_sum(slack), 0.0, costs)
