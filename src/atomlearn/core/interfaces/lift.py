@@ -149,12 +149,13 @@ class Expansion:
         """Return the features to which the coordinates ``lifted`` contribute, and L for both."""
         # List the entries of these columns of L. This is faster than indexing a sparse array, which
         # would check and sort valid indices.
-        starts = self.matrix.indptr[lifted]
-        sizes = self.matrix.indptr[lifted + 1] - starts
+        matrix: Any = self.matrix
+        starts = matrix.indptr[lifted]
+        sizes = matrix.indptr[lifted + 1] - starts
         owners = np.repeat(np.arange(lifted.size), sizes)
         positions = ranges(starts, sizes)
-        features, rows = numbered(self.matrix.indices[positions], self.shape[0])
-        return Touched(features, rows, owners, self.matrix.data[positions])
+        features, rows = numbered(matrix.indices[positions], self.shape[0])
+        return Touched(features, rows, owners, matrix.data[positions])
 
     def apply(self, lifted: Columns, weights: Array) -> tuple[Columns, Array]:
         """Return features and coefficients of w = L u; u is ``weights`` at ``lifted``, else 0."""
