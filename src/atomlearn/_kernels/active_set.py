@@ -51,7 +51,8 @@ class ActiveFactor:
     count, updates : int
         Number of active atoms, and number of changes since the factor was computed afresh.
     sigma : float
-        A number that the C++ code stores between calls.
+        If p'c = radius held at the last point, the number for which sigma p p' was added to the
+        Hessian before factoring; else 0.
     """
 
     __slots__ = ("count", "factor", "order", "sigma", "updates")
@@ -79,7 +80,9 @@ class ActiveFactor:
         copy.factor = self.factor.copy()
         copy.order = self.order.copy()
         copy.order[: self.count] = places[self.active]
-        copy.count, copy.updates, copy.sigma = self.count, self.updates, self.sigma
+        copy.count = self.count
+        copy.updates = self.updates
+        copy.sigma = self.sigma
         return copy
 
     def reserve(self, size: int) -> None:
@@ -181,6 +184,7 @@ def active_set_qp(
         matrix, linear_term, from_gradient, prices, coupling, ridge, radius, equality, level,
         signed, state.factor, state.order, counts, sigma, point, batch, max_pivots,
     )  # fmt: skip
+    # A larger code than that of any status means that ``state`` is invalid.
     if code > QPStatus.NOT_FINITE:
         raise ValueError(
             f"state lists atoms in use beyond the {size} there are, or one twice; "

@@ -197,13 +197,14 @@ def _kernel_sums(
 ) -> Array:
     """Run a compiled kernel, and return the sums that it computes over the rows of ``v``.
 
-    ``kernel`` takes the arguments ``given``, then v by rows, the number of vectors, and the array
+    ``kernel`` takes the ``arguments``, then v by rows, the number of vectors, and the array
     to fill. The result is (count,) for v (n_rows,), and (count, m) for v (n_rows, m).
     """
     if v.ndim != 2:
         sums = np.empty(count)
         kernel(*arguments, v, 1, sums)
         return sums
+    # The vectors are padded with vectors of zeros to whole registers; their sums are cut off.
     rows, n_vectors = in_lanes(v)
     sums = np.empty((count, rows.shape[1]))
     kernel(*arguments, rows.reshape(-1), rows.shape[1], sums.reshape(-1))
@@ -249,13 +250,13 @@ def find_levels(
     zero : (n_columns,)
         The index of the origin among the levels.
     """
-    ends = _checked_begin(values, begin)
-    if rows is None and (np.diff(ends) != weight.size).any():
+    begins = _checked_begin(values, begin)
+    if rows is None and (np.diff(begins) != weight.size).any():
         raise ValueError("columns without rows must have an entry in every row")
     # The kernel fills these arrays, one row or entry for each column.
-    levels = np.empty((ends.size - 1, shares.size + 1))
-    counts, zero = np.zeros((2, ends.size - 1), dtype=np.int64)
-    _native.find_levels(values, rows, ends, weight, shares, uniform, levels.ravel(), counts, zero)
+    levels = np.empty((begins.size - 1, shares.size + 1))
+    counts, zero = np.zeros((2, begins.size - 1), dtype=np.int64)
+    _native.find_levels(values, rows, begins, weight, shares, uniform, levels.ravel(), counts, zero)
     return levels, counts, zero
 
 
@@ -275,19 +276,19 @@ def code_columns(
     out : uint8
         As long as ``values``.
     """
-    ends = _checked_begin(values, begin)
-    level_weights = _checks.weights(levels, "levels", int(starts[-1]))
+    begins = _checked_begin(values, begin)
+    all_levels = _checks.weights(levels, "levels", int(starts[-1]))
     sizes = np.diff(starts)
-    if starts.size != ends.size or out.size != values.size:
+    if starts.size != begins.size or out.size != values.size:
         raise ValueError("starts must fit the columns, and out the entries")
     if sizes.size and not 1 <= sizes.min() <= sizes.max() <= MOST_LEVELS:
         raise ValueError(f"a column has 1 to {MOST_LEVELS} levels")
-    _native.encode_columns(values, ends, level_weights, np.ascontiguousarray(starts), out)
+    _native.encode_columns(values, begins, all_levels, np.ascontiguousarray(starts), out)
 
 
 def _checked_begin(values: Data, begin: Positions) -> Positions:
     """Return ``begin`` as a contiguous array; raise if it does not partition ``values``."""
-    ends = np.ascontiguousarray(begin)
-    if not ends.size or ends[0] or ends[-1] != values.size or (np.diff(ends) < 0).any():
+    begins = np.ascontiguousarray(begin)
+    if not begins.size or begins[0] or begins[-1] != values.size or (np.diff(begins) < 0).any():
         raise ValueError("begin must divide all values into columns")
-    return ends
+    return begins

@@ -160,7 +160,7 @@ def _callbacks(loss: Any, y: Array, weight: Array) -> _native.PythonLoss:
     # Arrays that are shared with the kernel: predictions, first and second derivatives.
     prediction, first, second = np.empty((3, y.size))
     least, largest = loss.curvature_bounds
-    # The kernel writes vectors a here, one a row, and asks for K'a; none for uncoupled losses.
+    # The kernel writes vectors a here, one a row, and requests K'a; none for uncoupled losses.
     batch = np.zeros((TOGETHER * (loss.coupled != 1), y.size))
     coupling_terms: Terms | None = None
 
@@ -187,7 +187,7 @@ def _callbacks(loss: Any, y: Array, weight: Array) -> _native.PythonLoss:
         assert coupling_terms is not None
         return coupling_terms.of(batch[:count])
 
-    def bend(share: float) -> float:
+    def conjugate_term(share: float) -> float:
         """Return f*(u) - <u, z> at u = ``share`` times ``first``, which is f'(z).
 
         The kernel uses it to estimate the duality gap of a scaled dual point.
@@ -199,7 +199,7 @@ def _callbacks(loss: Any, y: Array, weight: Array) -> _native.PythonLoss:
         lambda: loss.value(y, prediction, weight),
         differentiate,
         differentiate_twice,
-        bend,
+        conjugate_term,
         coupled_products,
         prediction,
         first,
@@ -218,8 +218,9 @@ class Terms:
     A survival loss has a column of K for each event time, nearly parallel to its neighbors. With
     many of them, K is replaced by K S, where each column of S combines a run of adjacent columns.
     S has orthonormal columns, so diag(c) - K S S'K' - (diag(c) - K K') is positive semidefinite:
-    a model with the new Hessian is never too flat. Within a run, the coefficients in S are
-    proportional to the column sums of K.
+    a model with the new Hessian is never too flat. Within a run, the coefficients in S
+    (``shares``) are proportional to the column sums of K; ``starts`` has the first column of each
+    run, or is None if no columns are combined.
 
     Parameters
     ----------

@@ -168,10 +168,10 @@ def factor_ridge(
     """
     factor_rows = _checks.rows(factor, "factor")
     out = _checks.rows(current, "current", indptr.size - 1, factor_rows.shape[1]).copy()
+    # The kernel takes an empty array for the identity.
     positions = (
         np.empty(0, indices.dtype) if order is None else order.astype(indices.dtype, copy=False)
     )
-    # The kernel takes an empty array for the identity.
     if order is not None and order.shape != indices.shape:
         raise ValueError(f"order must have {indices.size} entries, got shape {order.shape}")
     slopes = _checks.weights(slope, "slope", indices.size)

@@ -178,7 +178,7 @@ class LatentNorm(LiftedNorm):
         return Groups(partition, self._delta(sets))
 
     def _delta(self, sets: Membership) -> Array | None:
-        """Return the weights delta_B > 0 of the groups ``sets``, (n_sets,); None if all are 1."""
+        """Return the weights delta_B > 0 of the groups ``sets``, (n_sets,), after checks."""
         class_name = type(self).__name__
         weights = self.weights
         if isinstance(weights, Mapping):

@@ -94,7 +94,8 @@ class Trees(LatentGroups):
             feature = feature[parent_of >= 0]
             pairs.append((ancestors, feature))
             total += ancestors.size
-        # Group the pairs by node. Nodes without features have no group.
+        # Group the pairs by node. Nodes without features have no group. Without any pairs, np.split
+        # returns one empty group, which is cut off.
         owners, members = (np.concatenate(arrays) for arrays in zip(*pairs, strict=True))
         order = np.lexsort((members, owners))
         used_nodes, first = np.unique(owners[order], return_index=True)
@@ -123,6 +124,7 @@ class Trees(LatentGroups):
         parent[:-1][follows] = group[1:][follows]
         parents = np.full(sets.n_sets, -1, dtype=np.int64)
         parents[group] = parent
+        # If any two groups are nested or disjoint, a group has the same parent for each feature.
         wrong = np.flatnonzero(parents[group] != parent)
         if wrong.size:
             child = int(group[wrong[0]])
@@ -134,8 +136,9 @@ class Trees(LatentGroups):
         # Features with the same smallest group have all groups in common and form one cell.
         smallest = group[np.diff(feature, prepend=-1) != 0]
         _, examples, cells = np.unique(smallest, return_index=True, return_inverse=True)
+        # Which cells are in each group: the 0-1 matrix of groups and features (CSR), of which one
+        # example feature of each cell is kept.
         entries = np.ones(sets.members.size), sets.members, sets.starts
-        # Which cells are in each group, read from one example feature of each cell.
         in_group = sparse.csr_array(entries, shape=(sets.n_sets, n_features))[:, examples]
         cell_of_feature = cells.ravel().astype(np.int64)
         return Nested(labels, cell_of_feature, in_group, sizes, parents, SearchWork())

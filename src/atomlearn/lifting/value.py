@@ -65,8 +65,8 @@ def lifted_value(lift: Lift, w: Array) -> float:
     scale = float(np.abs(w).max())
     w = w / scale
     try:
-        solve = splu(sparse.csc_array(matrix @ matrix.T))
-        u: Array = matrix.T @ solve.solve(w)
+        factors = splu(sparse.csc_array(matrix @ matrix.T))
+        u: Array = matrix.T @ factors.solve(w)
         in_range = float(np.abs(matrix @ u - w).max()) <= TUNING.rounding_share
     except RuntimeError:  # the product is singular
         in_range = False
@@ -74,7 +74,7 @@ def lifted_value(lift: Lift, w: Array) -> float:
         raise ValueError("the gauge is infinite, or nearly so: w is not a sum of parts on the sets")
     # Take the best of all bounds, until they are close enough.
     bounds = (_multiplier_bounds if is_restrictable(norm, matrix.shape[1]) else _alternating)(
-        norm, matrix, w, solve.solve
+        norm, matrix, w, factors.solve
     )
     low = 0.0
     high = math.inf
@@ -131,9 +131,9 @@ def _alternating(
 ) -> Iterator[tuple[float, float]]:
     """Yield (lower, upper) bounds on min { norm(u) : L u = w } by ADMM.
 
-    L is ``matrix``. Each iteration alternates the proximal map of ``norm`` and the projection onto
-    {L u = w}, for which ``solve`` applies the inverse of L L'. ``dual`` is the scaled dual
-    variable. Bounds are yielded every 10 iterations.
+    L is ``matrix``. Each iteration alternates the proximal map of ``norm``, with the result ``x``,
+    and the projection onto {L u = w}, with the result ``u``. For this, ``solve`` applies the
+    inverse of L L'. ``dual`` is the scaled dual variable. Bounds are yielded every 10 iterations.
     """
     u: Array = matrix.T @ solve(w)
     dual = np.zeros(u.size)
@@ -146,7 +146,7 @@ def _alternating(
         u = shifted + matrix.T @ solve(w - matrix @ shifted)
         dual = shifted - u
         if iteration % 10 == 0:
-            # Scale the dual point s so that its polar is 1: then <w, s> is a lower bound.
+            # With the dual point s scaled so that polar(L's) = 1, <w, s> is a lower bound.
             dual_point = solve(-(matrix @ dual)) / step
             polar = norm.polar(ArrayScores(matrix.T @ dual_point))
             yield float(w @ dual_point) / polar if polar > 0 else 0.0, norm.value(u)

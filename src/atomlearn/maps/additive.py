@@ -101,6 +101,7 @@ class AdditiveMap(TermMap):
         result = []
         columns = np.asarray(columns, dtype=np.int64)
         for j, column in zip(self.term_of(columns).tolist(), columns.tolist(), strict=True):
+            # ``number`` is that of the column within its input.
             # A thermometer column above the origin is named by the level above it, a column below
             # the origin by the level below it. With an exponent, levels are those of |x|.
             number = column - int(self.starts[j])
@@ -296,7 +297,7 @@ class Additive(TermDesign):
 
 
 def _entry(kernel: str, *more: str) -> FeatureEntry:
-    """Return the entry of ``features=`` for the curves of a kernel, each divided by its norm.
+    """Return the entry of ``features=`` for the curves of a kernel, normalized by default.
 
     ``more`` are the names of the settings that only this kernel has.
     """

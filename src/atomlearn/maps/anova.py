@@ -115,7 +115,9 @@ class AnovaMap(TermMap):
             if term < self.n_inputs:
                 result += self.main.names([column], input_names)
                 continue
-            [name], [(_, j)] = self.term_names([term], input_names), self.inputs_of([term])
+            [name] = self.term_names([term], input_names)
+            [(_, j)] = self.inputs_of([term])
+            # Columns of a pair are in the order (0, 0), (0, 1), ..., after its first column.
             a, b = divmod(column - int(self.starts[term]), int(self.margin.sizes[j]))
             result.append(f"{name}[{a},{b}]")
         return result
@@ -325,6 +327,7 @@ class Anova(TermDesign):
         width = tables.shape[2]
         # Rows and columns beyond the table of an input are padding.
         is_inside = np.arange(width) < map.margin.sizes[:, None]
+        # The histograms of one pair have n_levels^2 entries for each vector.
         step = max(1, LIMITS.piece_entries * v.shape[0] // (v.size * n_levels**2))
         for start in range(0, map.first.size, step):
             Deadline.current().check()

@@ -55,6 +55,7 @@ class Basis(ABC):
         ``v`` is (n_rows,) or (n_rows, m).
         """
         z = self._sums(x, v, squared=False)
+        # The last axis of z.T is the columns, for one vector v and for several.
         z.T[...] *= self.factors_of_columns
         return z
 
@@ -116,7 +117,8 @@ class Steps(Basis):
     def _sums(self, x: CodedColumns, v: Array, squared: bool) -> Array:
         """Return prefix sums of the histogram of v over the levels, before the factors.
 
-        The nonzero entries of a column are all sqrt(gap) or all -sqrt(gap).
+        The nonzero entries of a column are all sqrt(gap) or all -sqrt(gap). If ``squared``, v must
+        be >= 0. The sum of v times gap is then sqrt(gap) times the magnitude of the first sum.
         """
         levels = self.levels
         z = _kernels.thermometer_scores(x, levels.values, levels.zero, v)
@@ -154,7 +156,8 @@ class Splines(Basis):
         levels = self.levels.of(j)
         numbers, starts = self.knots
         knots = numbers[starts[j] : starts[j + 1]], np.array([0, starts[j + 1] - starts[j]])
-        # The scores of rows, each of which is at another level, with unit vectors are the values.
+        # The values at a level are the scores of a row at this level, for a unit vector v. So there
+        # is one row for each level.
         ends = np.array([0, levels.size])
         rows = CodedColumns(np.arange(levels.size, dtype=np.uint8), None, None, levels.size, ends)
         zero = self.levels.zero[j : j + 1]
@@ -224,7 +227,7 @@ def basis_of(settings: AdditiveSettings, levels: Levels, x: CodedColumns, weight
     if settings.kernel == "intersection":
         basis = Steps(levels, ones)
     elif settings.kernel == "splines":
-        # A share that is reached up to rounding is reached.
+        # The factor allows for rounding in the cumulative weights that are compared with these.
         quantiles = np.linspace(0.0, 1.0, settings.n_knots)[1:-1] * (1 - 1e-12)
         knots = _kernels.spline_knots(x, levels.zero, quantiles, weight)
         basis = Splines(levels, ones, settings.degree, knots)
@@ -238,10 +241,10 @@ def _tables(settings: AdditiveSettings, levels: Levels, shares: Array) -> Tables
 
     ``shares`` are the fractions of the sample weight at the levels of all inputs, concatenated.
     """
-    of_inputs = np.split(shares, levels.starts[1:-1])
-    made = [table_of(settings, levels.of(j), of_inputs[j], j) for j in range(levels.n_inputs)]
-    tables = [table - table[zero] for (table, _), zero in zip(made, levels.zero, strict=True)]
+    by_input = np.split(shares, levels.starts[1:-1])
+    kernels = [table_of(settings, levels.of(j), by_input[j], j) for j in range(levels.n_inputs)]
+    tables = [table - table[zero] for (table, _), zero in zip(kernels, levels.zero, strict=True)]
     begins = np.concatenate([[0], np.cumsum([table.size for table in tables])])
-    errors = np.array([error for _, error in made])
+    errors = np.array([error for _, error in kernels])
     flat = np.concatenate([table.ravel() for table in tables])
     return Tables(levels, np.ones(levels.n_inputs), flat, begins, errors)

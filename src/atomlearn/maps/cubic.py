@@ -71,13 +71,10 @@ class CubicMap(FeatureMap):
         sorted_inputs = np.sort(
             np.stack(self.factors(np.asarray(terms, dtype=np.int64)), axis=1) - 1
         )
-        n_inputs_of = (sorted_inputs >= 0).sum(axis=1)
+        n_factors = (sorted_inputs >= 0).sum(axis=1)
         # The constant is input -1. Each row is rotated, so that the constants come last.
-        return np.asarray(
-            sorted_inputs[
-                np.arange(len(sorted_inputs))[:, None], (np.arange(3) - n_inputs_of[:, None]) % 3
-            ]
-        )
+        positions = (np.arange(3) - n_factors[:, None]) % 3
+        return np.asarray(np.take_along_axis(sorted_inputs, positions, axis=1))
 
     def names(self, columns: ArrayLike, names: Sequence[str] | None = None) -> list[str]:
         """Return ``dose``, ``age:dose``, ``age^2:dose`` or ``dose^3`` for each column."""
@@ -100,8 +97,9 @@ class CubicMap(FeatureMap):
     def factors(self, columns: Columns) -> tuple[Columns, Columns, Columns]:
         """Return the factors i <= j <= k of each column u_i u_j u_k; u_0 is the constant.
 
-        Within the products of first factor i, those of second factor i + row begin at
-        row m - row (row - 1) / 2, with m = d + 1 - i. The largest such row is a square root.
+        Within the products of first factor i, those of second factor i + row begin at the offset
+        row * m - row * (row - 1) / 2, with m = d + 1 - i. The row of a product is the largest one
+        that begins at its offset or before: the rounded root of a quadratic equation.
         """
         # Number 0 is the product of three constants, which is no column.
         number = columns + 1
@@ -266,6 +264,7 @@ def orders(i: Columns, j: Columns, k: Columns) -> Array:
 
     i <= j <= k are arrays of factors.
     """
+    # Three different factors have 6 orders, two equal ones 3, and three equal ones 1.
     n_equal = (i == j).astype(np.int64) + (j == k)
     return np.asarray(np.sqrt(np.array([6.0, 3.0, 1.0]))[n_equal])
 

@@ -126,9 +126,11 @@ def table_of(
 ) -> tuple[Array, float]:
     """Return the m basis functions of an input at its levels, (n_levels, m), and their error.
 
-    ``levels`` (n_levels,) are the values, and ``shares`` (n_levels,) the fraction of the sample
-    weight at each. The error is the largest residual of the low-rank kernel approximation. A
-    constant input has no columns. ``column`` is the number of the input, for messages.
+    They are the table T of a low-rank approximation T T' of the kernel matrix of the levels, by a
+    Cholesky factorization with pivots (``pivoted``). The error is the largest entry of the diagonal
+    of K - T T'. ``settings`` has the kernel, ``levels`` (n_levels,) are the values, and ``shares``
+    (n_levels,) the fraction of the sample weight at each. A constant input has no columns.
+    ``column`` is the number of the input, for messages.
     """
     kernel = settings.kernel
     if kernel == "chi2" and levels[0] < 0:

@@ -172,7 +172,7 @@ def checked_kernels(
         raise ValueError(f"Kernels: X must be 2-d and finite, got shape {data.shape}")
     n_samples = 0 if data is None else data.shape[0]
     functions: list[KernelFunction] = []
-    precomputed = 0
+    n_precomputed = 0
     for number, kernel in enumerate(kernels):
         if callable(kernel):
             if data is None:
@@ -198,10 +198,10 @@ def checked_kernels(
         if np.abs(matrix - matrix.T).max() > SETTINGS.indefinite * largest:
             raise ValueError(f"Kernels: kernel {number} is not symmetric; pass (K + K.T) / 2")
         functions.append(partial(_entries, matrix))
-        precomputed += 1
-    if precomputed not in (0, len(functions)):
+        n_precomputed += 1
+    if n_precomputed not in (0, len(functions)):
         raise ValueError(
             "Kernels: kernels are all matrices or all functions; pass the matrices of the functions"
         )
-    rows = np.arange(n_samples)[:, None] if data is None or precomputed else data
-    return functions, rows, bool(precomputed)
+    rows = np.arange(n_samples)[:, None] if data is None or n_precomputed else data
+    return functions, rows, bool(n_precomputed)

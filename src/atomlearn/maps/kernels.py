@@ -281,29 +281,29 @@ class Kernels(Forwarding, MappedDesign):
         are matrices (n_new, n), one for each kernel, of the new rows with the n rows of the
         fit.
         """
-        pivot_rows: list[NDArray[Any]]
+        # The kernel values of the new rows with the pivots of each kernel, (n_new, rank).
+        to_pivots: list[NDArray[Any]]
         if maps.kernels:
             X = np.asarray(X, dtype=np.float64)
             pairs = zip(maps.kernels, maps.places, strict=True)
             # A kernel of rank 0 has no pivots.
-            pivot_rows = [
+            to_pivots = [
                 kernel(X, maps.rows[pivots]) if pivots.size else np.empty((len(X), 0))
                 for kernel, pivots in pairs
             ]
         else:
-            # The columns of the pivots are taken from the matrices.
-            pivot_rows = [np.asarray(matrix, dtype=np.float64) for matrix in X]
-            for matrix in pivot_rows:
-                if len(pivot_rows) != len(maps.maps) or matrix.shape[1:] != (maps.n_samples,):
+            matrices = [np.asarray(matrix, dtype=np.float64) for matrix in X]
+            for matrix in matrices:
+                if len(matrices) != len(maps.maps) or matrix.shape[1:] != (maps.n_samples,):
                     raise ValueError(
                         f"new rows need {len(maps.maps)} matrices of their kernels with the "
-                        f"{maps.n_samples} rows of the fit, got {len(pivot_rows)} of shape "
+                        f"{maps.n_samples} rows of the fit, got {len(matrices)} of shape "
                         f"{matrix.shape}"
                     )
-            pivot_rows = [
-                matrix[:, map.pivots] for matrix, map in zip(pivot_rows, maps.maps, strict=True)
+            to_pivots = [
+                matrix[:, map.pivots] for matrix, map in zip(matrices, maps.maps, strict=True)
             ]
-        columns = [map.columns(rows) for map, rows in zip(maps.maps, pivot_rows, strict=True)]
+        columns = [map.columns(values) for map, values in zip(maps.maps, to_pivots, strict=True)]
         design = cls.__new__(cls)
         design._set(columns, maps)
         return design

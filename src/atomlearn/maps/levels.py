@@ -59,11 +59,13 @@ def nearest(levels: Array, x: NDArray[Any]) -> Bytes:
 
     ``levels`` is an increasing array; the result has the shape of x.
     """
-    # The kernel takes columns: here one, with the ends of its entries, and the ends of its levels.
     values = np.ascontiguousarray(x, dtype=np.float64)
     codes = np.empty(values.size, dtype=np.uint8)
-    ends = np.array([0, values.size]), levels, np.array([0, levels.size])
-    _kernels.code_columns(values.ravel(), *ends, codes)
+    # ``code_columns`` takes several columns. Here it is one: these are the begin and the end of its
+    # entries, and of its levels.
+    entry_ends = np.array([0, values.size])
+    level_ends = np.array([0, levels.size])
+    _kernels.code_columns(values.ravel(), entry_ends, levels, level_ends, codes)
     return codes.reshape(values.shape)
 
 

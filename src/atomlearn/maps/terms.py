@@ -153,7 +153,10 @@ class CodedBlock(Block):
         self, codes: NDArray[np.uint8], tables: Sequence[Array], part: Columns, place: Columns
     ) -> None:
         """Store the codes, the tables, and the input and table column of each column."""
-        self.codes, self.tables, self.part, self.place = codes, list(tables), part, place
+        self.codes = codes
+        self.tables = list(tables)
+        self.part = part
+        self.place = place
         self.shape = self.codes.shape[0], self.part.size
 
     def predict(self, weights: Array) -> Array:

@@ -193,7 +193,8 @@ class Cox(Loss):
         event_weight = _event_weights(y, weight)
         residuals = -self.gradient(y, prediction, weight)[:, None] * A
         # Two terms have the means p_m'A of A over the risk sets. K K'A = sum_m omega_m p_m p_m'A
-        # sums them over the terms in which a sample is at risk. The other one is at its own event.
+        # sums them over the terms in which a sample is at risk: ``pulled`` is K'A, and ``spread``
+        # multiplies by K. The other one is at its own event, whose time is ``of``.
         for sets in self.strata(y, prediction, weight):
             residuals[sets.rows] += sets.spread(sets.pulled(A))
             events = sets.rows[sets.events]
@@ -277,6 +278,7 @@ class Coupling:
         A = np.asarray(other, dtype=np.float64)
         columns = A[:, None] if A.ndim == 1 else A
         if self.transposed:
+            # Without any event there are no terms.
             products = [sets.pulled(columns) for sets in self.strata] or [columns[:0]]
             result = products[0] if len(products) == 1 else np.vstack(products)
         else:
@@ -379,6 +381,7 @@ def _largest_of_set(sets: RiskSets, D: Array, C_and_L: Array, after: Array) -> A
     interior = _x_log(D, D) + _x_log(C_and_L, C_and_L) - _x_log(total, total)
     if not sets.shares[1].any():
         return np.asarray(interior)
+    # For each term: the number of its event time, l / k and w.
     times, share = sets.shares
     term_weights = (sets.totals / sets.counts)[times]
     m = sets.ends.size
@@ -387,7 +390,8 @@ def _largest_of_set(sets: RiskSets, D: Array, C_and_L: Array, after: Array) -> A
     high = np.full(m, 80.0)
     # With x = expit(theta) and r = 1 - l / k, the objective is concave in theta:
     #     D theta - after log(1 + e^theta) - sum_l w log(1 + r e^theta).
-    # Its derivative decreases from D > 0 to -(C + L) < 0, so that bisection finds its zero.
+    # Its derivative decreases from D > 0 to -(C + L) < 0, so that bisection finds its zero. At the
+    # ends, theta = -80 and 80, x is 0 or 1 to all digits.
     for _ in range(70):
         theta = 0.5 * (low + high)
         slope = D - after * expit(theta)

@@ -115,6 +115,7 @@ censored at its time: hazards are those of rows still at risk"
     if events is None:
         events = _recognized(counts, name)
     other_labels = [label for label in sorted(counts) if label not in events]
+    # If there is only one other label, it means censoring, whatever the word.
     recognized = [label for label in other_labels if _without_code(label) in CENSORED_LABELS]
     censored = recognized or (other_labels if len(other_labels) == 1 else [])
     unknown = [label for label in other_labels if label not in censored]

@@ -60,7 +60,8 @@ class Staying:
         if not rows.size:
             return None
         # The Kaplan-Meier estimate of G: at each time of censoring, the weight that is censored
-        # there as a share of the weight at risk.
+        # there as a share of the weight at risk. Times decrease, so that the weight at risk is a
+        # cumulative sum.
         time = y["time"]
         censored = ~(y["event"] | y["competing"])
         censoring_times, time_of = np.unique(time[censored], return_inverse=True)
@@ -327,18 +328,19 @@ class RiskSets:
         ``rounding`` multiplies it by the relative rounding error of one operation.
         """
         staying = self.staying
-        of_G = (
+        largest_log_G = (
             0.0
             if staying is None
             else -float(staying.log_G_at_events.min() + staying.log_G_of_rows.min())
         )
-        return 1.0 + float(np.abs(self.x).max()) + of_G
+        return 1.0 + float(np.abs(self.x).max()) + largest_log_G
 
     @cached_property
     def expected(self) -> Array:
         """The expected weight of events of each row, sum_m omega_m p_mi, (n,)."""
         times, share, weight, logs = self.terms
-        # The logarithm of the hazard at each event time: the sum of omega_m / sum_m over its terms.
+        # The logarithm of the hazard at each event time: the sum of omega_m / sum_m over its terms,
+        # with sum_m = exp(logs) the sum of exp(x) over the risk set of the term.
         log_hazard = self.weights[1] - logs
         if log_hazard.size > self.ends.size:
             log_hazard = np.logaddexp.reduceat(log_hazard, self.starts[1])

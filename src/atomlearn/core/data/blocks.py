@@ -118,8 +118,8 @@ class DenseBlock(OwnParameters, Block):
         with B = diag(sqrt(c)) (A - 1 m'), summed over pieces of rows by several threads.
         """
         # Rows without curvature are left out if they are more than a quarter.
-        rows = np.flatnonzero(curvature)
-        support = rows if 4 * rows.size <= 3 * curvature.size else None
+        curved = np.flatnonzero(curvature)
+        support = curved if 4 * curved.size <= 3 * curvature.size else None
         root = np.sqrt(curvature if support is None else curvature[support])
 
         def scaled(piece: slice) -> Array:
@@ -288,8 +288,8 @@ def coupled_gram(block: Block, curvature: Array, coupling: Any) -> Array:
     c = ``curvature`` (n_samples,) and K = ``coupling`` (n_samples, k): the Hessian of a loss that
     couples samples, in the coefficients of the columns.
     """
-    pulled = np.asarray(coupling.T @ block.dense())
-    return np.asarray(block.gram(curvature) - pulled.T @ pulled)
+    cross_products = np.asarray(coupling.T @ block.dense())
+    return np.asarray(block.gram(curvature) - cross_products.T @ cross_products)
 
 
 @coupled_gram.register

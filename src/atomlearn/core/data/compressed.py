@@ -29,10 +29,10 @@ def checked_parts(X: Any) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
             if part.dtype.kind not in "iu":
                 raise ValueError(f"{name} must be whole numbers, got {part.dtype}")
         # Indices are int32 if they are already, else int64.
-        narrow = parts[1].dtype == np.int32 and parts[1].size < 2**31
+        is_int32 = parts[1].dtype == np.int32 and parts[1].size < 2**31
         data, indices, indptr = (
             parts[0],
-            *(part.astype(np.int32 if narrow else np.int64, copy=False) for part in parts[1:]),
+            *(part.astype(np.int32 if is_int32 else np.int64, copy=False) for part in parts[1:]),
         )
         # Checked first, and by comparisons, because the differences that SciPy computes may
         # overflow.

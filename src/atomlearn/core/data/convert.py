@@ -85,18 +85,20 @@ def held_design(X: object, *, check_finite: bool = True) -> DenseDesign | Sparse
 
 
 def readable(X: Any) -> Any:
-    """Return X unchanged; raise ValueError or TypeError if NumPy would misread its entries.
+    """Return X; raise ValueError or TypeError if NumPy would misread its entries.
 
-    Such entries are masked ones, dates (read as days), and complex numbers (read as real parts).
+    Such entries are masked ones, dates (read as days), and complex numbers (read as real parts). A
+    table with only the interface of Arrow is returned as a pyarrow or polars table.
     """
     unmasked("X", X)
     X = as_table(X)
     types: Any = getattr(X, "dtypes" if is_table(X) else "dtype", None)
-    # Kinds of complex numbers, dates and time differences.
-    unmeant = any(getattr(dtype, "kind", "f") in "cmM" for dtype in np.atleast_1d(types))
-    if is_table(X) and (unmeant or library_of(X) != "pandas"):
+    # The kinds c, m and M are complex numbers, time differences and dates.
+    is_misread = any(getattr(dtype, "kind", "f") in "cmM" for dtype in np.atleast_1d(types))
+    # The types of pandas are NumPy's; those of other libraries are checked by a conversion.
+    if is_table(X) and (is_misread or library_of(X) != "pandas"):
         frame_to_array(X[:0])  # Without rows it checks only the types.
-    elif unmeant:
+    elif is_misread:
         check_kind(types)
     return X
 

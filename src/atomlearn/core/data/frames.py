@@ -86,7 +86,8 @@ def number_types(frame: Any) -> list[np.dtype[Any] | None]:
     empty = frame.head(0)
     for name, kind in frame.schema.items():
         if kind not in type_of or kind == nw.Unknown:
-            # A table with zero rows shows how the library maps its types to NumPy's.
+            # A table with zero rows shows how the library maps its types to NumPy's. This is done
+            # once for each type, but for each column of type Unknown, as these may differ.
             type_ = empty.get_column(name).to_numpy().dtype
             is_number = type_.kind in "biuf" and kind not in (nw.Categorical, nw.Enum)
             type_of[kind] = type_ if is_number else None

@@ -64,10 +64,10 @@ class Lifted(Derived):
         block = self.design.gather(touched.features)
         if self.expansion.repeats:
             return RepeatedBlock(block, touched.features, touched.rows)
-        local = touched.matrix(columns.size)
+        matrix = touched.matrix(columns.size)  # L for these features and columns
         if block.traits.is_sparse:
-            return SparseBlock.of(block.stored() @ local)
-        return DenseBlock(np.asfortranarray(block.dense() @ local.toarray()))
+            return SparseBlock.of(block.stored() @ matrix)
+        return DenseBlock(np.asfortranarray(block.dense() @ matrix.toarray()))
 
     def subtracted_offsets(self, columns: Columns) -> Array:
         """Return bounds on the offsets that are subtracted from the scores of columns of X L.
@@ -78,7 +78,8 @@ class Lifted(Derived):
         shifts = self.design.subtracted_offsets(touched.features)
         if self.expansion.repeats:
             return shifts[touched.rows]
-        # If a column of L has several entries, scores of features are added, and may cancel too.
+        # If a column of L has several entries, scores of features are added, and may cancel, too.
+        # Their sizes are measured by the root mean squares of the features.
         squares = self.design.gather(touched.features).squared_norms() / self.shape[0]
         return np.asarray(abs(touched.matrix(columns.size)).T @ (shifts + np.sqrt(squares)))
 

@@ -171,6 +171,7 @@ def _factored(Q: Array, b: Array, largest: float, name: str) -> tuple[Array, Arr
             f"from_moments: {name} has the eigenvalue {values[0]:.3g}, but must be positive "
             "semidefinite; shrink it, (1 - s) * Q + s * np.eye(len(Q))"
         )
+    # Eigenvalues of 0 are computed with errors of this size.
     is_positive = values > 4.0 * b.size * EPS * float(values[-1])
     # R = diag(roots) V' for the eigenvectors V; if Q = 0, the design is one row of zeros.
     roots = np.sqrt(values[is_positive])

@@ -110,7 +110,7 @@ class ShiftedScores(Scores):
 
 
 class ConcatenatedScores(Scores):
-    """The scores of concatenated designs, X = [X_1, X_2, ...].
+    """The scores of concatenated designs, X = [X_1, X_2, ...]; ``_starts`` has their first columns.
 
     Parameters
     ----------
@@ -200,6 +200,7 @@ class FoundScores(Scores):
 
         Raises LookupError if some of them were not kept.
         """
+        # ``_order`` has the known scores by decreasing magnitude.
         positions = self._order[: min(int(count), self.n_columns)]
         values = self._values[positions]
         # The result is unknown if too few scores were kept, or if one of them is below the bound: a

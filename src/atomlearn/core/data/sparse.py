@@ -24,8 +24,8 @@ class SparseDesign(Design):
     reading foreign memory. Unsorted indices are sorted, and duplicate entries summed, in a copy
     that is made only if there are any.
 
-    Data in CSR is converted to CSC once, when columns or several scores at a time are requested:
-    each search for a column in CSR would take as long as a pass.
+    Data in CSR (``_by_columns`` is False) is converted to CSC once, when columns or several scores
+    at a time are requested: each search for a column in CSR would take as long as a pass.
 
     Parameters
     ----------
@@ -135,7 +135,8 @@ class SparseDesign(Design):
     def gather(self, columns: Columns) -> Block:
         """Return the columns with these numbers as a block.
 
-        It is a dense block if X is dense enough, else a sparse one, whatever the columns.
+        It is a dense block if X is dense enough (``_full``), else a sparse one; the columns do not
+        matter.
         """
         parts = take_compressed(*self._columns()._parts, columns)
         return block_of_entries(parts, self.shape[0], self._full)

@@ -17,7 +17,7 @@ from atomlearn.core.interfaces.forwarding import Forwarding
 
 
 class Concatenated(Design):
-    """Designs with the same rows, concatenated: X = [X_1, X_2, ...].
+    """Designs with the same rows, concatenated: X = [X_1, X_2, ...]; ``_starts``: first columns.
 
     The best columns are found among the best columns of each part, as in [T] Algorithm 5, the
     incremental search over pieces of the columns. Parts may be files (``designs.OnDisk``).
@@ -92,14 +92,16 @@ class Concatenated(Design):
         """
         columns = []
         values = []
-        # Each design finds its large scores; a and b bound its columns. A column that is large for
-        # one vector needs a score for all vectors.
-        for design, (a, b) in zip(self.designs, pairwise(self._starts.tolist()), strict=True):
-            above = design.scores_above(V, bounds, affine and (affine[0][a:b], affine[1][a:b]))
+        # Each design finds its large scores. A column that is large for one vector needs a score
+        # for all vectors.
+        spans = pairwise(self._starts.tolist())
+        for design, (start, end) in zip(self.designs, spans, strict=True):
+            part = affine and (affine[0][start:end], affine[1][start:end])
+            above = design.scores_above(V, bounds, part)
             # The columns of the large scores of each vector, then of any vector.
             large = [z.above(bound)[0] for z, bound in zip(above, bounds.tolist(), strict=True)]
             distinct = np.unique(np.concatenate(large))
-            columns.append(distinct + a)
+            columns.append(distinct + start)
             values.append([z.at(distinct) for z in above])
         numbers = np.concatenate(columns)
         # For each vector: its bound, and the scores found in each design.

@@ -21,7 +21,7 @@ TINY = float(np.finfo(np.float64).tiny)
 
 
 def power_of_two(w: Array) -> float:
-    """Return 2^e with max |w| in [2^e / 2, 2^e); 1 for a zero vector.
+    """Return 2^e with 2^e / 2 <= max |w| < 2^e; 1 if w is zero or not finite.
 
     Dividing ``w`` by it is exact, and leaves numbers of about 1, whose squares cannot overflow.
     """
@@ -29,6 +29,7 @@ def power_of_two(w: Array) -> float:
     if not math.isfinite(largest):
         return 1.0
     exponent = math.frexp(largest)[1]
+    # Within these limits, 2^e and its inverse are normal numbers.
     return math.ldexp(1.0, min(max(exponent, -1021), 1023))
 
 

@@ -78,7 +78,11 @@ class Excess(ABC):
 
     @abstractmethod
     def best(self, start: float, constant: float, slope: float) -> float:
-        """Return the t >= ``start`` that minimizes E(t) + constant t + (slope / 2) t^2, convex."""
+        """Return the t >= ``start`` that minimizes E(t) + constant t + (slope / 2) t^2, convex.
+
+        From ``start`` on, the last two terms are the conjugate h*(t) of the penalty, or a bound on
+        it, up to a constant.
+        """
 
     def columns(self, count: int) -> Columns:
         """Return about ``count`` columns that E depends on, if it ``moves_scores``."""
@@ -134,7 +138,9 @@ class BoxExcess(Excess):
         remaining = np.concatenate(
             [[slope_changes.sum()], slope_changes.sum() - np.cumsum(slope_changes)]
         )
-        # The derivative after kink k is constant + slope t - remaining[k].
+        # The derivative after kink k is constant + slope t - remaining[k]. Kink k is the first one
+        # with a derivative >= 0. The derivative may be zero at a point before it, unless it is
+        # constant between kinks (slope 0).
         is_increasing = constant + slope * kinks >= remaining
         k = int(np.argmax(is_increasing)) if is_increasing.any() else kinks.size - 1
         if k == 0 or not slope:
@@ -196,8 +202,13 @@ class Certificate:
         """
         slack += raised
         searched = None if self.search_gap is None else self.search_gap + slack
-        bounds = self.objective + raised, self.gap + slack, self.polar, searched
-        return Certificate(*bounds, self.rounding + slack, self.shortfall, self.terms)
+        return replace(
+            self,
+            objective=self.objective + raised,
+            gap=self.gap + slack,
+            search_gap=searched,
+            rounding=self.rounding + slack,
+        )
 
     @property
     def relative_gap(self) -> float:

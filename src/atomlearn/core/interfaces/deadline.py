@@ -108,7 +108,10 @@ class Deadline:
         return max(self.at - time.monotonic(), 0.0)
 
     def sooner(self, other: Deadline) -> Deadline:
-        """Return the deadline that passes when either this one or ``other`` does."""
+        """Return the deadline that passes when either this one or ``other`` does.
+
+        If both count steps, only the steps of this one are counted.
+        """
         first = self if self.at <= other.at else other
         work = self.work or other.work
         return first if first.work is work else Deadline(first.at, work)

@@ -18,9 +18,9 @@ from atomlearn.core.interfaces.scores import Scores, affine_scores
 class RowAccess:
     """Access to the rows of a design, which by default are in this process.
 
-    A design whose rows are on other machines overrides ``sent`` and ``summed``. In the problem that
-    ``summed`` returns, the predictions are the coefficients; its design overrides the other
-    methods, which request the sums over rows that a proof needs.
+    A design whose rows are on other machines overrides ``sent`` and ``summed``. The latter returns
+    an equivalent problem over sums of rows, whose predictions are the coefficients. The design of
+    that problem overrides the other methods: they request the sums over rows that a proof needs.
 
     Attributes
     ----------
@@ -80,7 +80,7 @@ class Traits:
     matrix_shape : (p, q), optional
         The columns are the entries of a matrix W, row after row.
     n_distinct : int, optional
-        Number of columns that differ, if groups overlap and repeat some.
+        Number of distinct columns, if overlapping groups repeat some of them.
     keeps_gram : bool
         For blocks: the columns are stored as numbers, so that a Gram matrix takes one fast product
         and is worth caching.

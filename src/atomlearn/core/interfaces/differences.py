@@ -66,8 +66,10 @@ def best_by_differences(norm: Any, columns: Columns, scores: Scores) -> tuple[Co
             if gauge > 0.0 and float(rounded @ z) / gauge > value:
                 best = rounded / gauge
                 value = float(rounded @ z) / gauge
+        # This candidate is the best atom, up to rounding.
         if value >= polar * (1.0 - 1e-9):
             break
+    # Differences are inexact, so that a value somewhat below the polar is accepted.
     if value < 0.99 * polar:
         raise TypeError(
             f"the slope of the polar of {norm!r}, scaled to gauge 1, reaches {value} of the "

@@ -82,7 +82,8 @@ class MatrixPart:
     factor : float
         The number by which it is multiplied.
     gauge : float
-        factor * norm of the term (for rays the sum of their weights, an upper bound).
+        factor * norm of the term. For rays (atoms with weights >= 0), the sum of the weights, which
+        is an upper bound.
     factored : Factored, optional
         The factors of the term, or of its unfolding to a matrix for a norm of tensors.
     columns, weights : Columns, optional

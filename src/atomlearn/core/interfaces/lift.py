@@ -115,7 +115,7 @@ class Expansion:
     """
 
     def __init__(self, matrix: Any, repeats: bool = False, nested: Nested | None = None) -> None:
-        """Store L in CSC format."""
+        """Store L in CSC format; the parameters are those of the class."""
         self.matrix = sparse.csc_array(matrix)
         self.repeats = repeats
         self.nested = nested
@@ -130,8 +130,9 @@ class Expansion:
         It has ``n_features`` rows; ``nested`` is explained in ``Expansion``.
         """
         n_lifted = members.size
-        parts = np.ones(n_lifted), members, np.arange(n_lifted + 1)
-        return cls(sparse.csc_array(parts, shape=(n_features, n_lifted)), True, nested)
+        # The CSC format: the entries, their rows, and where each column starts (one entry each).
+        entries = np.ones(n_lifted), members, np.arange(n_lifted + 1)
+        return cls(sparse.csc_array(entries, shape=(n_features, n_lifted)), True, nested)
 
     @classmethod
     def stacked(cls, expansions: list[Expansion]) -> Expansion:
@@ -148,13 +149,13 @@ class Expansion:
         """Return the features to which the coordinates ``lifted`` contribute, and L for both."""
         # List the entries of these columns of L. This is faster than indexing a sparse array, which
         # would check and sort valid indices.
-        starts = self.matrix.indptr[lifted]
-        ends = self.matrix.indptr[lifted + 1]
-        sizes = ends - starts
+        matrix: Any = self.matrix
+        starts = matrix.indptr[lifted]
+        sizes = matrix.indptr[lifted + 1] - starts
         owners = np.repeat(np.arange(lifted.size), sizes)
-        positions = np.arange(owners.size) + (ends - np.cumsum(sizes))[owners]
-        features, rows = numbered(self.matrix.indices[positions], self.shape[0])
-        return Touched(features, rows, owners, self.matrix.data[positions])
+        positions = ranges(starts, sizes)
+        features, rows = numbered(matrix.indices[positions], self.shape[0])
+        return Touched(features, rows, owners, matrix.data[positions])
 
     def apply(self, lifted: Columns, weights: Array) -> tuple[Columns, Array]:
         """Return features and coefficients of w = L u; u is ``weights`` at ``lifted``, else 0."""
@@ -180,7 +181,8 @@ class Expansion:
         """
         if not self.repeats:
             return None
-        # The first coordinate of each feature: of several assignments, the last one counts.
+        # Coordinates are assigned from the last to the first, so that the first coordinate of each
+        # feature remains. -1: no coordinate.
         first = np.full(self.shape[0], -1)
         first[self.matrix.indices[::-1]] = np.arange(self.shape[1])[::-1]
         positions = first[features]
@@ -247,7 +249,8 @@ class LiftedScores(Scores):
     def group_norms(self, labels: Columns, n_groups: int) -> Array:
         """Return the l2 norms of L'z over sets, (n_groups,); labels[i] is the set of coordinate i.
 
-        For nested sets they are computed from cells, without L'z.
+        If ``labels`` are those of the nested sets, the norms are computed from norms over cells of
+        features (features in the same sets), without L'z.
         """
         nested = self.expansion.nested
         if nested is None or labels is not nested.labels:
@@ -257,8 +260,8 @@ class LiftedScores(Scores):
     def group_ratings(self, labels: Columns, n_groups: int, weights: Array | None = None) -> Scores:
         """Return the ratings of sets: l2 norms of L'z over sets, divided by ``weights`` (None: 1).
 
-        labels[i] is the set of lifted coordinate i, of ``n_groups`` sets. The best nested sets are
-        searched from the roots.
+        labels[i] is the set of lifted coordinate i, of ``n_groups`` sets. If they are those of the
+        nested sets, the best sets are searched from the roots of the tree.
         """
         nested = self.expansion.nested
         if nested is None or labels is not nested.labels:

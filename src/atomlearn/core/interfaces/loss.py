@@ -92,7 +92,7 @@ class Loss(OwnMethods, ABC):
     ) -> float:
         """Return f*(factor u) of u = f'(z) and 0 <= factor <= 1, or a bound on it from above.
 
-        z = ``prediction``, u = ``dual`` and s = ``weight``.
+        z = ``prediction``, u = ``dual``, s = ``weight``, and ``y`` are the targets.
         """
         return self.conjugate(y, factor * dual, weight)
 
@@ -116,18 +116,18 @@ class Loss(OwnMethods, ABC):
     def coupling(self, y: Array, prediction: Array, weight: Array) -> tuple[Array, Any]:
         """Return c (n_samples,) and K, sparse (n_samples, k): the Hessian is diag(c) - K K'.
 
-        The Hessian is that of f at z = ``prediction``, for s = ``weight``. K has no columns if the
-        loss couples no predictions.
+        The Hessian is that of f at z = ``prediction``, for targets ``y`` and s = ``weight``. K has
+        no columns if the loss couples no predictions.
         """
         curvature = self.curvature(y, prediction, weight)
         return curvature, np.zeros((curvature.size, 0))
 
     def smoothed(self, width: float) -> Loss | None:
-        """Return a smooth loss for one with kinks, None for one without: see ``Quantile``.
+        """Return a smooth approximation of a loss with kinks (``Quantile``); None without kinks.
 
         For a sample weight of 1 it is the maximum over slopes a of a z - loss*(a) - width/2 a^2,
-        with loss* the conjugate. The slopes of a loss with kinks are at most 1, and loss(y, z + c)
-        = loss(y - c, z).
+        with loss* the conjugate. A loss with kinks must have slopes of at most 1 in magnitude, and
+        loss(y, z + c) = loss(y - c, z).
         """
         return None
 
@@ -197,6 +197,7 @@ def rounded(dual: Array, other: Array, weight: Array) -> float:
     eps = float(np.finfo(np.float64).eps)
     weighted = other if weight.all() else np.where(weight > 0.0, other, 0.0)
     norms = math.sqrt(dual.dot(dual)) * math.sqrt(weighted.dot(weighted))
+    # The rounding errors of n terms add up to about sqrt(n) of the error of one term.
     return eps * (4.0 + math.sqrt(dual.size)) * norms
 
 

@@ -226,6 +226,7 @@ class Norm(Ratings, OwnMethods, ABC):
             if gauge == 0.0:
                 return Atom(columns[:0], values[:0])
             atom = values / gauge
+            # This atom attains the polar, up to rounding.
             if float(atom @ values) >= self.polar(scores) * (1 - 1e-9):
                 return Atom(columns, atom)
         return Atom(*best_by_differences(self, columns, scores))
@@ -275,13 +276,13 @@ class Norm(Ratings, OwnMethods, ABC):
     # What is known of the coordinates.
 
     def thresholds(self, w: Array, columns: Columns, n_features: int) -> Array | float:
-        """Return the largest t such that the gauge at w has subgradients s with |s_j| = t.
+        """Return t_j, the largest |s_j| of a subgradient s of the gauge at w, for zeros w_j = 0.
 
-        j are the ``columns``, zeros of w among ``n_features`` coordinates, and ``w`` has the
-        nonzero coordinates (zeros may be left out). Let lambda be the derivative of the penalty in
-        the gauge. A zero coordinate with a score |z_j| <= lambda t remains 0 at the optimum. The
-        result is 0, which is always valid, if w is 0, if every coordinate may become nonzero, or if
-        the norm does not know t.
+        A zero coordinate with a score |z_j| <= lambda t_j remains 0 at the optimum, for lambda the
+        derivative of the penalty in the gauge. ``w`` has the nonzero coordinates (zeros may be left
+        out). j are the ``columns``, zeros among ``n_features`` coordinates. A single number is
+        returned if all t_j are equal. The result 0 is always valid. It is returned if w is 0, if
+        every coordinate may become nonzero, or if the norm does not know t.
         """
         return 0.0
 
@@ -303,9 +304,9 @@ class Norm(Ratings, OwnMethods, ABC):
         """Return all unpenalized columns, and the norm to use for the other columns.
 
         The unpenalized columns are ``columns``, and those of all ``n_features`` columns that the
-        norm itself does not penalize. Their coefficients are fitted in the loss; the entries of w
-        for them remain 0. By default the norm does not change: the scores of these columns are 0,
-        so that they are never selected.
+        norm itself does not penalize. The loss is minimized over their coefficients whenever it is
+        evaluated, so that w is 0 for these columns. By default the norm does not change: the scores
+        of these columns are 0, so that they are never selected.
         """
         return columns, self
 
@@ -375,7 +376,10 @@ class Lift:
         return WarmStart(*point, warm.intercept)
 
     def _fits(self, warm: WarmStart) -> bool:
-        """Return whether the lifted coordinates in ``warm`` give its coefficients, w = L u."""
+        """Return whether the lifted coordinates u in ``warm`` give its coefficients w = L u.
+
+        A difference of 1e-6 of the largest coefficient is allowed.
+        """
         if warm.lifted is None:
             return False
         lifted, weights = warm.lifted
@@ -418,7 +422,7 @@ class Lift:
             np.float64, copy=False
         )
         support = np.flatnonzero(sums)
-        # Split the pairs by set.
+        # Split the pairs by set. (Without any pairs, np.split returns one part, which is ignored.)
         groups, rows = np.divmod(distinct_keys[support], n_rows)
         sets, first = np.unique(groups, return_index=True)
         names = self.names or ()

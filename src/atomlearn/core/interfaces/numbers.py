@@ -28,7 +28,7 @@ def all_text(values: Iterable[object]) -> bool:
 
 
 def unmasked(name: str, values: Any) -> Any:
-    """Return ``values``; raise ValueError if some are masked, as NumPy would read them.
+    """Return ``values``; raise ValueError if some are masked: NumPy would use what the mask hides.
 
     ``name`` is the name of the argument for the error, as in all functions here.
     """

@@ -65,7 +65,8 @@ class Scores(ABC):
 
     def group_norms(self, labels: NDArray[np.int64], n_groups: int) -> Array:
         """Return the l2 norm of z over each of ``n_groups`` groups; column j is in labels[j]."""
-        # Bounds, certificate and best groups ask for the norms of the same groups in turn.
+        # Bounds, certificate and best groups request the norms of the same groups one after the
+        # other, so that the last result is kept.
         if self._grouped is None or self._grouped[0] is not labels:
             self._grouped = labels, norms_by_label(self.full(), labels, n_groups)
         return self._grouped[1]
@@ -82,7 +83,7 @@ class Scores(ABC):
 
     #: z as a matrix with products, for norms of matrices; None until it is first needed.
     as_matrix: Any = None
-    #: The groups whose norms were asked for last, and these norms.
+    #: The groups whose norms were requested last, and these norms.
     _grouped: tuple[NDArray[np.int64], Array] | None = None
 
 
@@ -159,6 +160,7 @@ def taking_arrays(method: Method) -> Method:
 
     ``method`` takes Scores. A matrix is an argument for a norm of matrices only.
     """
+    # A method that is wrapped already is left as it is.
     if hasattr(method, "__wrapped__"):
         return method
 

@@ -21,7 +21,7 @@ def regression_target(y: object) -> Array:
         )
     try:
         if values.dtype.kind in "OUS":
-            # A text value has no magnitude, although "3" could be parsed as a number.
+            # This refuses texts, which have no magnitude; ``astype`` would parse "3" as a number.
             np.abs(values)
         numbers = values.astype(np.float64, copy=False)
     except (TypeError, ValueError) as error:
@@ -91,6 +91,7 @@ def finite(numbers: Array) -> Array:
     """Return ``numbers``; raise ValueError if one of them is NaN or infinite."""
     bad = ~np.isfinite(numbers)
     if bad.any():
+        # ``numbers`` may have several columns: the index is that of a row.
         first = int(np.flatnonzero(bad.reshape(len(bad), -1).any(axis=1))[0])
         raise ValueError(
             f"y holds {int(bad.sum())} values that are NaN or infinite, the first at index "

@@ -88,10 +88,11 @@ def loss_of_rows(loss: Loss, rows: Rows | slice) -> Loss:
 def mean_loss(loss: Loss, y: Array, prediction: Array, weight: Array) -> float:
     """Return the weighted mean loss at held-out predictions, which cross-validation minimizes.
 
-    ``prediction`` and ``weight`` have one number per prediction; a loss of several classes has
-    several predictions per row.
+    ``y``, ``prediction`` and ``weight`` have one number per prediction; a loss of several classes
+    has several predictions per row.
     """
-    # With coupled predictions the weight of a row is repeated for each prediction of the row.
+    # A loss that couples the predictions of a row repeats the weight of the row for each of them.
+    # The sum of the weights is then ``coupled`` times that of the rows.
     bare = bare_loss(loss)
     return bare.value(y, prediction, weight) * max(bare.coupled, 1) / float(weight.sum())
 

@@ -96,7 +96,7 @@ class Binomial(Explained):
 
         z = ``prediction``, y are the targets, and s = ``weight`` the sample weights.
         """
-        # The smaller of p and 1 - p is accurate to all digits.
+        # ``small`` is the smaller of p and 1 - p, which is accurate to all digits.
         is_positive = prediction > 0.0
         small = expit(-np.abs(prediction))
         return np.asarray(weight * np.where(is_positive, (1.0 - y) - small, small - y))
@@ -108,11 +108,13 @@ class Binomial(Explained):
         ``inf`` if some a_i is not in [0, 1].
         """
         slope = per_unit_weight(dual, weight)
+        # None: u_i != 0 for a sample of weight 0.
         if slope is None:
             return float("inf")
         is_feasible = (slope >= -y - EDGE_TOLERANCE) & (slope <= 1.0 - y + EDGE_TOLERANCE)
         if not np.all(is_feasible):
             return float("inf")
+        # a_i and 1 - a_i are computed apart, so that neither loses digits near 0.
         share = np.clip(y + slope, 0.0, 1.0)
         complement = np.clip((1.0 - y) - slope, 0.0, 1.0)
         return weighted_sum(weight, xlogy(share, share) + _log_of_rest(complement, share))
@@ -132,6 +134,7 @@ class Binomial(Explained):
         a_i is z_i, the ``prediction``. u = ``dual``, y are the targets, and s = ``weight`` the
         sample weights.
         """
+        # A few roundings of a_i.
         return 8.0 * EPS * float(weight @ (1.0 + np.abs(prediction)))
 
     def mean(self, prediction: NDArray[Any]) -> NDArray[Any]:

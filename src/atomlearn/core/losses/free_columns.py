@@ -50,7 +50,8 @@ class FreeColumns(Around):
     otherwise, since f~ is constant along Q. If Newton's method ends with a small Q'u != 0, the
     entries of u are multiplied by factors near 1 and at most 1 that make Q'u = 0. So u stays in the
     domain of f*, which is convex and contains 0. The remaining rounding error of Q'u is added to
-    the gap (``slack``).
+    the gap (``slack``). The attribute ``_Q`` is Q, ``_back`` is the matrix B with Q = [1, Z] B, and
+    ``last`` caches the last minimizer.
 
     References
     ----------
@@ -82,15 +83,16 @@ class FreeColumns(Around):
         self._begin(inner)
         self.columns = columns
         self.intercept = intercept
-        # A loss of several classes couples the predictions of a row.
+        # A loss of several classes couples the predictions of a row. It does not change if all of
+        # them move by the same amount.
         shift_invariant = bare_loss(inner).coupled > 1 and not intercept
+        # Sparse columns are orthogonal, so that they only need to be scaled.
         if self.is_sparse:
             self._Q, self._back = _of_tasks(columns, shift_invariant)
             return
         self._Q, self._back = _basis(columns, intercept)
         if shift_invariant:
-            # The loss does not change if all predictions of a row move by the same amount. So the
-            # mean over the entries of each row is subtracted from the columns.
+            # So the mean over the entries of each row is subtracted from the columns.
             rows = columns.reshape(-1, bare_loss(inner).coupled, columns.shape[1])
             centered = (rows - rows.mean(axis=1, keepdims=True)).reshape(columns.shape)
             self._Q, _ = _basis(centered, intercept)
@@ -162,8 +164,8 @@ class FreeColumns(Around):
         if dual is not None:
             return self._balanced(dual)
         dual = self.inner.gradient(y, z, weight)
-        # Rescaling may leave the domain of a loss that couples all samples. Then Q'u keeps its
-        # rounding error, whose effect ``slack`` bounds.
+        # Rescaling may leave the domain of a loss that couples all samples (coupled = 0). Then Q'u
+        # keeps its rounding error, whose effect ``slack`` bounds.
         return self._balanced(dual) if self.inner.coupled else dual
 
     def conjugate(self, y: Array, dual: Array, weight: Array) -> float:
@@ -260,6 +262,7 @@ class FreeColumns(Around):
     def free_part(self, y: Array, prediction: Array, weight: Array) -> tuple[Array, float]:
         """Return the optimal coefficients g (q,) of the unpenalized columns, and the intercept b.
 
+        With c the coefficients of the basis Q = [1, Z] B, b and g are B c, for B = ``_back``.
         prediction : z (n_samples,), those of the penalized columns. y : targets; weight : sample
         weights. Coefficients of dropped collinear columns are 0, and so is b without an intercept.
         """
@@ -426,7 +429,8 @@ class FreeColumns(Around):
                 break
             rows = dual.reshape(-1, coupled)
             lengths = np.sqrt(np.einsum("ij,ij->i", rows, rows))[:, None]
-            # Row i of P is p_i, which row i adds to Q'u. U has the rows p_i / ||u_i||.
+            # Row i of P is p_i, which row i adds to Q'u: P = B Q, where row i of the block-diagonal
+            # matrix B has the entries of u_i. U has the rows p_i / ||u_i||.
             blocks = dual, np.arange(dual.size), np.arange(0, dual.size + 1, coupled)
             P = _dense(sparse.csr_array(blocks, shape=(lengths.size, dual.size)) @ Q)
             U = np.divide(P, lengths, out=np.zeros_like(P), where=lengths > 0.0)
@@ -511,12 +515,13 @@ def _basis(columns: Array, intercept: bool) -> tuple[Array, Array]:
 class LastAnswer:
     """A cache of one result, for the arguments of the last call.
 
-    A result is replaced, never modified, so that concurrent threads may repeat work but never see
-    a wrong result. Copies and pickles start empty.
+    ``_known`` holds copies of these arguments, and the result; it is None at first. A result is
+    replaced, never modified, so that concurrent threads may repeat work but never see a wrong
+    result. Copies and pickles start empty.
     """
 
     def __init__(self) -> None:
-        """Start with an empty cache; ``_known`` holds copies of the arguments, and the result."""
+        """Start with an empty cache."""
         self._known: tuple[tuple[Any, ...], Any] | None = None
 
     @property

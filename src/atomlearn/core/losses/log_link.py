@@ -31,6 +31,7 @@ def vanishing(linear: Array, rate: float = 1.0) -> float:
 
     All of exp(rate (z_i + b)) underflow to 0, with z = ``linear``.
     """
+    # exp(-750) underflows to 0.
     return -(float(linear.max(initial=0.0)) + 750.0 / rate)
 
 
@@ -101,6 +102,7 @@ class PowerVariance(LogLink):
             # Opposite terms nearly cancel around d = 0, where rounding may leave less than 0.
             np.maximum(losses, 0.0, out=losses)
             losses *= amounts**A
+            # Gamma (A = 0) has no targets y = 0, so that nothing is divided by A = 0.
             zeros = np.flatnonzero(y == 0.0)
             losses[zeros] = np.exp(A * z[zeros]) / (A or 1.0)
             return weighted_sum(weight, losses)
@@ -131,7 +133,8 @@ class PowerVariance(LogLink):
     def conjugate(self, y: Array, dual: Array, weight: Array) -> float:
         """Return f*(u) = sum_i s_i sup_z (a_i z - loss(y_i, z)) with a_i = u_i / s_i, u = ``dual``.
 
-        It is ``inf`` if some supremum is. y are the targets, and s = ``weight`` the sample weights.
+        It is ``inf`` if some supremum is, or if u_i != 0 for a sample of weight 0. y are the
+        targets, and s = ``weight`` the sample weights.
         """
         slope = per_unit_weight(dual, weight)
         conjugates = None if slope is None else self.supremum(slope, y)

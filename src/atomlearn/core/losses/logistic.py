@@ -66,15 +66,15 @@ class Logistic(Loss):
         z = ``prediction``, s = ``weight`` are the sample weights, y the labels, and sigmoid(x) = 1
         / (1 + exp(-x)).
         """
-        # sigmoid(-m) by NumPy's exponential, which is faster than SciPy's expit; exp(m) must not
-        # overflow.
-        odds = y * prediction
-        np.minimum(odds, LARGEST_EXPONENT, out=odds)
-        np.exp(odds, out=odds)
-        odds += 1.0
+        # sigmoid(-m) = 1 / (1 + exp(m)) by NumPy's exponential, which is faster than SciPy's expit;
+        # exp(m) must not overflow.
+        denominator = y * prediction
+        np.minimum(denominator, LARGEST_EXPONENT, out=denominator)
+        np.exp(denominator, out=denominator)
+        denominator += 1.0
         result = -y
         result *= weight
-        result /= odds
+        result /= denominator
         return result
 
     def conjugate(self, y: Array, dual: Array, weight: Array) -> float:

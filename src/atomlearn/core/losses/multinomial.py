@@ -104,6 +104,7 @@ class Multinomial(Loss):
         n_classes times. The largest exponent of a row is subtracted before the exponentials, so
         that nothing overflows. The result is never negative, and exact near 0.
         """
+        # Z_ij - <Y_i, Z_i>, with one row for each class j.
         differences = self._by_class(prediction)
         differences -= (self._by_class(y) * differences).sum(axis=0)
         largest = differences.max(axis=0)
@@ -113,6 +114,7 @@ class Multinomial(Loss):
         differences -= largest
         np.exp(differences, out=differences)
         others = np.where(is_largest, 0.0, differences).sum(axis=0) + (is_largest.sum(axis=0) - 1)
+        # The largest difference is >= 0, up to rounding.
         losses = np.maximum(largest, 0.0) + np.log1p(others)
         return float(self.rows(weight)[:, 0] @ losses)
 
@@ -161,17 +163,18 @@ class Multinomial(Loss):
         return U.reshape(-1)
 
     def conjugate(self, y: Array, dual: Array, weight: Array) -> float:
-        """Return f*(u) = sum_i s_i sum_j P_ij log P_ij for P = Y + U / s, U = ``dual`` as a matrix.
+        """Return f*(u) = sum_i s_i sum_j P_ij log P_ij for P_ij = Y_ij + u_ij / s_i.
 
-        y is Y, flattened row after row, and s = ``weight``. The result is ``inf`` if a row of P is
-        not a vector of probabilities.
+        u = ``dual`` and y (Y) are flattened row after row, and s = ``weight``. The result is
+        ``inf`` if a row of P is not a vector of probabilities.
         """
-        share = per_unit_weight(dual, weight)
-        if share is None:
+        slope = per_unit_weight(dual, weight)
+        # None: u_ij != 0 for a row of weight 0.
+        if slope is None:
             return float("inf")
-        U = self._by_class(share)
+        U = self._by_class(slope)
         Y = self._by_class(y)
-        P = U + Y
+        P = U + Y  # U is u / s
         # A dual point is feasible if P >= 0 and its rows sum to 1 (those of U to 0), up to a few
         # rounding errors.
         magnitudes = np.abs(U)
@@ -247,6 +250,7 @@ class Multinomial(Loss):
         b = np.zeros(self.n_classes)
         P, slope = probabilities_and_slope(b)
         for _ in range(200):
+            # A slope of 0, up to rounding, is the minimum.
             slope_norm = float(np.linalg.norm(slope))
             if slope_norm <= 1e-15 * float(s.sum()):
                 break

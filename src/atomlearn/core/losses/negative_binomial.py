@@ -128,6 +128,7 @@ class NegativeBinomial(LogLink):
         """
         a = per_unit_weight(dual, weight)
         theta = float(self.theta)
+        # None: u_i != 0 for a sample of weight 0.
         if a is None:
             return float("inf")
         # "Not all inside" instead of "any outside", because no comparison holds for NaN.

@@ -260,10 +260,9 @@ class RatedNorm(VectorNorm):
     def best_columns(self, scores: Scores, count: int) -> Columns:
         """Return the columns of the largest ratings: at least k ratings, about ``count`` columns.
 
-        [T] Algorithm 2, the worst-case analysis, finds the B features or groups of largest score:
-        this is ``KSupport(k=B)``. The support of the next atom of [L] Algorithm 1 (S2) is the same.
-        Groups are returned whole, and groups of rating 0 only as far as k needs them. scores : z
-        (n_features,).
+        Groups are returned whole, and groups of rating 0 only as far as k needs them. With k = B
+        this is the worst-case analysis of [T] Algorithm 2; it is also step S2 of [L] Algorithm 1.
+        scores : z (n_features,).
         """
         ratings = self.ratings(scores)
         k = self._support_size(ratings.n_columns)
@@ -331,7 +330,7 @@ def _lift_jacobian(
     delta = inner.diagonal
     factors_of_inner = inner.dense_factors()
     # In a group of one column, u_g u_g' is 1, so that its block is delta_g. At v_g = 0 there is no
-    # direction u_g: the block is a multiple of I, by the entry of g on the diagonal of ``inner``.
+    # direction u_g. The block is then a multiple of I, with the diagonal entry of ``inner`` for g.
     is_diagonal = (partition.sizes == 1) | (norms == 0)
     diagonal = np.where(is_diagonal, delta, ratio)
     diagonal += np.where(norms == 0, factors_of_inner**2 @ inner.coefficients, 0.0)
@@ -351,7 +350,7 @@ def _lift_jacobian(
     else:
         factors = sparse.csc_array((direction[rows], indices), shape=shape)
     # U F: each row of F, which belongs to a group, times the direction u_g of its features.
-    directions = direction[:, None] * factors_of_inner[labels]
+    mapped_factors = direction[:, None] * factors_of_inner[labels]
     coefficients = np.concatenate([(delta - ratio)[coupled], inner.coefficients])
-    factors = side_by_side([factors, directions])
+    factors = side_by_side([factors, mapped_factors])
     return ProxJacobian(diagonal[labels], factors, coefficients)

@@ -254,6 +254,7 @@ class PositiveScores(Scores):
 
         The base gives scores by magnitude only, so that an increasing number of them is requested.
         """
+        # About half of the scores may be negative.
         enlarged = 2 * count + 16
         while True:
             columns, values = self._base.top(enlarged)

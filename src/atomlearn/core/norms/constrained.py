@@ -186,6 +186,7 @@ class Constrained(VectorNorm):
                 f"Constrained: unpenalized column {free[column]} is in constraint {row}; give "
                 "the column a small weight instead, norm=norms.L1(weights=...)"
             )
+        # After ``L1.without``, ``inner.weights`` is the box of weights and bounds.
         return free, Constrained(
             rows._replace(box=WeightedBox.read(inner.weights, None, None, n_features))
         )
@@ -242,11 +243,11 @@ class Constrained(VectorNorm):
         return three_forms(v, amount, form, self._penalized, lambda _: largest)
 
     def _cone(self, scores: Scores) -> ConstraintExcess:
-        """Return the conjugate term of the constraints whose bound is 0; they form a cone.
+        """Return the term of ``excess`` for only the constraints whose bound is 0, a cone.
 
-        The polar (dual norm of the scores z) and the best atom depend on the w near 0, where the
-        constraints with other bounds hold. Bounds of single columns are kept only if they are 0.
-        scores : z (n_features,).
+        The polar (dual norm of the scores z) and the best atom depend on directions w from 0. Near
+        0, the constraints with other bounds always hold. So also bounds of single columns are kept
+        only if they are 0. scores : z (n_features,).
         """
         rows = self._rows(scores.n_columns)
         is_tight = rows.bound == 0

@@ -134,6 +134,7 @@ class ElasticNetNorm(VectorNorm):
         which ||S||_1 = sqrt k ||S||_2. The largest |z_j| determine theta. scores : z (n_features,).
         """
         k = self._k()
+        # The number of scores that are needed is not known: it is enlarged until it suffices.
         count = min(4 * math.ceil(k), scores.n_columns)
         while True:
             columns, values = scores.top(count)
@@ -167,8 +168,9 @@ class ElasticNetNorm(VectorNorm):
         length = l2_norm(shrunk)
         # The polar (dual norm) of v.
         polar = length + root_k * theta
-        # ``no_scaling`` : whether the scaled l1 norm is larger at the solution. ``gauge`` : that of
-        # the solution, if both norms are equal there.
+        # ``no_scaling`` : whether the scaled l1 norm is larger at the solution. Then the solution
+        # is v after a soft threshold of at most theta; at theta both norms are ``length``.
+        # ``gauge`` : that of the solution, if both norms are equal there.
         if form == "penalized":
             no_scaling = amount <= root_k * theta
             gauge = max(polar - amount, 0.0)

@@ -158,8 +158,9 @@ class Exclusive(VectorNorm):
         polar = self.polar(scaled)  # type: ignore[arg-type]
         if (polar <= amount) if form == "penalized" else (amount == 0.0):
             return ProxPoint(np.zeros_like(v), 0.0, lambda: ProxJacobian(np.zeros(v.size)))
-        # ``least`` and ``largest`` bound the step of the squared form (for "constrained"), or its
-        # inverse (for "penalized"), as polar / (1 + t) <= gauge(x(t)) <= gauge / (1 + t) at step t.
+        # Let x(t) be the point of the squared form with step t. As polar / (1 + t) <= gauge(x(t))
+        # <= gauge / (1 + t), ``least`` and ``largest`` bound the t with gauge(x(t)) = amount. For
+        # "penalized" they bound 1 / t, for the t with t * gauge(x(t)) = amount.
         least = max(polar / amount - 1.0, TINY)
         largest = max(gauge / amount - 1.0, least)
         step, point = _root(scaled, groups, amount, form, least, largest)
@@ -259,21 +260,22 @@ def _root(
     penalized = form == "penalized"
     low, high = (1.0 / most, 1.0 / least) if penalized else (least, most)
     step = math.sqrt(low) * math.sqrt(high)
-    squares = _squared(v, groups, step)
+    candidate = _squared(v, groups, step)
     for _ in range(MAX_STEPS):
-        value = step * squares.gauge if penalized else squares.gauge
+        value = step * candidate.gauge if penalized else candidate.gauge
         residual = value / amount - 1.0
         # The gauge falls with the step, and step * gauge increases.
         if (residual < 0.0) == penalized:
             low = step
         else:
             high = step
+        # The root is found up to rounding.
         if abs(residual) <= 4e-16 or high <= low * (1.0 + 4e-16):
             break
         # s is the gradient of gauge^2 / 2 at the point, and J the Jacobian. ``share`` is
         # -d log(gauge) / d log(step) = step s'J s / gauge^2.
-        s = (v - squares.point) / step
-        share = step * float(s @ squares.jacobian().apply(s)) / max(squares.gauge**2, TINY)
+        s = (v - candidate.point) / step
+        share = step * float(s @ candidate.jacobian().apply(s)) / max(candidate.gauge**2, TINY)
         # The derivative of log(value) with respect to log(step).
         slope = 1.0 - share if penalized else -share
         proposal = step * math.exp(-math.log1p(residual) / slope) if abs(slope) > 1e-3 else math.inf
@@ -283,8 +285,8 @@ def _root(
         if proposal == step:
             break
         step = proposal
-        squares = _squared(v, groups, step)
-    return step, squares
+        candidate = _squared(v, groups, step)
+    return step, candidate
 
 
 def _jacobian(v: Array, point: SquaredPoint, step: float, form: Form) -> ProxJacobian:

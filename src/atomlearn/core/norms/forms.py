@@ -34,7 +34,7 @@ def soft_point(v: Array, step: float, weights: Array | float = 1.0) -> ProxPoint
     point = soft_threshold(v, threshold)
 
     def jacobian() -> ProxJacobian:
-        """Return the Jacobian: 1 for entries above their threshold, else 0."""
+        """Return the Jacobian: 1 for entries above their threshold (all if step = 0), else 0."""
         active = (np.abs(v) > threshold) | (step == 0.0)
         return ProxJacobian(active.astype(np.float64))
 
@@ -150,6 +150,7 @@ def _search(
             low = theta
         else:
             high = theta
+        # The root is found up to the rounding of these terms.
         scale = point.gauge + offset + slope * theta
         if abs(excess) <= 2e-15 * scale or high - low <= 4e-16 * high:
             break

@@ -53,7 +53,7 @@ class KSupport(RatedNorm):
 
     def __init__(self, k: int | None = None, groups: Any = None) -> None:
         """Store the parameters of the class; ``on`` checks them for a data set."""
-        self.k: Any = k  # k is a number, so that it does not depend on the problem
+        self.k: Any = k  # Any: ``required_k`` refuses None
         self.groups = groups
 
     def on(self, n_features: int, shape: tuple[int, int] | None = None) -> KSupport:

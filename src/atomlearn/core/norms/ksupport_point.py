@@ -119,7 +119,8 @@ def ksupport_point(v: Array, k: int, amount: float, form: Form) -> ProxPoint:
         polar = float(np.linalg.norm(_kernels.top_magnitude(scaled, k)[1]))
         if (polar <= amount) if form == "penalized" else (amount == 0.0):
             return ProxPoint(np.zeros_like(v), 0.0, lambda: ProxJacobian(np.zeros(v.size)))
-        # The kernel solves the equation F(x) = amount of the module docstring, pattern by pattern.
+        # The kernel solves the equation F(x) = amount of the module docstring, pattern by pattern,
+        # beginning at the upper end of the interval of x.
         guess = max(gauge / amount - 1.0, TINY)
         mu = _kernels.ksupport_multiplier(scaled, k, amount, form == "penalized", guess)
         if mu == 0.0:  # the amount is below the last digit of v
@@ -177,8 +178,8 @@ def _jacobian(pattern: Pattern, form: Form) -> ProxJacobian:
         ones_term = float(v[pattern.ones] @ v[pattern.ones]) / (1.0 + mu) ** 3
         middle_term = level * level * share
         if form == "constrained":
-            # The length of n cancels, so n is scaled to length 1, which cannot underflow for large
-            # mu.
+            # The length of n cancels, so g is divided by its largest entry, because it could
+            # underflow for large mu.
             length = float(np.abs(gradient).max(initial=0.0)) or 1.0
             gradient = gradient / length
             shrunk = shrunk / length

@@ -32,9 +32,11 @@ class L1(RatedNorm):
         weight 0 may have two finite bounds. Paths then need ``alphas=``, and the ridge part of
         ``l1_ratio`` penalizes this column. Bounds of columns in ``unpenalized=`` are ignored.
 
-    Notes ----- With finite nonzero bounds l and u, the penalty is not a function h of a homogeneous
-    gauge. Still its conjugate is a minimum over one scalar t, so that the duality gap is exact.
-    With weights p,
+    Notes
+    -----
+    With finite nonzero bounds l and u, the penalty is not a function h of a homogeneous gauge.
+    Still its conjugate is a minimum over one scalar t, so that the duality gap is exact. With
+    weights p,
 
         sup over l <= w <= u of <z, w> - h(gauge(w)) = min over t >= t_0 of
             h*(t) + sum_j u_j max(z_j - t p_j, 0) + sum_j (-l_j) max(-z_j - t p_j, 0),
@@ -132,6 +134,7 @@ class L1(RatedNorm):
         box = self._box(n_features)
         if box is None:
             return columns, self
+        # A column of weight 0 has no bounds or two finite ones: the upper one tells which.
         free = np.union1d(columns, np.flatnonzero((box.weights == 0) & np.isposinf(box.upper)))
         weights = box.weights.copy()
         weights[free] = np.inf
@@ -302,8 +305,8 @@ class WeightedBox(NamedTuple):
 
         It is 0 if the bounds exclude a w_j with the sign of z_j, and infinite if weight_j is 0.
         """
-        moves = np.where(z > 0, self.upper > 0, self.lower < 0)
-        sizes = np.where(moves, np.abs(z), 0.0)
+        is_allowed = np.where(z > 0, self.upper > 0, self.lower < 0)
+        sizes = np.where(is_allowed, np.abs(z), 0.0)
         return np.divide(
             sizes, self.weights, out=np.where(sizes > 0, np.inf, 0.0), where=self.weights > 0
         )

@@ -39,6 +39,19 @@ class ConstraintExcess(Excess):
 
     z : (n_features,) scores. box : weights and bounds of single columns. A : (n_rows, n_features)
     and b : (n_rows,), the constraints. equal : (n_rows,), which rows are equations.
+
+    Attributes
+    ----------
+    price : (n_features,)
+        The weights p_j; 1 for excluded columns.
+    open, widths : two arrays each, (n_features,)
+        Masks of the sides w_j > 0 and w_j < 0 without a bound, and the widths of bounded sides.
+    multipliers, reduced, error : arrays
+        m, the reduced scores z - A'm, and a bound on their rounding errors.
+    terms : (n_features,)
+        Number of constraints of each column.
+    binding : list of arrays
+        The columns with an active constraint in each of the last linear programs.
     """
 
     moves_scores = True
@@ -54,14 +67,10 @@ class ConstraintExcess(Excess):
         self.equal = equal
         upper = box.upper
         lower = -box.lower
-        #: Masks of the sides w_j > 0 and w_j < 0 without a bound, and the widths of bounded sides.
         self.open = np.isposinf(upper), np.isposinf(lower)
         self.widths = tuple(np.where(np.isfinite(w), w, 0.0) for w in (upper, lower))
-        #: The weights p_j of the l1 norm, (n_features,); 1 for excluded columns.
         self.price = np.where(np.isfinite(box.weights), box.weights, 1.0)
-        #: Number of constraints of each column.
         self.terms = np.asarray((A != 0).sum(axis=0)).ravel()
-        #: The columns with an active constraint in each of the last linear programs.
         self.binding: list[Columns] = []
         self._set_multipliers(np.zeros(b.size))
         self._polar: float | None = None
@@ -71,6 +80,7 @@ class ConstraintExcess(Excess):
     def polar(self) -> float:  # type: ignore[override]
         """The polar (dual norm of z under the constraints): the smallest t with a finite E(t)."""
         if self._polar is None:
+            # At no cost of E(t), the minimum of t alone is the smallest t with a finite E(t).
             self._polar = self.best(0.0, 1.0, 0.0, cost=0.0)
         return self._polar
 
@@ -135,7 +145,8 @@ class ConstraintExcess(Excess):
         term of the constraints, see the class.
         """
         if not slope:
-            # A point with an infinite objective proves no gap, and any factor of t will do.
+            # ``constant`` is infinite if the objective is. Such a point proves no gap, and any
+            # multipliers will do.
             self._minimize(start, constant if math.isfinite(constant) else 1.0, cost)
         else:
             self._minimize_square(start, slope)
@@ -183,11 +194,12 @@ class ConstraintExcess(Excess):
         for _ in range(MAX_STEPS):
             derivative = self._minimize(t, 0.0, fixed=True)
             if derivative is None:
-                # The start is the smallest t up to rounding.
+                # Only by rounding, t is below the smallest t with a finite E(t): increase it a bit.
                 t = t * (1.0 + 1e-12) + 1e-300
                 start = t
                 continue
             value = self.at(t)
+            # E(t) is on the larger tangent, up to rounding: t is the minimum.
             tangents = [end[1] + end[2] * (t - end[0]) for end in (left, right) if end]
             if tangents and value <= max(tangents) + 1e-13 * abs(value) and left and right:
                 return
@@ -229,6 +241,7 @@ class ConstraintExcess(Excess):
         # A sum of n products has n + 1 rounding errors, each of at most half of EPS times the
         # sizes.
         self.error = 0.5 * EPS * (self.terms + 1) * sizes
+        # With multipliers of 0, the reduced scores are z itself, without an error.
         if not self.multipliers.any():
             self.error = 0.0 * sizes
 
@@ -276,6 +289,7 @@ class ConstraintExcess(Excess):
         ratios = np.maximum(*self._side_scores()) / self.price
         ratios[chosen] = -np.inf
         order = np.argsort(-ratios)[: 2 * self.b.size + 50]
+        # t is inexact in its last digits.
         return order[ratios[order] > t * (1 + 1e-12) + 1e-300]
 
     def _program(
@@ -426,6 +440,7 @@ def constrained_point(
     active = equal | (multipliers > 0)
     image = A[active] * moves
     values, vectors = np.linalg.eigh(image @ image.T)
+    # Redundant rows have eigenvalues of 0, up to rounding.
     is_positive = values > 1e-12 * values.max(initial=0.0)
     factors = image.T @ (vectors[:, is_positive] / np.sqrt(values[is_positive]))
     # The rounding errors A x - b of these rows are removed by a step along F.
@@ -463,8 +478,9 @@ def _newton(
     direction = -np.linalg.solve(root.T, np.linalg.solve(root, slope))
     if (equal | (multipliers + direction >= 0)).all():
         return np.asarray(direction)
-    # Minimize ||R'm - target|| over m >= 0, with R = ``root``. The multiplier of an equation may be
-    # negative: it is the difference of two nonnegative variables.
+    # With the Hessian R R', R = ``root``, the model is 1/2 ||R'm - target||^2 plus a constant, for
+    # the multipliers m >= 0. The multiplier of an equation may be negative: it is the difference of
+    # two nonnegative variables.
     target = root.T @ multipliers - np.linalg.solve(root, slope)
     system = np.hstack([root.T, -root.T[:, equal]])
     solution = nnls(system, target)[0]

@@ -294,7 +294,7 @@ class Partition:
         Raises ValueError if sets overlap; owner is the name of the norm for the message.
         """
         labels = sets.labels
-        # The first position of each feature; fewer positions than members means an overlap.
+        # The first position of feature 0, 1, ...; fewer positions than members means an overlap.
         first = np.unique(sets.members, return_index=True)[1]
         if first.size < sets.members.size:
             repeated = int(np.setdiff1d(np.arange(sets.members.size), first)[0])

@@ -169,7 +169,8 @@ class UserNorm(Parameters, Norm):
     def _answer(self, scores: Scores) -> tuple[Atom, float]:
         """Return the oracle's best atom a for the scores z, checked, and <a, z>.
 
-        The answer for the last z is cached. The atom is empty if <a, z> <= 0.
+        The atom is empty if <a, z> <= 0. ``_last`` caches z, the atom and <a, z> of the last call,
+        and ``_earlier_atoms`` are the atoms with which new ones are compared.
         """
         z = np.array(scores.full(), dtype=np.float64)
         # Forget the earlier atoms if the norm has changed.

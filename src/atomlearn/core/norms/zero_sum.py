@@ -160,6 +160,7 @@ class ZeroSum(VectorNorm):
         It is soft thresholding, after a shift of each composition that makes the result sum to
         zero.
         """
+        # Columns in no composition are soft-thresholded without a shift.
         x = np.sign(v) * np.maximum(np.abs(v) - step, 0.0)
         listed = self._compositions(v.size)
         for members in listed:
@@ -218,8 +219,8 @@ def balanced(v: Array, step: float) -> Array:
     surplus = float(v.sum())
     # For step 0, x is the projection on sum zero, or v itself if its sum is only rounding.
     if step == 0.0:
-        fits = abs(surplus) <= 4.0 * EPS * float(np.abs(v).sum())
-        return v.copy() if fits else v - surplus / v.size
+        is_balanced = abs(surplus) <= 4.0 * EPS * float(np.abs(v).sum())
+        return v.copy() if is_balanced else v - surplus / v.size
     ordered = np.sort(v)
     sums = np.concatenate([[0.0], np.cumsum(ordered)])
     # The shifts at which the sum of the result changes its slope.
@@ -235,6 +236,7 @@ def balanced(v: Array, step: float) -> Array:
         lower = sums[n_below] - n_below * (shift - step)
         return np.asarray(upper + lower)
 
+    # The sums decrease, so that the search for 0 is among the negated sums.
     at_ends = total(ends)
     position = int(np.clip(np.searchsorted(-at_ends, 0.0, side="left"), 1, ends.size - 1))
     # The sum is linear between these two ends, and zero at a share of the way.

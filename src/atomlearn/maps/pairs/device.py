@@ -47,6 +47,7 @@ class DevicePairs(DensePairs):
         absolute = 4.0 * double.absolute
         if not self.uses_single():
             return ErrorBound(double.relative, absolute)
+        # The rounding of products in single precision by this library, on this device.
         rounding = SingleRounding.of(self._columns.tensor.sample)
         # Ten more roundings: casts of x_i, x_j and v, the product, scales, and comparisons.
         product_error = rounding.relative(min(self.shape[0], BUDGET.single_terms) + 10)
@@ -77,7 +78,8 @@ def device_pairs(base: Design) -> DevicePairs | SparsePairs | None:
     columns = DeviceColumns.of(base)
     if columns is None:
         return None
-    # Centered columns of a sparse tensor are dense.
+    # Centered columns of a sparse tensor are dense; ``shift`` has the means and the factors of
+    # standardized columns.
     tensor = columns.tensor
     limit = SETTINGS.tiles_from * math.prod(tensor.shape)
     centered = columns.shift is not None and columns.shift.means is not None

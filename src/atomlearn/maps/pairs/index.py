@@ -84,18 +84,18 @@ class PairIndex:
         if names is not None and len(names) != self.n_inputs:
             raise ValueError(f"names must name the {self.n_inputs} inputs, got {len(names)} names")
 
-        def name(j: int) -> str:
+        def input_name(j: int) -> str:
             """Return the name of input j."""
             return f"x{j}" if names is None else str(names[j])
 
-        def of(i: int, j: int) -> str:
+        def column_name(i: int, j: int) -> str:
             """Return the name of the product of inputs i and j, or of input i if j = -1."""
             if j < 0:
-                return name(i)
-            return f"{name(i)}^2" if i == j else f"{name(i)}:{name(j)}"
+                return input_name(i)
+            return f"{input_name(i)}^2" if i == j else f"{input_name(i)}:{input_name(j)}"
 
         i, j = self.pairs(columns)
-        return [of(*pair) for pair in zip(i.tolist(), j.tolist(), strict=True)]
+        return [column_name(*pair) for pair in zip(i.tolist(), j.tolist(), strict=True)]
 
     def checked(self, columns: Any) -> Columns:
         """Return column numbers as int64; raise TypeError or IndexError for invalid ones."""
@@ -132,6 +132,7 @@ def put_tile(tile: NDArray[Any], lo: int, start: int, index: PairIndex, result: 
         # The first pair of input lo + row has j = ``first``, and is written at ``begin``.
         first = lo + row + index.shift
         skip = max(first - start, 0)
+        # The first pairs of later inputs are even farther to the right.
         if skip >= width:
             break
         position = begin + start + skip - first

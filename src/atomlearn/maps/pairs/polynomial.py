@@ -120,6 +120,8 @@ class Polynomial(MappedDesign):
         X.
     index : PairIndex
         The numbering of the columns.
+    scaling : Scaling
+        The factors of the columns.
     work : PairWork
         Work that all searches for best columns so far did and skipped.
 

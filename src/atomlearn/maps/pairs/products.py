@@ -1,4 +1,8 @@
-"""PairProducts: scores of all pairwise interactions x_i * x_j, never stored; dense data."""
+"""PairProducts: scores of all pairwise interactions x_i * x_j, never stored; dense data.
+
+A search for the largest scores offers pairs to its *finalists*, the candidates so far. They may
+have a *listing*: the best pairs of an earlier vector, with a bound on all others (``search.py``).
+"""
 
 from __future__ import annotations
 
@@ -199,7 +203,8 @@ class DensePairs(PairProducts):
     def _width(self, wanted: int, dtype: Any) -> int:
         """Return the number of inputs to read at a time: ``wanted``, or fewer if rows are many.
 
-        On a device it also depends on the type ``dtype``.
+        At least 16 are read, so that products remain fast. On a device the number also depends on
+        the type ``dtype``.
         """
         return max(1, min(wanted, max(16, BUDGET.tile_entries // self.base.shape[0])))
 
@@ -252,9 +257,10 @@ class DensePairs(PairProducts):
     ) -> None:
         """Call work(lo, hi) in threads for groups lo, ..., hi - 1 of the first inputs of pairs.
 
-        ``dtype`` is the type of the columns, and ``products`` the number of products that each
-        group takes, from which the number of threads follows.
+        ``index`` numbers the pairs, and ``dtype`` is the type of the columns. ``products`` is the
+        number of products that each group takes, from which the number of threads follows.
         """
+        # At least ``shares`` groups, so that each thread has work, if they have 64 inputs or more.
         n_at_once = min(SETTINGS.tile, max(64, -(-index.n_rows // SETTINGS.shares)))
         width = self._width(n_at_once, dtype)
         starts = range(0, index.n_rows, width)
@@ -295,10 +301,10 @@ class DensePairs(PairProducts):
     ) -> None:
         """Offer all pairs that may have one of the largest scores, tile by tile in threads.
 
-        ``change`` is v minus the vector of the listing in ``finalists``, which receives the
-        pairs, or v if there is no listing. ``square`` is the weight of a square relative to
-        a product. The sum of a pair is at most r_i r_j with r_i = sqrt(sum_k |v_k| x_ki^2),
-        so that tiles with small radii r are skipped.
+        ``change`` is v minus the vector of the listing in ``finalists``, which receives the pairs,
+        or v if there is no listing. ``index`` numbers the pairs, and ``square`` is the weight of a
+        square relative to a product. The sum of a pair is at most r_i r_j with
+        r_i = sqrt(sum_k |v_k| x_ki^2), so that tiles with small radii r are skipped.
         """
         dtype = np.float32 if self.uses_single() else np.float64
         read = self._reader(dtype)
@@ -360,8 +366,9 @@ class DensePairs(PairProducts):
         margin = finalists.error.relative * bound + finalists.error.absolute
         if peak < finalists.least_magnitude(margin):
             return
-        # With more candidates, the threshold is raised to the ``wanted``-th largest magnitude. The
-        # factor 1 - 4e-7 covers the rounding of a comparison in single precision.
+        # If more than ``limit`` entries are candidates, the threshold is raised to the k-th largest
+        # magnitude of the tile, k = ``wanted``. The factor 1 - 4e-7 covers the rounding of a
+        # comparison in single precision.
         limit = 4 * finalists.wanted + 4096
         chosen = _positions_above(tile, finalists.least_magnitude(margin))
         if chosen.size > limit or finalists.threshold == 0.0:

@@ -56,7 +56,8 @@ class PolynomialScores(Scores):
     Attributes
     ----------
     work : PairWork or None
-        Work that the last search of ``top`` did and skipped; None if there was no search.
+        Work that the last search of ``top`` did and skipped; None if there was no search. Its
+        result is ``_best``; the scores of the inputs are ``_linear``.
     """
 
     def __init__(
@@ -77,6 +78,7 @@ class PolynomialScores(Scores):
     def full(self) -> Array:
         """Return all of z, shape (n_columns,), at most 2^28: n d^2 multiplications, once."""
         if self._full is None:
+            # The method of ``Scores`` raises an error with a remedy.
             if not can_be_listed(self._index):
                 return super().full()
             Z = all_scores(
@@ -191,10 +193,12 @@ class Memory:
         """Return (change of v, listing) for a search with the listing, else (v, None).
 
         v (n_samples,) is the vector of the search. ``least`` is a magnitude that enough of its
-        scores are known to reach. A search skips products by bounds that grow with sum |v_k|,
-        compared with ``least``. With a listing, they grow with sum |change_k|, and are compared
-        with ``least`` minus the bound of the listing. The ratio of both numbers decides the cost.
-        So the listing is used if it halves this ratio; else all pairs are searched and listed anew.
+        scores are known to reach. A search of all pairs skips products by bounds that grow with
+        sum |v_k|. They are compared with its final threshold, which is about the bound of the
+        listing, as it lists as many pairs. With the listing, the bounds grow with sum |change_k|,
+        and are compared with ``least`` minus the bound of the listing. The ratio of both numbers
+        decides the cost. So the listing is used if it halves this ratio; else all pairs are
+        searched and listed anew.
         """
         listing = self.listing
         if not (listing.columns.size and least > listing.least):
@@ -220,8 +224,8 @@ def all_scores(
     """Return the scores of all columns for each of m vectors, (m, n_columns).
 
     The vectors are the columns of V (n_samples, m). ``pairs`` computes the products, and
-    ``linear`` (m, d) are the scores of the inputs, which are scaled already. ``scaling`` has
-    the factors of the columns.
+    ``linear`` (m, d) are the scores of the inputs, which are scaled already. ``index`` numbers
+    the columns, and ``scaling`` has their factors.
     """
     Z = np.empty((V.shape[1], index.n_columns))
     Z[:, : index.n_inputs] = linear
@@ -234,8 +238,8 @@ def all_scores(
 def scale_pairs(values: Array, index: PairIndex, scaling: Scaling, power: int = 1) -> None:
     """Multiply the values of pairs and squares by their factors to a power, in place.
 
-    ``values`` (n_columns,) has one number for each column, and ``scaling`` the factors; the
-    inputs are scaled already.
+    ``values`` (n_columns,) has one number for each column, in the order of ``index``, and
+    ``scaling`` has the factors. The inputs are scaled already.
     """
     pairs = values[index.n_inputs :]
     if scaling.pair != 1.0:

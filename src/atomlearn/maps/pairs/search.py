@@ -69,6 +69,7 @@ class ErrorBound:
             return cls(double, least)
         terms = min(n_samples, BUDGET.single_terms) + 10
         least = n_samples * 2.0**-126 * (1.0 + largest + largest * largest)
+        # The factor 1.01 is more than 1 / (1 - m u).
         return cls(1.01 * terms * 2.0**-24 + double, least)
 
 
@@ -126,6 +127,8 @@ class Finalists:
     ----------
     threshold : float
         A lower bound on the count-th largest magnitude, which only rises.
+    wanted : int
+        ``count``.
     """
 
     def __init__(
@@ -235,6 +238,7 @@ class Finalists:
             self._upper = np.concatenate([self._upper, upper])
             self._lower = np.concatenate([self._lower, lower])
             self._shrink()
+            # The number of candidates, and so the memory, is bounded.
             if self._columns.size > self._limit:
                 self._rescore_and_rank()
 
@@ -255,7 +259,7 @@ class Finalists:
     def _rescore_and_rank(self) -> None:
         """Compute the scores of all candidates exactly, and keep the best in order.
 
-        This bounds memory even if very many pairs are tied.
+        This bounds memory even if very many pairs are tied. ``wanted`` is the number of the best.
         """
         unknown = np.flatnonzero(np.isnan(self._values))
         self._values[unknown] = self._rescore(self._columns[unknown])

@@ -1,4 +1,7 @@
-"""SparsePairs: products of two sparse columns, row by row over the inputs that matter."""
+"""SparsePairs: products of two sparse columns, row by row over the inputs that matter.
+
+``products.py`` explains the finalists of a search, and their listing.
+"""
 
 from __future__ import annotations
 
@@ -79,7 +82,7 @@ class SparsePairs(PairProducts):
             peaks = np.maximum(-low, high)
             sizes = _kernels.sparse_dots(magnitudes, indices, indptr, peaks) * SETTINGS.inflation
         sizes = np.minimum(sizes, np.finfo(np.float64).max)
-        # If there are very many columns, most may be empty.
+        # Empty columns are left out; if there are very many columns, most may be empty.
         order = np.flatnonzero(sizes)
         order = order[np.argsort(-sizes[order], kind="stable")]
         positions_of = np.full(sizes.size, -1, dtype=np.int32)
@@ -166,7 +169,8 @@ class SparsePairs(PairProducts):
         entries of a row beyond it are not read.
 
         ``change`` is v minus the vector of the listing in ``finalists``, which receives the pairs,
-        or v if there is no listing. ``square`` is the weight of a square relative to a product.
+        or v if there is no listing. ``index`` numbers the pairs. ``square`` is the weight of a
+        square relative to a product.
         """
         ordered = self._ordered
         # Bounds on the rounding of sums, and on each sum of the leading inputs.
@@ -187,6 +191,7 @@ class SparsePairs(PairProducts):
         lengths = ordered.table[2][v != 0].astype(np.float64)
         finalists.count(possible=0.5 * float((lengths * (lengths + 1 - 2 * index.shift)).sum()))
         radii[input_bounds < finalists.least_sum(slack)] = 0.0
+        # An input of which all sums are below the threshold costs nothing.
         costs = ordered.costs[:count]
         sizes = ordered.sizes[:count]
         costs = np.where(radii * radii.max(initial=0.0) < finalists.least_sum(slack), 0.0, costs)
@@ -203,6 +208,7 @@ class SparsePairs(PairProducts):
                 limits = finalists.least_sum(slack), threshold, error.relative, error.absolute
                 lo, i, j, sums, products = search_piece(lo, hi, *limits, square, index.shift)
                 finalists.count(products=products)
+                # |sum| of a pair is at most the bound of either column.
                 bounds = np.minimum(
                     *(ordered.sizes[ordered.positions_of[positions]] for positions in (i, j))
                 )
@@ -211,7 +217,7 @@ class SparsePairs(PairProducts):
         _run_in_threads(work, costs)
 
     def _bounds(self, change: Array, columns: Columns) -> tuple[Array, Array]:
-        """Return the bounds r_i and B_i of these inputs i, rounded up, two arrays (m,).
+        """Return the bounds r_i and B_i of the inputs i in ``columns``, rounded up, (m,) each.
 
         Let u = ``change`` (n_samples,). The sum sum_k u_k x_ki x_kj of a pair is at most r_i r_j,
         and at most B_i for any j. Here r_i^2 = sum_k |u_k| x_ki^2. If all entries of X have one
@@ -219,16 +225,18 @@ class SparsePairs(PairProducts):
         """
         low, high = self._extremes
         # ``upper`` and ``lower`` are the roots of the sums over u_k > 0 and over u_k < 0.
-        sizes, upper, lower = _kernels.pair_bounds_csc(*self._parts, change, low, high, columns)
+        input_bounds, upper, lower = _kernels.pair_bounds_csc(
+            *self._parts, change, low, high, columns
+        )
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):
             one_sign = not low.any() or not high.any()
             radii = np.maximum(upper, lower) if one_sign else np.hypot(upper, lower)
             radii *= SETTINGS.inflation
-            sizes *= SETTINGS.inflation
-            sizes = np.minimum(sizes, radii * radii.max(initial=0.0))
+            input_bounds *= SETTINGS.inflation
+            input_bounds = np.minimum(input_bounds, radii * radii.max(initial=0.0))
         # In case of underflow a nonzero bound must not become zero.
-        sizes[(sizes == 0.0) & (radii > 0)] = TINY
-        return radii, sizes
+        input_bounds[(input_bounds == 0.0) & (radii > 0)] = TINY
+        return radii, input_bounds
 
 
 @dataclass(frozen=True, slots=True)
