@@ -135,7 +135,8 @@ def numbers_of_table(X: Any) -> Design:
         return as_design(X)
     except (TypeError, ValueError):
         table = np.asarray(X)
-        if table.dtype.kind == "c" or not table.size:  # the frame has neither strings nor gaps
+        # Neither strings nor gaps are the reason, if the table is complex or empty.
+        if table.dtype.kind == "c" or not table.size:
             raise
     rng = np.random.default_rng(2)
     columns = list[Array]()

@@ -174,7 +174,7 @@ def _debiased_estimates(
     # A fit can follow the correlated errors of a group, which makes residuals too small. So the
     # residuals of each group come from the cross-validation fit without its fold.
     left_out = None if data.row_groups is None or is_timed else _out_of_fold_predictions(fit, data)
-    # For each unit, instruments Z: the residuals of its columns regressed on the other columns.
+    # The instruments Z of each unit.
     if is_timed:
         instruments = hazard_directions(data, prediction, units)
     else:
@@ -187,6 +187,7 @@ def _debiased_estimates(
             data, prediction, Z, data.columns_of(unit), initial, n_coefficients, left_out
         )
         steps.append((step.values, _robust_covariance(data, step)))
+    # The degrees of freedom are the same for all units.
     return _unit_estimates(estimator, data, units, steps, step.degrees, confidence, "named")
 
 
@@ -349,9 +350,9 @@ def _selected(
     columns, weights = nonzero_coefficients(fitted.coef_)
     n_freedom = int(codes[inference_rows].sum()) if is_timed else inference_rows.size - 1
     if columns.size >= n_freedom:
-        unit = f"{n_freedom} events" if is_timed else f"{inference_rows.size} rows"
+        left = f"{n_freedom} events" if is_timed else f"{inference_rows.size} rows"
         raise ValueError(
-            f"{columns.size} features are selected from {train.size} rows, and the {unit} of the "
+            f"{columns.size} features are selected from {train.size} rows, and the {left} of the "
             "other rows are too few to estimate them; select fewer (a larger alpha)"
         )
     # Carving needs a selection that linear constraints describe: a lasso at one alpha.
@@ -428,7 +429,8 @@ def _exact(
     full_fit = unpenalized_fit(data, line.columns)
     intervals = []
     inverse = la.pinvh(full_fit.information)
-    # Changes of the targets that change one coefficient of the refit by 1, and no other.
+    # How the targets change with one coefficient of the refit, per unit of it, if the part of the
+    # targets that is independent of this coefficient is fixed.
     moves = full_fit.weighted_X @ (inverse / np.diag(inverse))
     moves /= np.maximum(line.data.weight, TINY)[:, None]
     # One interval for each column; the first coefficient, the intercept, is left out.

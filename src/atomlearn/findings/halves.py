@@ -120,6 +120,7 @@ def masks_of_parts(
             for rows in parts
         )
     else:
+        # The strength of the norm is the share ``l1_ratio`` of alpha.
         levels = levels * model.l1_ratio
         joint_paths = _joint_paths(problem, parts, levels, limit, model._settings())
         paths = ((np.abs(result.coef) for result in results) for results in joint_paths)
@@ -130,10 +131,10 @@ def _is_lasso(problem: Problem) -> bool:
     """Return whether the problem is least squares with equal weights and the plain l1 norm."""
     weights = l1_weights(problem.regularizer.norm, problem.design.shape[1])
     has_equal_weights = weights is not None and bool((weights == 1.0).all())
-    equal = np.ptp(problem.weight) == 0 and problem.loss.name == "squared"
-    unscaled = problem.regularizer.form == "penalized" and not problem.tau
+    is_least_squares = np.ptp(problem.weight) == 0 and problem.loss.name == "squared"
+    is_penalized = problem.regularizer.form == "penalized" and not problem.tau
     has_no_offset = problem.free is None and known_offset(problem.loss) is None
-    return has_equal_weights and equal and unscaled and has_no_offset
+    return has_equal_weights and is_least_squares and is_penalized and has_no_offset
 
 
 def _joint_paths(
@@ -146,6 +147,7 @@ def _joint_paths(
     ``parts`` are the rows of each part.
     """
     end = None if limit is None else NumberOfFeatures(limit)
+    # A pool keeps the columns that a path has used; paths may share one.
     path_tasks = []
     for rows, pool in zip(parts, Pool(problem).for_paths(len(parts)), strict=True):
         ends_path = None if end is None else end.begin()

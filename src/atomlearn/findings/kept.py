@@ -175,6 +175,7 @@ def _bound_by_rows(problem: Problem, kept: Kept, share_new: float) -> float:
         normalized = constant / float(constant @ constant)
         table -= np.outer(constant, normalized @ table)
         target = target - constant * float(normalized @ target)
+    # The weight of a row in the mean over all old and new rows.
     weight = np.full(target.size, share_new / n_new)
     design = as_design(np.asfortranarray(table))
     smaller_problem = of_checked_data(

@@ -105,6 +105,7 @@ def directions(
                 (problem, levels, _path_observer(design, weight, x, size, growth, paths[-1]))
             )
     if tasks:
+        # A pool keeps the columns that a path has used; paths may share one.
         pools = Pool(tasks[0][0]).for_paths(len(tasks))
         path_tasks = [
             settings.task(problem, levels, pool, reached=reached)

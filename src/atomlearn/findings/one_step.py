@@ -217,14 +217,14 @@ class Step:
         # The leverages below are of the k columns only; this factor accounts for all other
         # coefficients.
         small_sample_factor = n_weighted / max(n_weighted - max(n_used - b.size, 0), 1)
-        leverage = inverse
+        inverse_for_leverage = inverse
         # Cross-validated residuals are not shrunk by overfitting, so they need no leverage.
         if left_out is not None:
             r = -data.loss.gradient(data.y, left_out, data.weight)
             small_sample_factor = 1.0
-            leverage = 0.0 * inverse
+            inverse_for_leverage = 0.0 * inverse
         # The sandwich covariance from the changes of b when single rows or groups are left out.
-        scores = _jackknife_changes(data.row_groups, Z, weighted_X, leverage, r)
+        scores = _jackknife_changes(data.row_groups, Z, weighted_X, inverse_for_leverage, r)
         robust = small_sample_factor * inverse @ (scores.T @ scores) @ inverse.T
         if data.row_groups is not None:
             degrees = min(degrees, max(len(scores) - 1, 1))

@@ -148,6 +148,7 @@ def several_targets(
         return tasks, flat, sample_weight, FreeColumns.of_tasks(loss, n_samples, n_tasks), False
     offsets = weight @ Y / weight.sum()
     centered_tasks = Tasks(shifted, n_tasks)
+    # Results get the intercepts from the means that were subtracted.
     centered_tasks.row_access = CenteredRows(shifted.means, offsets)
     return centered_tasks, (Y - offsets).reshape(-1), sample_weight, loss, False
 

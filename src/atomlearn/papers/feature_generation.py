@@ -442,9 +442,9 @@ class FeatureGeneration(Solver):
             state.certificate = prove(selected, None, *point).certificate
             state.candidate = state.members[:0]
             return state
-        price = prove(problem, state.columns, *point)
-        state.certificate = price.certificate
-        state.candidate = self._candidate(problem, state, price.scores)
+        proof = prove(problem, state.columns, *point)
+        state.certificate = proof.certificate
+        state.candidate = self._candidate(problem, state, proof.scores)
         return state
 
     def _candidate(self, problem: Problem, state: GenerationState, scores: Scores) -> Columns:

@@ -291,7 +291,7 @@ class FrankWolfe(Solver):
         if state.factors is not None:
             return self._best_factors(problem, state, state.factors, previous)
         # The sum of weights bounds the gauge of the point.
-        price = prove(
+        proof = prove(
             problem,
             state.columns,
             state.weights,
@@ -299,11 +299,11 @@ class FrankWolfe(Solver):
             gauge=float(state.shares.sum()),
             tolerance=self.tol,
         )
-        state.certificate = price.certificate
-        atom = problem.regularizer.norm.best_atom(price.scores)
+        state.certificate = proof.certificate
+        atom = problem.regularizer.norm.best_atom(proof.scores)
         if not atom.columns.size:
-            return None, 0.0, price.inner
-        return atom, float(atom.values @ price.scores.at(atom.columns)), price.inner
+            return None, 0.0, proof.inner
+        return atom, float(atom.values @ proof.scores.at(atom.columns)), proof.inner
 
     def _best_factors(
         self,

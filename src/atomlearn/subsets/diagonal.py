@@ -1,8 +1,9 @@
 """A stronger ridge for quadratic losses: part of the Hessian's diagonal moves into the ridge.
 
-Let f(X w) = 1/2 w'Qw - q'w + c, with Q positive definite. If Q - D is positive semidefinite for a
-diagonal D >= 0, the objective is also 1/2 w'(Q - D)w - q'w + c plus a ridge with the weights
-level + D_j. With v_j = w_j sqrt(1 + D_j / level) that ridge is level / 2 ||v||^2 again. So each
+The objective is f(X w) + level / 2 ||w||^2 with the loss f(X w) = 1/2 w'Qw - q'w + c and Q positive
+definite. If Q - D is positive semidefinite for a diagonal D >= 0, the objective is also
+1/2 w'(Q - D)w - q'w + c plus a ridge with the weights level + D_j. With
+v_j = w_j sqrt(1 + D_j / level) that ridge is level / 2 ||v||^2 again. So each
 subset has the same objective in a problem with another design. The relaxation of this problem is
 tighter, because a larger part of its objective is the ridge. This needs fewer columns than samples;
 screening often leaves few enough.
@@ -55,6 +56,7 @@ def strengthened(
         return None
     if not 0 < size <= min(MOST, n - 1):
         return None
+    # Q and q over more columns, and the positions of ``columns`` among these.
     H, linear_term, positions = relaxation.model(columns)
     at_zero = loss_value(problem, np.zeros(n) + optimal_intercept(problem, np.zeros(n)))
     scale = float(np.trace(H[np.ix_(positions, positions)])) / size
@@ -70,19 +72,20 @@ def strengthened(
     lengths = np.sqrt(problem.weight @ np.square(relaxation.dense(columns) / math.sqrt(scale)))
     offsets = np.abs(problem.design.subtracted_offsets(columns)) / math.sqrt(scale)
     lengths = lengths + math.sqrt(float(problem.weight.sum())) * offsets
-    # Twice the bound on rounding errors of Q and of its factorization, as a multiple of I.
+    # Twice the bound on rounding errors of Q and of its factorization, as a multiple of I. A sum of
+    # n terms has a relative error of at most growth(n).
     error = 2.0 * (growth(n) + growth(size)) * float(lengths @ lengths)
     if error > max_share * level:
         return None
     D = _diagonal(Q - error * np.eye(size))
-    # A bound on the rounding errors of q.
+    # A bound on the rounding errors of q = X'y: the scaled y has the length sqrt(2).
     error_of_q = growth(n) * math.sqrt(2.0) * float(np.linalg.norm(lengths))
     # D is reduced until the quadratic with the Hessian Q - D is a sum of squares. With a small D
     # the relaxation is hardly tighter, so the problem is not worth its cost.
     for _ in range(20):
         if D is None or float(np.mean(D)) < WORTH * level:
             return None
-        data = _data(Q, q, D, error, error_of_q)
+        data = _least_squares(Q, q, D, error, error_of_q)
         if data is not None:
             break
         D = 0.7 * D
@@ -126,7 +129,7 @@ def _diagonal(Q: Array) -> Array | None:
             return D if D.any() else None
         root = np.sqrt(d)
         # Q - D - s diag(d) is positive semidefinite for s up to the smallest eigenvalue of
-        # diag(d)^-1/2 (Q - D) diag(d)^-1/2.
+        # diag(d)^-1/2 (Q - D) diag(d)^-1/2. The share STEP of it keeps the rest positive definite.
         smallest = float(la.eigvalsh(remainder / root / root[:, None], subset_by_index=[0, 0])[0])
         if not smallest > 1e-6:
             break
@@ -134,7 +137,7 @@ def _diagonal(Q: Array) -> Array | None:
     return D
 
 
-def _data(
+def _least_squares(
     Q: Array, q: Array, D: Array, error: float, error_of_q: float
 ) -> tuple[Array, Array] | None:
     """Return R and a target t with 1/2 ||t - R w||^2 = 1/2 w'(Q - D)w - q'w + 1, up to rounding.

@@ -145,10 +145,12 @@ class Hunt:
             # norm is the l1 norm, and the solution has few columns.
             uncentered = with_norm(uncentered, self.units.norm.replaced(k=1))
             gap = LOOSE_GAP
+        # Re-fits of the columns in use may end early, because any dual point gives a valid bound.
         deadline = self._half_deadline.sooner(Deadline(work=Work(ROOT_WORK)))
         # With a weak ridge the relaxation may use most columns. It stops before that, because the
         # columns in use are copied.
         callback = Callback(lambda progress: 3 * progress.n_columns > self._most_in_use)
+        # The default solver: its last state has the columns in use and their weights.
         result = Settings(tol=gap, deadline=deadline, stop=callback).run(uncentered)
         self.interrupted = result.status is Status.INTERRUPTED
         state = result.state
@@ -278,7 +280,8 @@ class Hunt:
                 self.interrupted = True
         assert local_search.best is not None
         best = neighborhood.numbers[local_search.best.units]
-        # Step 2, safe screening: the units that may be in a better subset.
+        # Step 2, safe screening: the units that may be in a better subset, or in a near-optimal one
+        # if these are listed. Sets of subsets with a bound of at least ``cutoff`` are pruned.
         limit = local_search.upper if self.settings.within is None else local_search.cutoff
         open_units = self._unscreened(limit, best)
         if open_units is not None and self.units.columns(open_units).size > self._most_copied:
@@ -293,7 +296,8 @@ class Hunt:
             # and only the root bound holds for all subsets.
             return self._result(local_search, neighborhood, None, self.lower)
         # Step 3: a stronger ridge tightens the bounds. It is not worth its cost if the gap is
-        # proved already, and not safe if the objective is tiny.
+        # proved already, and not safe if the objective is tiny. Rounding may consume only a small
+        # share of the ridge.
         part = self._part(open_units)
         least = SMALL * loss_at_zero(self.problem)
         if self.lower < local_search.cutoff and local_search.upper > least:
@@ -466,6 +470,7 @@ class Hunt:
         """
         fixed = part.fixed.copy()
         best = search.best
+        # Subsets with an objective above ``limit`` are not best subsets.
         limit = search.upper if self.settings.within is not None else search.limit
         # Three proofs: screening by the root bound, a best subset that is proved to be unique, and
         # only k units that remain: without a price, each best subset then has all of them.

@@ -167,8 +167,9 @@ class BranchNorm(RatedNorm):
         shares = np.minimum(np.abs(free) / least, 1.0)
         if shares.sum() >= self.k:
             return math.hypot(plain, least * math.sqrt(self.k))
-        gauges = np.where(shares < 1.0, 2.0 * least * np.abs(free), free**2 + least**2)
-        return math.sqrt(float(gauges.sum()))
+        # The terms w_j^2 / d_j + least^2 d_j of the squared gauge.
+        terms = np.where(shares < 1.0, 2.0 * least * np.abs(free), free**2 + least**2)
+        return math.sqrt(float(terms.sum()))
 
     def squares(self, scores: Scores) -> Array:
         """Return the squared rating of each column (its score), or group (norm of its scores)."""

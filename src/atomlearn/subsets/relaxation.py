@@ -178,6 +178,7 @@ class Relaxation:
             point = ridge_fit(self._problem_with(norm, block), self.accuracy, gram)
         objective = point.objective + self.price * units.size
         lower = max(objective - point.certificate.gap, self.price * units.size)
+        # A perfect fit has an objective without prices.
         perfect = objective <= self._zero_level or (
             objective == point.objective and is_perfect(self.problem, point.certificate)
         )
@@ -231,7 +232,8 @@ class Relaxation:
                 bounds[number] = None
                 return None
             try:
-                # Trial steps may overflow if the loss grows exponentially.
+                # Trial steps may overflow if the loss grows exponentially. Within ``kept`` the
+                # deadline also ends the loops inside a step.
                 with np.errstate(over="ignore", invalid="ignore"), self.problem.deadline.kept():
                     return solvers[number].send(scores_of[number])  # type: ignore[arg-type]
             except StopIteration as end:
@@ -297,6 +299,7 @@ class Relaxation:
             gauge = gauge_of(problem, point.columns, point.weights)
             objective = objective_at(problem, point.weights, prediction, gauge)
             small_gap = 1e-6 * abs(objective)
+            # Far below the cutoff the node is split anyway, so a larger gap is enough.
             if math.isfinite(cutoff):
                 small_gap = max(small_gap, 0.05 * (cutoff - best.lower))
             gap = objective - lower
@@ -308,6 +311,7 @@ class Relaxation:
             is_violated = (fixed == 0) & (squares > threshold * (1.0 + 1e-9))
             is_violated[self.units.of(columns)] = False
             new = np.flatnonzero(is_violated)
+            # Without new columns only a re-fit that ended after few Newton steps can improve.
             if not new.size and not (self.quadratic or self._has_model):
                 break
             limit = max(20, support.size)

@@ -241,6 +241,7 @@ def subset_problem(
     problem = checked_problem(
         X, y, loss, penalty, 0.0, fit_intercept, sample_weight, offset, unpenalized
     )
+    # Only losses with kinks have a smoothed version.
     if problem.loss.smoothed(1.0) is not None:
         raise ValueError(
             f"the loss {problem.loss.name!r} has kinks: best subsets need a smooth loss, such as "

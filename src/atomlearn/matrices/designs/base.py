@@ -45,8 +45,8 @@ class MatrixDesign(Design):
     def unfolded(self, shape: tuple[int, ...], mode: int) -> Design | None:
         """Return the design of the mode-th unfolding of a tensor of this shape.
 
-        The unfolding has shape[mode] rows; its columns run over the other modes in order. None: the
-        design has no direct way, and the caller reorders the columns.
+        The unfolding has shape[mode] rows; its columns run over the other modes in order. The
+        result is None if the caller must reorder the columns of this design instead.
         """
         return None
 

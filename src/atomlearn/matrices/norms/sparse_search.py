@@ -309,8 +309,9 @@ class SparseSearch:
         keep = np.zeros(size, dtype=np.bool_)
         bound, x = self._inside(alive, keep)
         queue = [(-bound, next(tie), alive, keep, x)]
+        # A node takes O(size^3) operations, so larger matrices get fewer nodes.
         share = min(1.0, SETTINGS.branch_side * limits.size / size)
-        for _ in range(int(SETTINGS.branch_nodes * share**3)):  # a node takes O(size^3)
+        for _ in range(int(SETTINGS.branch_nodes * share**3)):
             sufficient = value + SETTINGS.rounding * abs(value)
             if -queue[0][0] <= sufficient or self.deadline.passed:
                 break
