@@ -80,6 +80,7 @@ def held_out(
         # A series is cut between two positions, where the share of rows is nearest to the fraction.
         ends = np.cumsum(np.bincount(units))[:-1]  # number of rows before each cut
         first = 1 + int(np.argmin(np.abs(ends - (1.0 - fraction) * n_rows)))
+        # The last tenth of the rows before the cut is in neither part.
         last_unit = np.sort(units)[int(0.9 * ends[first - 1])]
         return np.flatnonzero(units <= last_unit), np.flatnonzero(units >= first)
     generator = np.random.default_rng(rng)

@@ -159,7 +159,8 @@ class Trials:
         """Return the held-out score of these parameters of the estimator in each fold."""
         scores = list[float]()
         for fold in self.folds:
-            model, rows = self.model(parameters), self.rows(fold)
+            model = self.model(parameters)
+            rows = self.rows(fold)
             if self.settings is not None:
                 seconds = self.settings.deadline.left
                 model.set_params(time_limit=max(seconds, 1e-3) if seconds < np.inf else None)
@@ -312,12 +313,13 @@ class Trials:
         ones are added. A C is clearly worse if its mean score is below the best one by more than
         ``n_errors`` standard errors. The values begin after the last one that is scored.
         """
-        best = max(scores, key=strengths.index)
-        for C in strengths[strengths.index(best) + 1 :]:
-            if self._is_clearly_worse(list(scores.values()), n_errors)[list(scores).index(best)]:
+        last = max(scores, key=strengths.index)
+        for C in strengths[strengths.index(last) + 1 :]:
+            is_worse = self._is_clearly_worse(list(scores.values()), n_errors)
+            if is_worse[list(scores).index(last)]:
                 return
             scores[C] = self._scores(candidate, C)
-            best = C
+            last = C
 
     def _scores(self, candidate: Tried, C: float) -> Array:
         """Return the score of a candidate in each fold, with this C of the coefficients."""

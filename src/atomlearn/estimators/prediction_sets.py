@@ -106,6 +106,7 @@ class OutOfFold:
             folds, paths, problems_of_folds, strict=True
         ):
             for problem, path in zip(problems_of_fold, outputs, strict=True):
+                # The alpha of the path at which the norm has the weight ``level``.
                 result = path.result_at(level / path.l1_ratio)
                 if result is None or result.matrix_parts is not None:
                     return None
@@ -119,6 +120,7 @@ class OutOfFold:
         rows = np.concatenate(tests)
         fold_of = np.repeat(np.arange(len(folds)), [test.size for test in tests])
         coefficients = loss, columns, weights.reshape(*shape, -1), intercepts
+        # The errors and their mass are ones until they are computed below.
         fits = cls(*coefficients, rows, fold_of, *np.ones((2, rows.size)))
         # The decisions of all rows by all fits; folds with different imputed values replace theirs.
         linear = fits.decisions(problems[0].design)
