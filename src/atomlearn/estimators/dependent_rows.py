@@ -190,6 +190,7 @@ def splits(
     whether y has classes. groups, order : see the module. params : arguments of ``cv.split``. With
     groups or an order, a number of folds is split by ``folds``.
     """
+    # Scikit-learn splits independent rows, and any rows by a splitter of the user.
     if (groups is None and order is None) or not (cv is None or is_number(cv)):
         if order is not None:
             raise ValueError(

@@ -67,6 +67,7 @@ def norm_of(estimator: Any, design: Design) -> tuple[Any, int]:
         sets = membership_of(groups, n_columns, "groups")
     if sets is not None:
         return LatentKSupport(min(batch, sets.n_sets), groups), sets.n_sets
+    # Columns in no group are groups of their own.
     count = n_columns if groups is None else KSupport(1, groups).partition(n_columns).n_groups
     return KSupport(min(batch, max(count, 1)), groups), count
 
@@ -395,6 +396,7 @@ def weighed(problem: Problem, selection: Result, solver: FeatureGeneration, gap:
     """
     result = run(problem, solver, RelativeGap(gap))
     result.state.found = selection.state.found
+    # If neither run converged, the reason is that of the selection.
     ended = result.converged or selection.converged
     return replace(
         result,

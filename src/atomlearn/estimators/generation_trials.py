@@ -176,6 +176,7 @@ class Trials:
 
     def rows(self, fold: Fold) -> FoldRows:
         """Return the rows of a fold that are fitted to and those that are held out."""
+        # The weights and offsets of both parts, None if there are none.
         arrays = self.weight, self.offset
         (weight, offset), (test_weight, test_offset) = (
             [None if values is None else np.asarray(values)[part] for values in arrays]

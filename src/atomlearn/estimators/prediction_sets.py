@@ -307,6 +307,7 @@ def _survival_errors(loss: Loss, y: Any, risk: Array, weight: Array) -> tuple[Ar
     event = y["event"]
     hazard = Baseline.of(y, risk, weight)
     early = -np.log(np.where(event, hazard.until(y["time"]), 1.0)) - risk
+    # In the Cox model of censoring, the events are the censored rows. ``counts`` are 1 / G(T).
     censoring = y.copy()
     censoring["event"] = ~event
     counts = np.ones(y.size)

@@ -108,10 +108,10 @@ def checked_targets(
     inputs : the columns of X. y, offset : arguments of ``fit``. weight : (n_samples,) weights.
     ``estimator`` is one of this library.
     """
-    targets = _targets(estimator, inputs, y, weight, loss)
+    data = _targets(estimator, inputs, y, weight, loss)
     if offset is not None:
-        targets.offset = offset_of(offset, (inputs.shape[0], len(targets.targets)))
-    return targets
+        data.offset = offset_of(offset, (inputs.shape[0], len(data.targets)))
+    return data
 
 
 def _targets(estimator: Any, inputs: Design, y: Any, weight: Array, loss: Loss) -> Checked:

@@ -183,6 +183,7 @@ def _near_labels(keys: Array) -> Rows:
     n_rows = len(keys)
     if n_rows < 4:
         return np.arange(n_rows)
+    # Distances are judged relative to the median distance in a sample of rows.
     sample = rng.permutation(n_rows)[:MOST_ROWS]
     median = float(np.median(cdist(keys[sample[:500]], keys[sample])))
     links = (

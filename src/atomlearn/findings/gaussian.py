@@ -226,6 +226,7 @@ def _from_neighbors(X: Array, covariance: str) -> Knockoffs:
     if is_adequate or covariance != "auto":
         words = "precision of each column given the few nearest to it"
         return _from_precision(X, precision, "sparse_precision", words)
+    # With far fewer columns than rows, and weak correlations, Ledoit-Wolf is precise enough.
     if X.shape[1] < X.shape[0] / 2 and not _strongly_correlated(X):
         return _ledoit_wolf(X)
     warnings.warn(
@@ -381,6 +382,7 @@ def _principal(X: Array, count: int | None = None) -> tuple[Array, Array, Array]
     m).
     """
     n_rows, n_columns = X.shape
+    # Both Gram matrices have the same nonzero eigenvalues.
     wide = n_rows <= n_columns
     gram = la.blas.dsyrk(1.0, np.asfortranarray(X if wide else X.T), lower=1)  # the lower half
     size = len(gram)

@@ -76,6 +76,7 @@ def automatic_alphas(model: Any, X: Any, y: Any, alphas: Any) -> Array:
         )
     model = clone(model)
     problems = model._problems(model._checked(X, y, None), model.norm, 1.0, model.l1_ratio)
+    # The strength of the norm, which is the share ``l1_ratio`` of alpha, is converted to alpha.
     largest = max(map(largest_useful_alpha, problems)) / (model.l1_ratio or 1.0)
     return largest * np.geomspace(0.9, 0.1, 10)
 

@@ -145,6 +145,7 @@ def gap_of(problem: Problem, kept: Kept) -> float:
     n_new = problem.y.size
     penalty = problem.regularizer
     share_new = n_new / (kept.n_rows + n_new)
+    # The objective of the old model over all rows, and a lower bound on the optimum.
     linear = linear_at(problem.design, kept.point)
     value = (1 - share_new) * kept.loss + share_new * loss_value(problem, linear)
     value += penalty.value(gauge_of(problem, columns, weights))
@@ -153,6 +154,7 @@ def gap_of(problem: Problem, kept: Kept) -> float:
     else:
         lower = _bound_by_dual(problem, kept, linear, share_new)
     rounding = prove(problem, columns, weights, linear).certificate.rounding / max(value, 1e-300)
+    # The objective and the bound have rounding errors of the old and of the new rows.
     relative_gap = (value - lower) / max(value, TINY)
     return float(np.clip(relative_gap, 0.0, 1.0) + 2 * (kept.rounding + rounding))
 

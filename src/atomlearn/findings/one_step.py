@@ -239,6 +239,7 @@ class Step:
         of rows.
         """
         loss: Any = data.loss
+        # The part (n, k) of each row in Z'r; the parts of a group of rows are added.
         scores = loss.score_residuals(data.y, prediction, data.weight, Z)
         weighted_X = data.hessian_times(prediction, X)
         A = Z.T @ weighted_X

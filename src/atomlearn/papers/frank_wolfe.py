@@ -210,6 +210,7 @@ class FrankWolfe(Solver):
         ``problem`` has the loss, for which the intercept is optimal.
         """
         atoms, shares = hull.used()
+        # For ``toward`` the point itself is the only atom, except for factored matrices.
         if self.direction == "toward" and isinstance(atoms, AtomSet):
             atoms, shares = atoms.merged(shares)
         linear = atoms.images.predict(shares)

@@ -495,6 +495,7 @@ class Hunt:
         point = best.point
         gap = max(best.objective - lower, 0.0)
         intercept = point.intercept
+        # The result of the root relaxation has the data, the loss and the settings.
         fitted = replace(
             self._root_result,
             columns=part.columns[point.columns],

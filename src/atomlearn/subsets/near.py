@@ -288,6 +288,7 @@ class LevelSet:
             u = np.full(self._Z.shape[1], optimal_intercept(self.profiled, linear, point.intercept))
         else:
             coefficients, b = free.free_part(self.problem.y, linear, self.problem.weight)
+            # The intercept is the last entry of u, if there is one.
             u = np.append(coefficients, [b] * free.intercept)
         self.theta = np.append(point.weights, u)
         self._bound = subset.lower - self.prices

@@ -128,6 +128,7 @@ class Relaxation:
         self._lock = threading.Lock()
         self._clear_cache()
         self._largest_norm = largest_norm(problem, self.units)
+        # The predictions at w = 0, with the best intercept.
         zero = np.zeros(problem.y.size)
         zero = zero + optimal_intercept(problem, zero)
         self._slope = negative_gradient(problem, zero)  # at w = 0, (n_samples,)
@@ -433,6 +434,7 @@ class Relaxation:
                     intercept = b
                     value = trial
                     break
+            # Further steps would gain less than the requested accuracy.
             if not previous - value > 10.0 * target:
                 break
         if not value < start_value:

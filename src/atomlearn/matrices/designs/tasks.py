@@ -306,6 +306,7 @@ class Tasks(MatrixDesign):
         """Return a function from sample weights to ``TaskRidge``; None if the SVD is too large."""
         base = self.base
         n_features = self.base.shape[1]
+        # X is decomposed once, which must cost less than a few passes.
         is_small = min(base.shape) <= TUNING.few_columns and base.listable
         if not is_small or base.shape[0] * n_features > TUNING.column_entries:
             return None

@@ -278,12 +278,14 @@ class SparseSearch:
         A support has all indices of the mask ``keep`` and only indices of the mask ``alive``. The
         vector (n,) is the magnitude of the leading eigenvector of A restricted to ``alive``.
         """
+        # Excluded indices are left out of A.
         i = np.flatnonzero(alive)
         reduced = replace(self, A=self.A[np.ix_(i, i)], labels=self.labels[i])
         values, vectors = np.linalg.eigh(reduced.A)
         x = np.zeros(alive.size)
         x[i] = np.abs(vectors[:, -1])
         bound = min(float(values[-1]), reduced._bound(keep[i]))
+        # With the split A = (A - flat) + flat the convex relaxation gives another bound.
         if self.flat is not None:
             flat = self.flat[np.ix_(i, i)]
             values = np.linalg.eigvalsh(reduced.A - flat)

@@ -258,7 +258,7 @@ class MatrixGeneration(Solver):
 
         ``refit`` has their predictions. The second result bounds the decrease of the objective that
         these atoms can bring: the gauge times the largest amount by which a score exceeds the
-        multiplier.
+        Lagrange multiplier of the gauge.
         """
         v = negative_gradient(problem, refit.prediction)
         gauge = sum(term.gauge for term in refitted)
