@@ -111,7 +111,7 @@ def problem_of(estimator: Any, data: Checked) -> tuple[Problem, int]:
         norm = _row_norm(norm, design, n_outputs)
         y = np.column_stack(data.targets).reshape(-1)
         joint_loss = for_classes(loss, n_outputs)
-        if joint_loss is not None:
+        if joint_loss is not None:  # its targets are 0 and 1 instead of -1 and 1
             y = np.maximum(y, 0.0)
             loss = joint_loss
         if intercept:  # one for each class, minimized inside the loss

@@ -271,6 +271,7 @@ def _plan(frame: Frame, name: str, column: Any) -> ColumnPlan:
     levels = _declared_levels(column)
     if levels:
         plan = ColumnPlan(name, "category", "category", levels, distinct=len(levels))
+        # The table is refused if a column has too many labels.
         if len(levels) > INTAKE.many_values:
             plan = replace(plan, kind="text", use="leave out")
     else:

@@ -158,6 +158,7 @@ def joint_loss(multi_class: Any, data: Checked) -> Loss | None:
         raise ValueError(f"multi_class must be 'ovr' or 'multinomial', got {multi_class!r}")
     if multi_class == "ovr":
         return None
+    # The loss of all classes together, None if there is no such version of the loss.
     joint_loss = for_classes(data.loss, data.classes.size)
     if joint_loss is None:
         raise ValueError(

@@ -266,6 +266,7 @@ def _jackknife_changes(
     changes A b by (I - Z_g'W_g X_g A^-1)^-1 Z_g'r_g.
     """
     if row_groups is None:
+        # A row of leverage 1 is fitted exactly, so it says nothing about the errors.
         one_less_leverage = 1.0 - np.einsum("ij,jk,ik->i", weighted_X, inverse, Z)
         adjusted = np.divide(
             r, one_less_leverage, out=np.zeros_like(r), where=one_less_leverage > EPS

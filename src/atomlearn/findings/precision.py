@@ -134,6 +134,7 @@ def _refitted(columns: Array, graph: sp.csr_array) -> tuple[Any, bool]:
     n_columns, n_rows = columns.shape
     data = np.empty(graph.nnz)
     variances = np.ones(n_columns)
+    # Single precision suffices to find large products.
     single_precision = columns.astype(np.float32)
     n_neighbors = np.diff(graph.indptr)
     n_unexplained = 0

@@ -437,6 +437,7 @@ class FeatureGeneration(Solver):
         state.units = _count(problem, state)
         state.exhausted = self._reason(state, before)
         point = state.weights, state.prediction
+        # A final selection that is only scored needs no pass: its gap is over its own columns.
         if state.exhausted is Status.COLUMN_LIMIT and not self.proves_all:
             selected = _restricted(problem, state.columns)
             state.certificate = prove(selected, None, *point).certificate

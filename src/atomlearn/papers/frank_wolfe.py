@@ -252,6 +252,7 @@ class FrankWolfe(Solver):
         # ``worst`` is the vertex in use with the smallest product with the negative gradient.
         worst, _, scores = hull.extremes(problem)
         mean = hull.mean(scores)
+        # The gap of v - x is compared with the gap of x - u, for u the worst vertex.
         if self.direction == "away" and state.toward_gap < mean - scores[worst]:
             return hull.away(worst)
         vertex = hull.add(problem, state.vertex)

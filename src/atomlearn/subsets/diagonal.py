@@ -99,7 +99,7 @@ def strengthened(
         relaxation.units.norm.restrict(columns, problem.design.shape[1])
     )
     X = np.asfortranarray(R * (math.sqrt(scale) / factors))
-    other = Problem(
+    tighter = Problem(
         Squared(),
         DenseDesign(X),
         target * math.sqrt(at_zero),
@@ -107,7 +107,7 @@ def strengthened(
         regularizer,
         deadline=problem.deadline,
     )
-    return other, factors
+    return tighter, factors
 
 
 def _diagonal(Q: Array) -> Array | None:

@@ -183,8 +183,8 @@ def _hessian(problem: Problem, block: Block, prediction: Array) -> Array:
     loss = problem.loss
     free = free_columns(problem.loss)
     plain = loss if free is None else free.inner
-    # If a loss couples the predictions of several samples, its Hessian is not a weighted Gram
-    # matrix.
+    # If the loss, or sparse unpenalized columns, couple the predictions of several samples, the
+    # Hessian is not a weighted Gram matrix.
     if plain.coupled != 1 or (free is not None and not free.separable):
         return hessian(problem, block, prediction)
     if free is not None:

@@ -352,6 +352,7 @@ class Relaxation:
             positions = self._gathered(columns)  # may replace ``_block``
             block = CachedBlock(self._block.inner.gather(positions))
             restricted = self._problem_with(inner, block)
+            # The re-fit may end early, because any dual point proves a valid bound.
             restricted = with_deadline(restricted, Deadline(work=Work(WORK)))
             refit = choose_master(restricted).solve(restricted, weights, intercept, target)
             return refit.weights, refit.intercept, refit.prediction

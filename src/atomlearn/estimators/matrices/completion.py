@@ -209,6 +209,7 @@ class MatrixCompletion(OneToOneFeatureMixin, TransformerMixin, MatrixModel):
         held_out[observed] = is_held_out
         fitted = self._problem(data, observed & ~held_out, 1.0)
         largest = largest_useful_alpha(fitted)
+        # If L is 0 for each alpha, or nothing is held out, there is no path to choose from.
         if largest == 0.0 or not is_held_out.any():
             return largest or 1.0
         unseen: Any = self._problem(data, held_out, 1.0)

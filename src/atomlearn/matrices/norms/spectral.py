@@ -487,6 +487,7 @@ class PSD(SpectralNorm):
         else:
             # Shift by an upper bound on the spectral norm: all eigenvalues become nonnegative, so
             # that the largest eigenvalue is the largest singular value.
+            # The shift enlarges the values, so a smaller relative gap is requested.
             shift = lanczos(symmetric, 1, 1e-2).upper
             shifted = lanczos(symmetric_part(matrix, shift), count, 0.25 * accuracy)
             U = shifted.right

@@ -280,6 +280,7 @@ class MatrixGeneration(Solver):
         """
         active = [term for term in terms if term.x.size]
         start = _values(terms)
+        # Without coordinates there is nothing to fit, and nothing is proved.
         if not active:
             return terms, Refit(start, 0.0, np.zeros_like(problem.y), np.inf, np.inf)
         # The vector problem: the coordinates of all terms side by side, each with its norm.
