@@ -274,9 +274,9 @@ class ScaledModel(SelectsColumns, AtomicModel):
 def debiased(problem: Problem, result: Result, factor: float, gap: float) -> Result:
     """Return the fit of the selected columns with only a ridge penalty in place of the norm.
 
-    This is the debiasing of [T] (Tan, Tsang, Wang 2014), section 5.3: it minimizes 1/2 ||w||^2 +
-    factor * f(X w + b) over the columns of ``result``, where f is the loss of ``problem``, to the
-    relative duality gap ``gap``.
+    This is the debiasing of [T] (Tan, Tsang, Wang 2014), section 5.3. It minimizes 1/2 ||w||^2 +
+    factor * f(X w + b) over the columns of ``result``, to the relative duality gap ``gap``; f is
+    the loss of ``problem``.
     """
     free = problem.free
     columns = result.columns if free is None else np.setdiff1d(result.columns, free)

@@ -90,9 +90,10 @@ class FoldRows:
 class Trials:
     """Cross-validation of the parameters of an estimator.
 
-    The held-out score is the negative log loss if the loss has probabilities, for survival times
-    minus the mean loss of the rows of a fold among themselves, else the score of the estimator:
-    accuracy or R^2. There are no folds if a class, or the events, have fewer than two rows.
+    The held-out score is the negative log loss if the loss has probabilities. For survival times it
+    is minus the mean loss of the rows of a fold among themselves. Else it is the score of the
+    estimator: accuracy or R^2. There are no folds if a class, or the events, have fewer than two
+    rows.
 
     Parameters
     ----------

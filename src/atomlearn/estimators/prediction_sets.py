@@ -299,10 +299,10 @@ def _survival_errors(loss: Loss, y: Any, risk: Array, weight: Array) -> tuple[Ar
     y : records of survival times. risk : (n,) linear predictors. weight : (n,). Times are measured
     by the cumulative baseline hazard H, so that log H(T) is about -risk with errors of equal size.
     The error of an event is -log H(T) - risk: large for early events. An event represents 1 / G(T)
-    rows, where G(T) is the probability not to be censored before T, by a Cox model of censoring
-    whose only column is the risk. Censored rows share the remaining number of rows, with the
-    smallest error. The clock has the times of events and H at these times. ``loss`` is the loss of
-    the model.
+    rows. G(T) is the probability not to be censored before T, by a Cox model of censoring whose
+    only column is the risk. Censored rows share the remaining number of rows, with the smallest
+    error. The clock has the times of events and H at these times. ``loss`` is the loss of the
+    model.
     """
     event = y["event"]
     hazard = Baseline.of(y, risk, weight)

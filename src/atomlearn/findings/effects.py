@@ -159,8 +159,8 @@ def _debiased_estimates(
 ) -> Estimates:
     """Return debiased lasso estimates of columns that were chosen without looking at y.
 
-    The estimate of a unit of columns X_u is b_u + (Z'W X_u)^-1 Z'r. Here b is an l1 fit, r minus
-    the gradient of its loss, W the diagonal matrix of curvatures, and Z has the residuals of the
+    The estimate of a unit of columns X_u is b_u + (Z'W X_u)^-1 Z'r. Here b is an l1 fit, r is minus
+    the gradient of its loss, and W is the diagonal matrix of curvatures. Z has the residuals of the
     columns X_u regressed on all others.
 
     X, y : the data as the user gave it. data : the same, checked. columns : the columns that the

@@ -1,6 +1,6 @@
 """Selections on many subsamples of the rows, fitted simultaneously.
 
-Paths share each reading of the data; a lasso of few columns is left to scikit-learn.
+Paths share each pass over the data; a lasso of few columns is left to scikit-learn.
 """
 
 from __future__ import annotations

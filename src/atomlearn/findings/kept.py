@@ -2,11 +2,11 @@
 
 The bound shows how far the old model w is from the optimum over old and new rows together.
 
-For the squared loss the summary is Q'X and Q'y, where the columns of Q are an orthonormal basis of
-the active columns, the constant and the residual y - X w. For every u, ||y - X u|| >=
-||Q'(y - X u)||, with equality at u = w. So the rows of Q'X replace the old rows; there is one for
-each active column and two more. The optimum over these and the new rows is a lower bound on the
-optimum over all rows. It is tight as long as few other columns become active.
+For the squared loss the summary is Q'X and Q'y. The columns of Q are an orthonormal basis of the
+active columns, the constant and the residual y - X w. For every u, ||y - X u|| >= ||Q'(y - X u)||,
+with equality at u = w. So the rows of Q'X replace the old rows; there is one for each active column
+and two more. The optimum over these and the new rows is a lower bound on the optimum over all rows.
+It is tight as long as few other columns become active.
 
 For other losses the summary is X'v and f_old*(-v), with v the negative gradient at w. Let
 f = a f_old + b f_new, with a, b the shares of old and new rows. Then every d gives the bound

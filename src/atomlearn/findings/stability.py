@@ -140,7 +140,7 @@ class StabilitySelector(OwnParameters, MetaEstimatorMixin, SelectorMixin, Packed
     Notes
     -----
     ``AtomicRegressor`` and ``AtomicClassifier`` (two classes, plain columns) are fitted to all
-    halves at once, so that the halves share each reading of the data. Scikit-learn's coordinate
+    halves at once, so that the halves share each pass over the data. Scikit-learn's coordinate
     descent fits a lasso over few columns. Other estimators are fitted to one half after another.
 
     References

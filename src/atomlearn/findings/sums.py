@@ -9,7 +9,8 @@ gives the tail from  w = sign(t) sqrt(2 (t x - K(t)))  and  s = t sqrt(K''(t)):
     P(sum > x)  ~  1 - Phi(w + log(s / w) / w).
 
 The normal approximation with the same variance has large errors in the tails if only a few rows
-have an e_i or r_i far from 0: carriers of a rare allele, a rare class, skewed numbers.
+have an e_i or r_i far from 0. Examples are carriers of a rare allele, a rare class, and skewed
+numbers.
 """
 
 from __future__ import annotations

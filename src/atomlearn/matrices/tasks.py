@@ -85,8 +85,8 @@ def task_problem(
     requests an intercept for each task.
 
     The intercepts need no variables. For the squared loss the weighted mean of the residuals of
-    each task is zero at the optimum, so that centered columns and targets need no intercept,
-    and the objectives are equal. Other losses are minimized over the intercepts at every point
+    each task is zero at the optimum. So centered columns and targets need no intercept, and the
+    objectives are equal. Other losses are minimized over the intercepts at every point
     (``FreeColumns``). Centering the columns then changes only b.
     """
     n_tasks = Y.shape[1]

@@ -1,7 +1,8 @@
 """FISTA over all columns: accelerated proximal gradient, as published or with adaptive restart.
 
-Beck, Teboulle 2009; adaptive restart of O'Donoghue, Candes 2015; [A] section 4 and [L] section 4
-for the k-support norm, for which several algorithms of its proximal map can be chosen by name.
+Beck, Teboulle 2009; adaptive restart of O'Donoghue, Candes 2015. For the k-support norm several
+algorithms of its proximal map can be chosen by name, see section 4 of [A] (Argyriou, Foygel, Srebro
+2012) and of [L] (Liu, Yuan, Zhang, Liu, Metaxas 2016).
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """Frank-Wolfe methods: classic and line-searched, with away, pairwise and blended pairwise steps.
 
-Frank, Wolfe 1956; Lacoste-Julien, Jaggi 2015 (away, pairwise); Tsuji, Tanaka, Pokutta 2022
-(blended pairwise); [V] section 2.2 and (4) for the penalized form through the truncated cone. They
-are the baselines of [V]; the corrective step of ``AtomGeneration`` needs far fewer passes.
+Frank, Wolfe 1956; Lacoste-Julien, Jaggi 2015 (away, pairwise); Tsuji, Tanaka, Pokutta 2022 (blended
+pairwise); [V] (Vinyes, Obozinski 2017) section 2.2 and (4) for the penalized form through the
+truncated cone. They are the baselines of [V]; the corrective step of ``AtomGeneration`` needs far
+fewer passes.
 """
 
 from __future__ import annotations

@@ -143,8 +143,8 @@ def _least_squares(
     """Return R and a target t with 1/2 ||t - R w||^2 = 1/2 w'(Q - D)w - q'w + 1, up to rounding.
 
     R is (m + 1, m), and t is (m + 1,). Q is (m, m), q is (m,), and D (m,) has the entries of a
-    diagonal matrix. The quadratic is lowered by bounds on rounding errors: ``error`` is subtracted
-    from the diagonal of Q, and ``error_of_q`` bounds the norm of the error of q, which reduces the
+    diagonal matrix. The quadratic is lowered by bounds on rounding errors. ``error`` is subtracted
+    from the diagonal of Q. ``error_of_q`` bounds the norm of the error of q, and reduces the
     constant 1. The result is None if the lowered quadratic has negative values.
     """
     try:

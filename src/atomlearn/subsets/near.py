@@ -492,7 +492,7 @@ class _End:
     def _bound(self, prediction: Array, t: float) -> float:
         """Return the lower bound (D(t) - limit) / t on g'theta, with v the dual point.
 
-        D(t) = -f*(-v) - ||A'v - t g_w||^2 / (2 level), where f* is the conjugate of the loss, A has
+        D(t) = -f*(-v) - ||A'v - t g_w||^2 / (2 level). Here f* is the conjugate of the loss, A has
         the columns of the subset, and g_w has the entries of g for their coefficients w. v is near
         the negative gradient at ``prediction``. D(t) is lowered by bounds on rounding errors.
         """

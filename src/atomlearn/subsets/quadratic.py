@@ -144,8 +144,8 @@ class QuadraticModel:
     def exchanged(self) -> Iterator[Array]:
         """Yield, for each column i of S, the decreases (n_columns,) if j replaces i, over all j.
 
-        The entry of column i is the decrease (at most 0) if i is removed and no column is added;
-        the entries of the other columns of S are -inf.
+        The entry of column i is the decrease (at most 0) if i is removed and no column is added.
+        The entries of the other columns of S are -inf.
 
         Let r be row i of K^-1 X_S'CX, w_i the weight of column i, and h = (K^-1)_ii. Without i the
         scores are z + (w_i / h) r, and the denominators are q + r^2 / h. The removal of i raises

@@ -159,8 +159,8 @@ class Relaxation:
     def fit(self, units: Columns) -> tuple[RelaxedPoint, float, float, bool]:
         """Return the ridge fit of ``units``, its objective, a lower bound, and whether it is 0.
 
-        The lower bound is the objective minus the duality gap; both include the prices of the
-        units, and the bound is at least the prices, because f and the ridge are never negative. The
+        The lower bound is the objective minus the duality gap. Both include the prices of the
+        units. The bound is at least the prices, because f and the ridge are never negative. The
         last result is True if the objective is 0 up to rounding.
         """
         # With these units fixed in and k = 0 free ones, the norm is ||w||_2 over their columns.
@@ -370,8 +370,8 @@ class Relaxation:
         """Return weights (m,) that lower the model 1/2 w'Hw - p'w + level / 2 norm(w)^2.
 
         It does up to STEPS Newton steps from ``weights``. H (M, M) and p = ``linear_term`` (M,) are
-        over all cached columns; the m columns of w have the ``positions`` (m,) in them, and
-        ``inner`` is the norm over these m columns.
+        over all M cached columns. The m columns of w have the ``positions`` (m,) among these, and
+        ``inner`` is the norm over the m columns.
         """
         # The kernel needs free columns first, then fixed ones, and changes ``ordered`` in place.
         fixed_units = np.flatnonzero(inner.fixed == IN)

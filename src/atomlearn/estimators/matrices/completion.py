@@ -247,8 +247,8 @@ class MatrixCompletion(OneToOneFeatureMixin, TransformerMixin, MatrixModel):
         """Return rows X with their missing entries filled in by the fitted factors of the columns.
 
         L = A B' with B = ``right_``. The factor a of a row minimizes
-        1/2 sum_observed (z_j - a'b_j)^2 + (N alpha / 2) ||a||^2, its part of the problem, since
-        ||L||_* is the minimum of (||A||^2 + ||B||^2) / 2.
+        1/2 sum_observed (z_j - a'b_j)^2 + (N alpha / 2) ||a||^2. This is its part of the problem,
+        since ||L||_* is the minimum of (||A||^2 + ||B||^2) / 2.
         """
         check_is_fitted(self)
         data = self._checked(X, reset=False, gaps=True)

@@ -235,9 +235,9 @@ class Feasible(NamedTuple):
 class Program:
     """max <C, R> over psd R (p, p) with a diag(R) = a diag(R_0), and R_ij >= 0 if ``nonnegative``.
 
-    Let b = a diag(R_0). The dual is min b'y over y and n >= 0 with S = diag(a'y) - C - N psd, where
-    N has the entries n_ij / 2 off the diagonal. Each such y bounds the first program from above,
-    because <C, R> = b'y - <S, R> - <N, R>. If S has an eigenvalue -delta < 0, the bound is
+    Let b = a diag(R_0). The dual is min b'y over y and n >= 0 with S = diag(a'y) - C - N psd. N has
+    the entries n_ij / 2 off the diagonal. Each such y bounds the first program from above, because
+    <C, R> = b'y - <S, R> - <N, R>. If S has an eigenvalue -delta < 0, the bound is
     b'y + delta tr(R_0).
 
     Parameters
