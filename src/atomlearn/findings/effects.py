@@ -161,7 +161,8 @@ def _debiased_estimates(
 
     The estimate of a unit of columns X_u is b_u + (Z'W X_u)^-1 Z'r. Here b is an l1 fit, r is minus
     the gradient of its loss, and W is the diagonal matrix of curvatures. Z has the residuals of the
-    columns X_u regressed on all others.
+    columns X_u regressed on all others: the instruments of the unit. All units have the same
+    degrees of freedom.
 
     X, y : the data as the user gave it. data : the same, checked. columns : the columns that the
     user named, with lists for groups. confidence : coverage of the intervals. If no column is
@@ -178,7 +179,6 @@ def _debiased_estimates(
     # A fit can follow the correlated errors of a group, which makes residuals too small. So the
     # residuals of each group come from the cross-validation fit without its fold.
     left_out = None if data.row_groups is None or is_timed else _out_of_fold_predictions(fit, data)
-    # The instruments Z of each unit.
     if is_timed:
         instruments = hazard_directions(data, prediction, units)
     else:
@@ -191,7 +191,6 @@ def _debiased_estimates(
             data, prediction, Z, data.columns_of(unit), initial, n_coefficients, left_out
         )
         steps.append((step.values, _robust_covariance(data, step)))
-    # The degrees of freedom are the same for all units.
     return _unit_estimates(estimator, data, units, steps, step.degrees, confidence, "named")
 
 

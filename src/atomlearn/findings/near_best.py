@@ -230,8 +230,7 @@ def near_best(
             f"{profile.objective:.6g}; pass the X, y and sample_weight of the fit"
         )
     listed, chosen = _columns_to_fit(profile, columns)
-    # First the wider ranges, without fits: upper bounds on -w_j and on w_j.
-    lower = -profile.by_one_dual_point(listed, -1.0)
+    lower = -profile.by_one_dual_point(listed, -1.0)  # wider ranges, without fits
     upper = profile.by_one_dual_point(listed, 1.0)
     values = profile.coef[listed]
     ranges = Ranges(lower, upper, values.copy(), values.copy())

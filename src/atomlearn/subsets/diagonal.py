@@ -47,7 +47,9 @@ def strengthened(
     quadratic, if there are groups or too many columns, if D is nearly zero, or if the bound on
     rounding errors exceeds the share ``max_share`` of the ridge.
 
-    Here D, Q and q are those of the module; ``columns`` (m,) are numbered in ``relaxation``.
+    Here D, Q and q are those of the module; ``columns`` (m,) are numbered in ``relaxation``. Its
+    model has Q and q over more columns, among which these have the ``positions``. A sum of n terms
+    has a relative rounding error of at most growth(n).
     """
     problem = relaxation.problem
     size = columns.size
@@ -56,7 +58,6 @@ def strengthened(
         return None
     if not 0 < size <= min(MOST, n - 1):
         return None
-    # Q and q over more columns, and the positions of ``columns`` among these.
     H, linear_term, positions = relaxation.model(columns)
     at_zero = loss_value(problem, np.zeros(n) + optimal_intercept(problem, np.zeros(n)))
     scale = float(np.trace(H[np.ix_(positions, positions)])) / size
@@ -72,8 +73,7 @@ def strengthened(
     lengths = np.sqrt(problem.weight @ np.square(relaxation.dense(columns) / math.sqrt(scale)))
     offsets = np.abs(problem.design.subtracted_offsets(columns)) / math.sqrt(scale)
     lengths = lengths + math.sqrt(float(problem.weight.sum())) * offsets
-    # Twice the bound on rounding errors of Q and of its factorization, as a multiple of I. A sum of
-    # n terms has a relative error of at most growth(n).
+    # Twice the bound on rounding errors of Q and of its factorization, as a multiple of I.
     error = 2.0 * (growth(n) + growth(size)) * float(lengths @ lengths)
     if error > max_share * level:
         return None

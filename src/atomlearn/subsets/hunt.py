@@ -136,7 +136,9 @@ class Hunt:
     def _relax(self, uncentered: Problem) -> None:
         """Solve the root relaxation over all columns; set ``root``, the ratings and ``lower``.
 
-        ``uncentered`` is the problem before its targets were centered.
+        ``uncentered`` is the problem before its targets were centered. The default solver runs on
+        it. The number of its steps is limited by ROOT_WORK, because any dual point gives a valid
+        bound. ``state`` has the columns in use and their weights.
         """
         problem = self.problem
         gap = GAP
@@ -145,12 +147,10 @@ class Hunt:
             # norm is the l1 norm, and the solution has few columns.
             uncentered = with_norm(uncentered, self.units.norm.replaced(k=1))
             gap = LOOSE_GAP
-        # Re-fits of the columns in use may end early, because any dual point gives a valid bound.
         deadline = self._half_deadline.sooner(Deadline(work=Work(ROOT_WORK)))
         # With a weak ridge the relaxation may use most columns. It stops before that, because the
         # columns in use are copied.
         callback = Callback(lambda progress: 3 * progress.n_columns > self._most_in_use)
-        # The default solver: its last state has the columns in use and their weights.
         result = Settings(tol=gap, deadline=deadline, stop=callback).run(uncentered)
         self.interrupted = result.status is Status.INTERRUPTED
         state = result.state
@@ -266,7 +266,9 @@ class Hunt:
 
         The local search starts at the root relaxation, at the empty set and at ``starts``, which
         are sets of unit numbers. Safe screening then uses the root bound to eliminate units that
-        are in no best subset. Branch and bound runs over the other units.
+        are in no best subset, and in no near-optimal one if these are listed. Branch and bound runs
+        over the other units. It prunes sets of subsets whose bound is at least ``cutoff``. If the
+        ridge is strengthened before, rounding errors may consume only a small share of it.
         """
         # Step 1, local search for a good subset. Its units are numbered within ``neighborhood``,
         # the problem restricted to promising units.
@@ -280,8 +282,7 @@ class Hunt:
                 self.interrupted = True
         assert local_search.best is not None
         best = neighborhood.numbers[local_search.best.units]
-        # Step 2, safe screening: the units that may be in a better subset, or in a near-optimal one
-        # if these are listed. Sets of subsets with a bound of at least ``cutoff`` are pruned.
+        # Step 2, safe screening: the units that may be in a better (or near-optimal) subset.
         limit = local_search.upper if self.settings.within is None else local_search.cutoff
         open_units = self._unscreened(limit, best)
         if open_units is not None and self.units.columns(open_units).size > self._most_copied:
@@ -296,8 +297,7 @@ class Hunt:
             # and only the root bound holds for all subsets.
             return self._result(local_search, neighborhood, None, self.lower)
         # Step 3: a stronger ridge tightens the bounds. It is not worth its cost if the gap is
-        # proved already, and not safe if the objective is tiny. Rounding may consume only a small
-        # share of the ridge.
+        # proved already, and not safe if the objective is tiny.
         part = self._part(open_units)
         least = SMALL * loss_at_zero(self.problem)
         if self.lower < local_search.cutoff and local_search.upper > least:
@@ -466,11 +466,11 @@ class Hunt:
         """Return the units that may be in a best subset, and those that are in every best subset.
 
         The units are numbered in the whole problem. ``part`` is the part of the problem that was
-        searched, and ``bound`` the bound of the root node of ``search``, or None.
+        searched, and ``bound`` the bound of the root node of ``search``, or None. A subset with an
+        objective above ``limit`` is not a best subset.
         """
         fixed = part.fixed.copy()
         best = search.best
-        # Subsets with an objective above ``limit`` are not best subsets.
         limit = search.upper if self.settings.within is not None else search.limit
         # Three proofs: screening by the root bound, a best subset that is proved to be unique, and
         # only k units that remain: without a price, each best subset then has all of them.
@@ -489,13 +489,12 @@ class Hunt:
 
         Its gap is the difference between its objective and ``lower``, the lower bound on all
         subsets. ``part`` maps column numbers to those of X, and ``nodes`` is the number of nodes
-        that were bounded.
+        that were bounded. All other fields are those of the result of the root relaxation.
         """
         problem = self.problem
         point = best.point
         gap = max(best.objective - lower, 0.0)
         intercept = point.intercept
-        # The result of the root relaxation has the data, the loss and the settings.
         fitted = replace(
             self._root_result,
             columns=part.columns[point.columns],

@@ -128,9 +128,8 @@ class Relaxation:
         self._lock = threading.Lock()
         self._clear_cache()
         self._largest_norm = largest_norm(problem, self.units)
-        # The predictions at w = 0, with the best intercept.
         zero = np.zeros(problem.y.size)
-        zero = zero + optimal_intercept(problem, zero)
+        zero = zero + optimal_intercept(problem, zero)  # the predictions at w = 0
         self._slope = negative_gradient(problem, zero)  # at w = 0, (n_samples,)
         #: Second derivatives of f at w = 0, (n_samples,), from which the Hessian H is computed.
         self._curvature = problem.weight
@@ -161,7 +160,7 @@ class Relaxation:
 
         The lower bound is the objective minus the duality gap. Both include the prices of the
         units. The bound is at least the prices, because f and the ridge are never negative. The
-        last result is True if the objective is 0 up to rounding.
+        last result is True if the objective, without any price, is 0 up to rounding.
         """
         # With these units fixed in and k = 0 free ones, the norm is ||w||_2 over their columns.
         fixed = np.full(self.units.count, OUT, dtype=np.int8)
@@ -179,7 +178,6 @@ class Relaxation:
             point = ridge_fit(self._problem_with(norm, block), self.accuracy, gram)
         objective = point.objective + self.price * units.size
         lower = max(objective - point.certificate.gap, self.price * units.size)
-        # A perfect fit has an objective without prices.
         perfect = objective <= self._zero_level or (
             objective == point.objective and is_perfect(self.problem, point.certificate)
         )
@@ -226,15 +224,15 @@ class Relaxation:
             """Run the solver of node ``number`` to its next dual point (n_samples,); return it.
 
             The solver first receives its last scores. If it ends, its bound is stored in
-            ``bounds``, and the result is None.
+            ``bounds``, and the result is None. The deadline also ends the loops inside a step
+            (``kept``).
             """
             # A node other than the first is not begun after the deadline.
             if number and scores_of[number] is None and self.problem.deadline.use_step():
                 bounds[number] = None
                 return None
             try:
-                # Trial steps may overflow if the loss grows exponentially. Within ``kept`` the
-                # deadline also ends the loops inside a step.
+                # Trial steps may overflow if the loss grows exponentially.
                 with np.errstate(over="ignore", invalid="ignore"), self.problem.deadline.kept():
                     return solvers[number].send(scores_of[number])  # type: ignore[arg-type]
             except StopIteration as end:
@@ -263,7 +261,10 @@ class Relaxation:
         yields the dual point v (n_samples,) of each round, and receives the scores X'v.
 
         ``norm`` has the fixed units, ``start`` is the warm start, and ``near`` has the columns of
-        the first round. At the lower bound ``cutoff`` the node is pruned, so the rounds end.
+        the first round. At the lower bound ``cutoff`` the node is pruned, so the rounds end. Far
+        below the cutoff the node is split anyway, so a larger gap is enough. Without new columns
+        the rounds end, unless the re-fit makes a limited number of Newton steps: then the next
+        round continues it.
         """
         problem = self._problem_with(norm, self.problem.design)
         fixed = norm.fixed
@@ -300,7 +301,6 @@ class Relaxation:
             gauge = gauge_of(problem, point.columns, point.weights)
             objective = objective_at(problem, point.weights, prediction, gauge)
             small_gap = 1e-6 * abs(objective)
-            # Far below the cutoff the node is split anyway, so a larger gap is enough.
             if math.isfinite(cutoff):
                 small_gap = max(small_gap, 0.05 * (cutoff - best.lower))
             gap = objective - lower
@@ -312,7 +312,6 @@ class Relaxation:
             is_violated = (fixed == 0) & (squares > threshold * (1.0 + 1e-9))
             is_violated[self.units.of(columns)] = False
             new = np.flatnonzero(is_violated)
-            # Without new columns only a re-fit that ended after few Newton steps can improve.
             if not new.size and not (self.quadratic or self._has_model):
                 break
             limit = max(20, support.size)
@@ -344,7 +343,8 @@ class Relaxation:
 
         It is the relaxation over ``columns`` (m,) only, with the norm ``norm`` of the node.
         ``weights`` (m,) and ``intercept`` are the warm start, and ``target`` is the absolute
-        duality gap. The results are (m,), a float and (n_samples,).
+        duality gap. The results are (m,), a float and (n_samples,). The number of steps is limited
+        by WORK, because any dual point proves a valid bound.
         """
         problem = self.problem
         inner = norm.restrict(columns, problem.design.shape[1])
@@ -352,7 +352,6 @@ class Relaxation:
             positions = self._gathered(columns)  # may replace ``_block``
             block = CachedBlock(self._block.inner.gather(positions))
             restricted = self._problem_with(inner, block)
-            # The re-fit may end early, because any dual point proves a valid bound.
             restricted = with_deadline(restricted, Deadline(work=Work(WORK)))
             refit = choose_master(restricted).solve(restricted, weights, intercept, target)
             return refit.weights, refit.intercept, refit.prediction
@@ -403,8 +402,9 @@ class Relaxation:
         (n_samples,).
 
         Each step minimizes a quadratic model of f, with the gradient at the current point
-        and the Hessian H at w = 0. Backtracking then shortens the step. If no step lowers
-        the objective, ``_refit`` solves the problem.
+        and the Hessian H at w = 0. Backtracking then shortens the step. The steps end if one
+        gains less than the requested accuracy. If no step lowers the objective, ``_refit``
+        solves the problem.
         """
         if self.quadratic or not self._has_model:
             return self._refit(norm, columns, weights, intercept, target)
@@ -435,7 +435,6 @@ class Relaxation:
                     intercept = b
                     value = trial
                     break
-            # Further steps would gain less than the requested accuracy.
             if not previous - value > 10.0 * target:
                 break
         if not value < start_value:
