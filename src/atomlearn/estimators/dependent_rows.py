@@ -245,6 +245,7 @@ def permuted_rows(n_rows: int, rng: Seed, groups: Any = None, order: Any = None)
     units = unit_numbers(n_rows, groups, order)
     generator = np.random.default_rng(rng)
     sizes = np.bincount(units)
+    # The rows sorted by unit; the rows of unit u begin at position starts[u].
     rows = np.argsort(units, kind="stable")
     starts = np.cumsum(sizes) - sizes
     source_unit = np.arange(sizes.size)

@@ -199,7 +199,8 @@ class TaskRidge:
         in the predictions, and ``amount`` is the ridge parameter a. The step minimizes the upper
         bound in which the curvature is the same multiple of the weight of a row everywhere.
         """
-        V = np.reshape(slope, (self._X.shape[0], -1))
+        V = np.reshape(slope, (self._X.shape[0], -1))  # slopes, (n_rows, n_tasks)
+        # The bound has the curvature ``largest`` times the largest weight of each row, ``_rows``.
         has_weight = self._weight > 0.0
         largest = float((curvature[has_weight] / self._weight[has_weight]).max())
         # Each update is a Newton step on the quadratic upper bound.
