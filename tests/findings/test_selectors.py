@@ -25,7 +25,7 @@ from atomlearn import (
 from atomlearn.core import mean_loss
 from atomlearn.estimators.dependent_rows import folds
 from atomlearn.findings import gaussian_knockoffs, p_values
-from atomlearn.findings.gaussian import _ends, generator, knockoffs_of
+from atomlearn.findings.gaussian import _eigenvalue_range, generator, knockoffs_of
 from atomlearn.findings.importance import RATIO, coefficients, path_with_scores
 from atomlearn.findings.knockoffs import e_threshold, e_values, knockoff_threshold
 from atomlearn.findings.precision import independent, means_of, near_duplicates, standardized
@@ -259,7 +259,7 @@ def test_the_ends_of_a_spectrum_are_known_to_a_hundredth(chosen: str) -> None:
         covariance = loadings @ loadings.T + np.eye(300)
     matrix = np.linalg.inv(covariance)
     values = np.linalg.eigvalsh(matrix)
-    least, largest = _ends(matrix)
+    least, largest = _eigenvalue_range(matrix)
     assert largest == pytest.approx(values[-1], rel=0.02)
     assert least == pytest.approx(values[0], abs=0.02)
 

@@ -173,11 +173,11 @@ class AtomicModel(FitParameters):
             raise ValueError(f"loss={loss.name!r} is a loss for {loss.task}; {other}")
         y, sample_weight = loss.one_target(y, sample_weight)
         weight = normalized(sample_weight, inputs.shape[0])
-        targets = checked_targets(self, inputs, y, weight, loss, offset)
+        data = checked_targets(self, inputs, y, weight, loss, offset)
         if was_encoded(inputs) and unwrapped(inputs).encoding.imputed:
-            targets.table = inputs
+            data.table = inputs
         # Sample weights, but not class weights, decide where the curves of an input have knots.
-        targets.design = self._columns(inputs, weight)
+        data.design = self._columns(inputs, weight)
         if self.standardize:
             for norm in self._candidates():
                 if norm.bounds_coefficients:
@@ -186,8 +186,8 @@ class AtomicModel(FitParameters):
                         "coefficients in their units; use standardize=False, with weights in "
                         "norms.L1 if columns are to count by their scale"
                     )
-            targets.units = units_of(self, targets.design, targets.weight)
-        return targets
+            data.units = units_of(self, data.design, data.weight)
+        return data
 
     def _columns(self, inputs: Design, weight: Array) -> Design:
         """Return the design of the fit: ``inputs`` expanded by ``features``.
@@ -286,7 +286,9 @@ class AtomicModel(FitParameters):
         coef, intercept : in the units of X and the shapes of the fitted attributes. ``data`` is the
         checked data.
         """
-        self.coef_, self.intercept_, self.feature_map_ = coef, intercept, map_of(data.design)
+        self.coef_ = coef
+        self.intercept_ = intercept
+        self.feature_map_ = map_of(data.design)
         if data.classes is not None:
             self.classes_ = data.classes
         self.selected_ = nonzero_coefficients(coef)[0]

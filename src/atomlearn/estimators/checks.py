@@ -273,6 +273,7 @@ def _named_groups(estimator: Any, norm: Any, map: Any) -> Any:
     # The groups are those of the feature map, or else those of the table of the fit.
     columns = None if map.unit is not None else table_groups(estimator)
     unit = map.unit or ("inputs" if columns is not None else None)
+    # Without any such groups, "groups" remains, and ``as_norm`` raises its error.
     if norm == "groups":
         return norm if unit is None else _named_groups(estimator, Groups(unit), map)
     if norm.groups != unit:

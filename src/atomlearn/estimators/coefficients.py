@@ -108,5 +108,6 @@ def _packed(value: Any) -> Any:
         return value
     flat = value.reshape(-1)
     nonzero = np.flatnonzero((flat != 0) | np.signbit(flat) if value.dtype.kind == "f" else flat)
-    sparse_bytes = 2 * nonzero.size * (nonzero.itemsize + value.itemsize)
-    return Packed(nonzero, flat[nonzero], value.shape) if sparse_bytes < value.nbytes else value
+    packed_bytes = nonzero.size * (nonzero.itemsize + value.itemsize)
+    # Packing must save at least half of the memory.
+    return Packed(nonzero, flat[nonzero], value.shape) if 2 * packed_bytes < value.nbytes else value

@@ -80,6 +80,7 @@ def held_out(
         # A series is cut between two positions, where the share of rows is nearest to the fraction.
         ends = np.cumsum(np.bincount(units))[:-1]  # number of rows before each cut
         first = 1 + int(np.argmin(np.abs(ends - (1.0 - fraction) * n_rows)))
+        # The last tenth of the rows before the cut is in neither part.
         last_unit = np.sort(units)[int(0.9 * ends[first - 1])]
         return np.flatnonzero(units <= last_unit), np.flatnonzero(units >= first)
     generator = np.random.default_rng(rng)
@@ -189,6 +190,7 @@ def splits(
     whether y has classes. groups, order : see the module. params : arguments of ``cv.split``. With
     groups or an order, a number of folds is split by ``folds``.
     """
+    # Scikit-learn splits independent rows, and any rows by a splitter of the user.
     if (groups is None and order is None) or not (cv is None or is_number(cv)):
         if order is not None:
             raise ValueError(
@@ -243,6 +245,7 @@ def permuted_rows(n_rows: int, rng: Seed, groups: Any = None, order: Any = None)
     units = unit_numbers(n_rows, groups, order)
     generator = np.random.default_rng(rng)
     sizes = np.bincount(units)
+    # The rows sorted by unit; the rows of unit u begin at position starts[u].
     rows = np.argsort(units, kind="stable")
     starts = np.cumsum(sizes) - sizes
     source_unit = np.arange(sizes.size)

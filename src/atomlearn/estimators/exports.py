@@ -92,7 +92,8 @@ def _one_against_rest(coef: Array, intercepts: Array, classes: NDArray[Any]) -> 
     model.estimators_ = []
     for row, intercept in zip(coef, intercepts, strict=True):
         binary_model = LogisticRegression()
-        binary_model.coef_, binary_model.intercept_ = row[None], np.array([intercept])
+        binary_model.coef_ = row[None]
+        binary_model.intercept_ = np.array([intercept])
         binary_model.classes_ = np.array([0, 1])
         binary_model.n_features_in_ = coef.shape[1]
         model.estimators_.append(binary_model)

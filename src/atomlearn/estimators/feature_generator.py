@@ -313,7 +313,8 @@ class FeatureGenerator(ScaledModel):
         # Check all rows before some are held out.
         offset = checked_targets(self, inputs, y, weight, loss, offset).offset
         # A candidate: a number of features, and the values of C at which they are selected, which
-        # rise until there are enough. If the number is given, only the first C varies.
+        # rise until there are enough. If the number is given, only the first C varies. Otherwise it
+        # is the second-largest one: the largest one selects irrelevant features.
         candidates = [(self.n_features, RISING[start:]) for start in range(len(RISING))]
         if self.n_features == "auto":
             candidates = [
@@ -458,7 +459,8 @@ class FeatureGenerator(ScaledModel):
         # If groups overlap, the columns of ``result`` are lifted; those of ``own_result`` are not.
         state = result.state
         selected = Selected.of(selections.lifted, state, lift, self.feature_map_, n_outputs)
-        self.n_selected_, self.selected_gap_ = int(state.units), state.selected_gap()
+        self.n_selected_ = int(state.units)
+        self.selected_gap_ = state.selected_gap()
         own_result = replace(result if lift is None else result.lowered(lift), state=None)
         self.debiased_ = None
         if self.debias is not None:

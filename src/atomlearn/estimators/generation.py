@@ -67,6 +67,7 @@ def norm_of(estimator: Any, design: Design) -> tuple[Any, int]:
         sets = membership_of(groups, n_columns, "groups")
     if sets is not None:
         return LatentKSupport(min(batch, sets.n_sets), groups), sets.n_sets
+    # Columns in no group are groups of their own.
     count = n_columns if groups is None else KSupport(1, groups).partition(n_columns).n_groups
     return KSupport(min(batch, max(count, 1)), groups), count
 
@@ -110,7 +111,7 @@ def problem_of(estimator: Any, data: Checked) -> tuple[Problem, int]:
         norm = _row_norm(norm, design, n_outputs)
         y = np.column_stack(data.targets).reshape(-1)
         joint_loss = for_classes(loss, n_outputs)
-        if joint_loss is not None:
+        if joint_loss is not None:  # its targets are 0 and 1 instead of -1 and 1
             y = np.maximum(y, 0.0)
             loss = joint_loss
         if intercept:  # one for each class, minimized inside the loss
@@ -273,9 +274,9 @@ class ScaledModel(SelectsColumns, AtomicModel):
 def debiased(problem: Problem, result: Result, factor: float, gap: float) -> Result:
     """Return the fit of the selected columns with only a ridge penalty in place of the norm.
 
-    This is the debiasing of [T] (Tan, Tsang, Wang 2014), section 5.3: it minimizes 1/2 ||w||^2 +
-    factor * f(X w + b) over the columns of ``result``, where f is the loss of ``problem``, to the
-    relative duality gap ``gap``.
+    This is the debiasing of [T] (Tan, Tsang, Wang 2014), section 5.3. It minimizes 1/2 ||w||^2 +
+    factor * f(X w + b) over the columns of ``result``, to the relative duality gap ``gap``; f is
+    the loss of ``problem``.
     """
     free = problem.free
     columns = result.columns if free is None else np.setdiff1d(result.columns, free)
@@ -395,6 +396,7 @@ def weighed(problem: Problem, selection: Result, solver: FeatureGeneration, gap:
     """
     result = run(problem, solver, RelativeGap(gap))
     result.state.found = selection.state.found
+    # If neither run converged, the reason is that of the selection.
     ended = result.converged or selection.converged
     return replace(
         result,

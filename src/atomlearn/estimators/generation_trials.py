@@ -90,9 +90,10 @@ class FoldRows:
 class Trials:
     """Cross-validation of the parameters of an estimator.
 
-    The held-out score is the negative log loss if the loss has probabilities, for survival times
-    minus the mean loss of the rows of a fold among themselves, else the score of the estimator:
-    accuracy or R^2. There are no folds if a class, or the events, have fewer than two rows.
+    The held-out score is the negative log loss if the loss has probabilities. For survival times it
+    is minus the mean loss of the rows of a fold among themselves. Else it is the score of the
+    estimator: accuracy or R^2. There are no folds if a class, or the events, have fewer than two
+    rows.
 
     Parameters
     ----------
@@ -159,7 +160,8 @@ class Trials:
         """Return the held-out score of these parameters of the estimator in each fold."""
         scores = list[float]()
         for fold in self.folds:
-            model, rows = self.model(parameters), self.rows(fold)
+            model = self.model(parameters)
+            rows = self.rows(fold)
             if self.settings is not None:
                 seconds = self.settings.deadline.left
                 model.set_params(time_limit=max(seconds, 1e-3) if seconds < np.inf else None)
@@ -175,6 +177,7 @@ class Trials:
 
     def rows(self, fold: Fold) -> FoldRows:
         """Return the rows of a fold that are fitted to and those that are held out."""
+        # The weights and offsets of both parts, None if there are none.
         arrays = self.weight, self.offset
         (weight, offset), (test_weight, test_offset) = (
             [None if values is None else np.asarray(values)[part] for values in arrays]
@@ -312,12 +315,13 @@ class Trials:
         ones are added. A C is clearly worse if its mean score is below the best one by more than
         ``n_errors`` standard errors. The values begin after the last one that is scored.
         """
-        best = max(scores, key=strengths.index)
-        for C in strengths[strengths.index(best) + 1 :]:
-            if self._is_clearly_worse(list(scores.values()), n_errors)[list(scores).index(best)]:
+        last = max(scores, key=strengths.index)
+        for C in strengths[strengths.index(last) + 1 :]:
+            is_worse = self._is_clearly_worse(list(scores.values()), n_errors)
+            if is_worse[list(scores).index(last)]:
                 return
             scores[C] = self._scores(candidate, C)
-            best = C
+            last = C
 
     def _scores(self, candidate: Tried, C: float) -> Array:
         """Return the score of a candidate in each fold, with this C of the coefficients."""

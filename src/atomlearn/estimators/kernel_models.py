@@ -24,6 +24,7 @@ def default_kernels(X: Array, weight: Array) -> list[KernelOn]:
     under ``weight`` (n,), which adds up to 1.
     """
     kernels = [KernelOn("linear")]
+    # exp(-gamma ||x - z||^2) of three widths, on all columns and on each that is not constant.
     variances = weight @ (X - weight @ X) ** 2
     for columns in (None, *((j,) for j in range(X.shape[1]))):
         variance = float(variances.sum() if columns is None else variances[columns[0]])

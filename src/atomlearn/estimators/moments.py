@@ -108,6 +108,8 @@ class Moments:
         # Half the weighted sum of squares of (target - design w) is the loss minus a constant: the
         # part of y'y that no w explains.
         design, target = from_moments(sums[:-1, :-1], sums[:-1, -1])
+        # The m rows of the design R have R'R / m equal to the sums. Divided by the weight of all
+        # rows, the sum of squares over m becomes the mean over the rows.
         weight = np.full(target.size, 1.0 / (target.size * self.weight))
         problem = of_checked_data(design, target, weight, as_loss("squared"), penalty, False)
         constant = 0.5 * max(float(sums[-1, -1] - np.mean(target**2)), 0.0) / self.weight

@@ -93,8 +93,9 @@ class ProvedModel(OwnParameters, PackedState):
             settings = replace(settings, observers=(*settings.observers, PrintProgress(every=1)))
         tasks = []
         for problem, start in zip(problems, starts, strict=True):
-            level = np.array([problem.regularizer.amount])
-            tasks.append(settings.task(problem, level, warm=start))
+            # A task is a path over strengths of the norm, here over a single one.
+            strength = np.array([problem.regularizer.amount])
+            tasks.append(settings.task(problem, strength, warm=start))
         drive(problems[0].design, tasks, self.n_jobs)
         if not any(task.results for task in tasks):
             raise KeyboardInterrupt("interrupted before the first point")

@@ -106,6 +106,7 @@ class OutOfFold:
             folds, paths, problems_of_folds, strict=True
         ):
             for problem, path in zip(problems_of_fold, outputs, strict=True):
+                # The alpha of the path at which the norm has the weight ``level``.
                 result = path.result_at(level / path.l1_ratio)
                 if result is None or result.matrix_parts is not None:
                     return None
@@ -119,6 +120,7 @@ class OutOfFold:
         rows = np.concatenate(tests)
         fold_of = np.repeat(np.arange(len(folds)), [test.size for test in tests])
         coefficients = loss, columns, weights.reshape(*shape, -1), intercepts
+        # The errors and their mass are ones until they are computed below.
         fits = cls(*coefficients, rows, fold_of, *np.ones((2, rows.size)))
         # The decisions of all rows by all fits; folds with different imputed values replace theirs.
         linear = fits.decisions(problems[0].design)
@@ -297,14 +299,15 @@ def _survival_errors(loss: Loss, y: Any, risk: Array, weight: Array) -> tuple[Ar
     y : records of survival times. risk : (n,) linear predictors. weight : (n,). Times are measured
     by the cumulative baseline hazard H, so that log H(T) is about -risk with errors of equal size.
     The error of an event is -log H(T) - risk: large for early events. An event represents 1 / G(T)
-    rows, where G(T) is the probability not to be censored before T, by a Cox model of censoring
-    whose only column is the risk. Censored rows share the remaining number of rows, with the
-    smallest error. The clock has the times of events and H at these times. ``loss`` is the loss of
-    the model.
+    rows. G(T) is the probability not to be censored before T, by a Cox model of censoring whose
+    only column is the risk. Censored rows share the remaining number of rows, with the smallest
+    error. The clock has the times of events and H at these times. ``loss`` is the loss of the
+    model.
     """
     event = y["event"]
     hazard = Baseline.of(y, risk, weight)
     early = -np.log(np.where(event, hazard.until(y["time"]), 1.0)) - risk
+    # In the Cox model of censoring, the events are the censored rows. ``counts`` are 1 / G(T).
     censoring = y.copy()
     censoring["event"] = ~event
     counts = np.ones(y.size)

@@ -216,8 +216,8 @@ class AtomicRegressor(OneLevel, LinearRegressor):
         design = checked_design(self, X, reset=earlier is None)
         target = as_loss("squared").check_target(checked_target(self, y, design.shape[0]))
         weight = check_weight(sample_weight, design.shape[0])
-        earlier_or_none = Moments.none(design.shape[1]) if earlier is None else earlier
-        moments = earlier_or_none.joined(design, target, weight)
+        sums_before = Moments.none(design.shape[1]) if earlier is None else earlier
+        moments = sums_before.joined(design, target, weight)
         # The problem of all rows so far, from their sums, warm-started at the last solution.
         norm, amount, l1_ratio = self._regularized_by()
         norm = norm_on(norm_for(self, norm, design), design)

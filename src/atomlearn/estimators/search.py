@@ -73,8 +73,9 @@ from atomlearn.maps.features import features_named
 class CrossValidatedModel(AtomicModel):
     """Base class of estimators that choose norm and alpha; not for direct use.
 
-    The parameters are documented in ``AtomicRegressorCV``. ``_out_of_fold`` holds the fits without
-    each fold, at the chosen norm and alpha, for prediction intervals.
+    The parameters are documented in ``AtomicRegressorCV``. ``_searched`` is the status of the
+    search. ``_out_of_fold`` holds the fits without each fold, at the chosen norm and alpha, for
+    prediction intervals.
     """
 
     norms: str | Norm | Sequence[str | Norm] = "l1"
@@ -246,10 +247,10 @@ class CrossValidatedModel(AtomicModel):
         final, results = self._search(data, folds, score, settings)
         if self.relax_:
             results = [relaxed(*pair, self.relax_) for pair in zip(final, results, strict=True)]
-        searched = self.n_passes_
+        search_passes = self.n_passes_
         self._set_fitted(data, results)
         self.status_ = self._searched if self.status_.is_converged else self.status_
-        self.n_passes_ += searched
+        self.n_passes_ += search_passes
         if self._out_of_fold is not None:
             self._out_of_fold = self._out_of_fold.counted(len(data.y), groups, order)
         return self
@@ -419,6 +420,7 @@ class CrossValidatedModel(AtomicModel):
             form = problems[0].regularizer.form
             alphas = np.tile(check_levels(self.alphas, form, "alphas"), (row_ratios.size, 1))
             levels = alphas * row_ratios
+        # The columns that paths have used, which later paths of the search share.
         pools: dict[int, Pool] = {}
 
         def scored(norms: Sequence[Norm], levels: Array, l1_ratios: Array) -> CrossValidation:

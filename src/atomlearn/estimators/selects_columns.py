@@ -76,6 +76,8 @@ class SelectsColumns(SelectorMixin):
         Only the selected products are formed.
         """
         check_is_fitted(self)
+        # Scikit-learn selects columns of arrays. Encoded tables, products, and designs that are
+        # opened are read here.
         selects_from_X = table_encoding(self) is None and not self.feature_map_.implicit
         if selects_from_X and not is_opened(X):
             with warnings.catch_warnings():

@@ -57,6 +57,8 @@ class Baseline:
         if sets is None:
             return cls(np.zeros(0), np.zeros(0))
         with np.errstate(invalid="ignore", over="ignore"):
+            # ``totals`` are the weights of the events at each time, and ``at_risk`` is the
+            # logarithm of the sum of s exp(risk).
             steps = np.exp(np.log(sets.totals) - sets.at(risk).at_risk)
             return cls(sets.times, np.cumsum(steps))
 

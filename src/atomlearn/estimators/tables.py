@@ -132,6 +132,7 @@ def _fill(plan: ColumnPlan, known: NDArray[Any]) -> float | str:
     known : (n_known, k) the encoded rows without gaps; a category has k indicator columns. ``plan``
     is how the column was encoded.
     """
+    # The reference level has no column of its own. Dates are days since ``numbers[0]``, the first.
     if plan.use == "category":
         counts = known.sum(axis=0)
         labels = [plan.reference_level, *plan.shown()]
@@ -270,6 +271,7 @@ def _plan(frame: Frame, name: str, column: Any) -> ColumnPlan:
     levels = _declared_levels(column)
     if levels:
         plan = ColumnPlan(name, "category", "category", levels, distinct=len(levels))
+        # The table is refused if a column has too many labels.
         if len(levels) > INTAKE.many_values:
             plan = replace(plan, kind="text", use="leave out")
     else:
@@ -299,6 +301,7 @@ def _known_labels(frame: Frame, plan: ColumnPlan) -> NDArray[Any]:
 
     plan : the plan of the column in the fit. ``frame`` are the cells of the table.
     """
+    # Booleans are numbers 0 and 1 in the cells.
     if not frame.is_text(plan.name) and plan.values == ("False", "True"):
         return frame.columns[plan.name]
     cells = frame.cells(plan.name)

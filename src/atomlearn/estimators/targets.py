@@ -108,10 +108,10 @@ def checked_targets(
     inputs : the columns of X. y, offset : arguments of ``fit``. weight : (n_samples,) weights.
     ``estimator`` is one of this library.
     """
-    targets = _targets(estimator, inputs, y, weight, loss)
+    data = _targets(estimator, inputs, y, weight, loss)
     if offset is not None:
-        targets.offset = offset_of(offset, (inputs.shape[0], len(targets.targets)))
-    return targets
+        data.offset = offset_of(offset, (inputs.shape[0], len(data.targets)))
+    return data
 
 
 def _targets(estimator: Any, inputs: Design, y: Any, weight: Array, loss: Loss) -> Checked:
@@ -158,6 +158,7 @@ def joint_loss(multi_class: Any, data: Checked) -> Loss | None:
         raise ValueError(f"multi_class must be 'ovr' or 'multinomial', got {multi_class!r}")
     if multi_class == "ovr":
         return None
+    # The loss of all classes together, None if there is no such version of the loss.
     joint_loss = for_classes(data.loss, data.classes.size)
     if joint_loss is None:
         raise ValueError(

@@ -113,9 +113,10 @@ def inverted(below: Callable[[Array], Array], shares: Array, reach: float) -> Ar
         # If all grid values are on one side, there is no solution between -reach and reach.
         outside += np.where(n_above == 0, -np.inf, np.where(n_above == len(grid), np.inf, 0.0))
         # The solution is between the last grid value above the share and the next one.
-        upper = np.clip(n_above, 1, len(grid) - 1), np.arange(shares.size)
-        low = grid[upper[0] - 1, upper[1]]
-        high = grid[upper]
+        row = np.clip(n_above, 1, len(grid) - 1)
+        column = np.arange(shares.size)
+        low = grid[row - 1, column]
+        high = grid[row, column]
     return np.asarray(np.sinh(low) + outside)
 
 
@@ -143,8 +144,8 @@ def truncated(b: float, error: float, known: Array, unknown: Array, confidence: 
     def odds(shifts: Array) -> Array:
         """Return the log odds of F, see the module, at three means, one per element of ``shares``.
 
-        The first ignores the unknown intervals. The second counts those above the estimate, so that
-        it gives the largest mean; the third counts those below.
+        The first ignores the unknown intervals. The second counts those above the estimate, which
+        lowers the lower end; the third counts those below, which raises the upper end.
         """
         below, above, more_below, more_above = (_log_masses(ends, shifts) for ends in intervals)
         below[..., 2] = np.logaddexp(below[..., 2], more_below[..., 2])
@@ -164,6 +165,7 @@ def _log_masses(ends: Array, shifts: Array) -> Array:
 
     ends : (m, 2) disjoint intervals. shifts : an array of any shape, which is that of the result.
     """
+    # One axis for the intervals, and then the axes of ``shifts``.
     ends = ends[ends[:, 0] < ends[:, 1]].T
     low, high = ends.reshape(*ends.shape, *np.ones(shifts.ndim, dtype=int)) - shifts
     if not low.size:

@@ -187,12 +187,9 @@ class TestedUnits:
         chosen = np.unique(labels[requested])
         # A covariance matrix of the user is in the units of the data, before standardization.
         knockoffs = knockoffs_of(standard, rescaled(covariance, scales))
-        unit_positions = [
-            tuple(indices[unit] for unit in chosen.tolist()) for indices in (positions, members)
-        ]
-        return cls(
-            standard, knockoffs.residuals, unit_positions[0], unit_positions[1], knockoffs.words
-        )
+        places = tuple(positions[unit] for unit in chosen.tolist())
+        tested_members = tuple(members[unit] for unit in chosen.tolist())
+        return cls(standard, knockoffs.residuals, places, tested_members, knockoffs.words)
 
 
 def p_values(

@@ -135,7 +135,8 @@ def numbers_of_table(X: Any) -> Design:
         return as_design(X)
     except (TypeError, ValueError):
         table = np.asarray(X)
-        if table.dtype.kind == "c" or not table.size:  # the frame has neither strings nor gaps
+        # Neither strings nor gaps are the reason, if the table is complex or empty.
+        if table.dtype.kind == "c" or not table.size:
             raise
     rng = np.random.default_rng(2)
     columns = list[Array]()
@@ -182,6 +183,7 @@ def _near_labels(keys: Array) -> Rows:
     n_rows = len(keys)
     if n_rows < 4:
         return np.arange(n_rows)
+    # Distances are judged relative to the median distance in a sample of rows.
     sample = rng.permutation(n_rows)[:MOST_ROWS]
     median = float(np.median(cdist(keys[sample[:500]], keys[sample])))
     links = (

@@ -159,6 +159,11 @@ def _debiased_estimates(
 ) -> Estimates:
     """Return debiased lasso estimates of columns that were chosen without looking at y.
 
+    The estimate of a unit of columns X_u is b_u + (Z'W X_u)^-1 Z'r. Here b is an l1 fit, r is minus
+    the gradient of its loss, and W is the diagonal matrix of curvatures. Z has the residuals of the
+    columns X_u regressed on all others: the instruments of the unit. All units have the same
+    degrees of freedom.
+
     X, y : the data as the user gave it. data : the same, checked. columns : the columns that the
     user named, with lists for groups. confidence : coverage of the intervals. If no column is
     penalized, or if there are ten events per column, an unpenalized fit is used. ``estimator`` is
@@ -174,7 +179,6 @@ def _debiased_estimates(
     # A fit can follow the correlated errors of a group, which makes residuals too small. So the
     # residuals of each group come from the cross-validation fit without its fold.
     left_out = None if data.row_groups is None or is_timed else _out_of_fold_predictions(fit, data)
-    # For each unit, instruments Z: the residuals of its columns regressed on the other columns.
     if is_timed:
         instruments = hazard_directions(data, prediction, units)
     else:
@@ -349,9 +353,9 @@ def _selected(
     columns, weights = nonzero_coefficients(fitted.coef_)
     n_freedom = int(codes[inference_rows].sum()) if is_timed else inference_rows.size - 1
     if columns.size >= n_freedom:
-        unit = f"{n_freedom} events" if is_timed else f"{inference_rows.size} rows"
+        left = f"{n_freedom} events" if is_timed else f"{inference_rows.size} rows"
         raise ValueError(
-            f"{columns.size} features are selected from {train.size} rows, and the {unit} of the "
+            f"{columns.size} features are selected from {train.size} rows, and the {left} of the "
             "other rows are too few to estimate them; select fewer (a larger alpha)"
         )
     # Carving needs a selection that linear constraints describe: a lasso at one alpha.
@@ -428,7 +432,8 @@ def _exact(
     full_fit = unpenalized_fit(data, line.columns)
     intervals = []
     inverse = la.pinvh(full_fit.information)
-    # Changes of the targets that change one coefficient of the refit by 1, and no other.
+    # How the targets change with one coefficient of the refit, per unit of it, if the part of the
+    # targets that is independent of this coefficient is fixed.
     moves = full_fit.weighted_X @ (inverse / np.diag(inverse))
     moves /= np.maximum(line.data.weight, TINY)[:, None]
     # One interval for each column; the first coefficient, the intercept, is left out.

@@ -226,6 +226,7 @@ def _from_neighbors(X: Array, covariance: str) -> Knockoffs:
     if is_adequate or covariance != "auto":
         words = "precision of each column given the few nearest to it"
         return _from_precision(X, precision, "sparse_precision", words)
+    # With far fewer columns than rows, and weak correlations, Ledoit-Wolf is precise enough.
     if X.shape[1] < X.shape[0] / 2 and not _strongly_correlated(X):
         return _ledoit_wolf(X)
     warnings.warn(
@@ -260,10 +261,10 @@ def _from_precision(X: Array, precision: Any, name: str, words: str) -> Knockoff
     root = 1.0 / np.sqrt(precision.diagonal())
     n_columns = root.size
     scaled = scaled_by(precision, root)
-    smallest, largest = _ends(scaled)
+    smallest, largest = _eigenvalue_range(scaled)
     if smallest < 1e-3:  # a matrix estimated from few rows may not be positive definite
         shift = 1e-2 - min(smallest, 0.0)
-        scaled = shrunk(scaled, shift)
+        scaled = shrunk(scaled, shift)  # (M + shift I) / (1 + shift)
         largest = (largest + shift) / (1 + shift)
     # The joint covariance is positive semidefinite up to s = 2 / (the largest eigenvalue of M).
     s = SHARE * 2.0 / largest
@@ -291,7 +292,7 @@ def _from_precision(X: Array, precision: Any, name: str, words: str) -> Knockoff
     return Knockoffs(draw, name, words, float(s), precision_times.T, X[:, :0])
 
 
-def _ends(matrix: Any) -> tuple[float, float]:
+def _eigenvalue_range(matrix: Any) -> tuple[float, float]:
     """Return the smallest and the largest eigenvalue of a symmetric matrix, to about 1% of each."""
     size = matrix.shape[0]
     if size < 20:
@@ -344,6 +345,7 @@ def _ledoit_wolf(X: Array) -> Knockoffs:
     flat = share
     # In all directions other than these eigenvectors, the covariance has the eigenvalue g.
     all_eigenvalues = spectrum if spectrum.size == X.shape[1] else np.append(spectrum, flat)
+    # 2 S - S Theta S is positive semidefinite for s up to twice the smallest eigenvalue of Sigma.
     s = SHARE * 2.0 * float(all_eigenvalues.min())
 
     def function_times(on_spectrum: Array, elsewhere: float, V: Array) -> Array:
@@ -380,6 +382,7 @@ def _principal(X: Array, count: int | None = None) -> tuple[Array, Array, Array]
     m).
     """
     n_rows, n_columns = X.shape
+    # Both Gram matrices have the same nonzero eigenvalues.
     wide = n_rows <= n_columns
     gram = la.blas.dsyrk(1.0, np.asfortranarray(X if wide else X.T), lower=1)  # the lower half
     size = len(gram)

@@ -1,6 +1,6 @@
 """Selections on many subsamples of the rows, fitted simultaneously.
 
-Paths share each reading of the data; a lasso of few columns is left to scikit-learn.
+Paths share each pass over the data; a lasso of few columns is left to scikit-learn.
 """
 
 from __future__ import annotations
@@ -76,6 +76,7 @@ def automatic_alphas(model: Any, X: Any, y: Any, alphas: Any) -> Array:
         )
     model = clone(model)
     problems = model._problems(model._checked(X, y, None), model.norm, 1.0, model.l1_ratio)
+    # The strength of the norm, which is the share ``l1_ratio`` of alpha, is converted to alpha.
     largest = max(map(largest_useful_alpha, problems)) / (model.l1_ratio or 1.0)
     return largest * np.geomspace(0.9, 0.1, 10)
 
@@ -120,6 +121,7 @@ def masks_of_parts(
             for rows in parts
         )
     else:
+        # The strength of the norm is the share ``l1_ratio`` of alpha.
         levels = levels * model.l1_ratio
         joint_paths = _joint_paths(problem, parts, levels, limit, model._settings())
         paths = ((np.abs(result.coef) for result in results) for results in joint_paths)
@@ -130,10 +132,10 @@ def _is_lasso(problem: Problem) -> bool:
     """Return whether the problem is least squares with equal weights and the plain l1 norm."""
     weights = l1_weights(problem.regularizer.norm, problem.design.shape[1])
     has_equal_weights = weights is not None and bool((weights == 1.0).all())
-    equal = np.ptp(problem.weight) == 0 and problem.loss.name == "squared"
-    unscaled = problem.regularizer.form == "penalized" and not problem.tau
+    is_least_squares = np.ptp(problem.weight) == 0 and problem.loss.name == "squared"
+    is_penalized = problem.regularizer.form == "penalized" and not problem.tau
     has_no_offset = problem.free is None and known_offset(problem.loss) is None
-    return has_equal_weights and equal and unscaled and has_no_offset
+    return has_equal_weights and is_least_squares and is_penalized and has_no_offset
 
 
 def _joint_paths(
@@ -146,6 +148,7 @@ def _joint_paths(
     ``parts`` are the rows of each part.
     """
     end = None if limit is None else NumberOfFeatures(limit)
+    # A pool keeps the columns that a path has used; paths may share one.
     path_tasks = []
     for rows, pool in zip(parts, Pool(problem).for_paths(len(parts)), strict=True):
         ends_path = None if end is None else end.begin()

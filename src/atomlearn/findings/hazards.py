@@ -16,9 +16,9 @@ def hazard_directions(data: FitData, prediction: Array, units: Sequence[Columns]
     """Return the directions z_j of the columns of each unit, (n, size) per unit.
 
     data : the data of the fit. prediction : (n,) its log hazards. units : arrays of column indices
-    that are tested together. The directions are those of ``directions`` (residuals of a lasso of
-    one column on the others) with the metric H, the Hessian of the loss, in place of the diagonal
-    of weights. A matrix D with min(n, p) rows has D'D = X'HX. Each column of D is regressed on the
+    that are tested together. The directions are residuals of a lasso of one column on the others,
+    as in ``directions``. The metric is H, the Hessian of the loss, in place of a diagonal matrix of
+    weights. A matrix D with min(n, p) rows has D'D = X'HX. Each column of D is regressed on the
     others by a lasso, and the residuals are mapped back to rows. Constants are in the null space of
     H, so there is no intercept.
 

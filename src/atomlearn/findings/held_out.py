@@ -195,10 +195,11 @@ def fits_of(fitted: Any, searched: bool = True) -> int:
     """Return an estimate of the number of model fits in one call of ``fit``, from its settings.
 
     It counts the final fit, the fits of cross-validation, and those of half-samples. A best-subset
-    search counts as SUBSET_FITS fits. Feature generation at a fixed C makes one fit per pass. More
-    than two classes count as that number of fits. No time is measured, so the result is the same on
-    every machine. ``searched`` is False for a refit with the parameters that a search chose, which
-    needs no cross-validation (see ``at_choices``). ``fitted`` is the fitted estimator.
+    search (attribute ``l2_``) counts as SUBSET_FITS fits. Feature generation (``selected_at_``)
+    makes one fit per pass at a fixed C. More than two classes count as that number of fits. No time
+    is measured, so the result is the same on every machine. ``searched`` is False for a refit with
+    the parameters that a search chose, which needs no cross-validation (see ``at_choices``).
+    ``fitted`` is the fitted estimator.
     """
     steps = [step for _, step in fitted.get_params(deep=False).get("steps", ())]
     count = 1

@@ -80,11 +80,12 @@ def loss_for(y: NDArray[Any], loss: str | Loss) -> Loss:
     if y.dtype.names is not None:
         return as_loss(SEARCHES["survival"][1])
     # Integers with many distinct values are treated as a quantity rather than as labels.
-    numbers = y.dtype.kind in "iuf" and not (
+    is_quantity = y.dtype.kind in "iuf" and not (
         are_whole(finite(y)) and np.unique(y).size <= max(20, y.size // 5)
     )
-    quantity = numbers or not (y.dtype.kind != "O" or all_text(y))
-    return as_loss(SEARCHES["regression" if quantity else "classification"][1])
+    # Arrays of objects are text or quantities.
+    is_quantity = is_quantity or (y.dtype.kind == "O" and not all_text(y))
+    return as_loss(SEARCHES["regression" if is_quantity else "classification"][1])
 
 
 def coefficients(
@@ -152,7 +153,8 @@ def _cross_validated(
     folds : (training rows, test rows) of each fold. free : the columns without a penalty. X, y,
     norm, loss and n_alphas are as for ``coefficients``.
     """
-    # For the squared form the ratio is squared: levels multiply the square of the norm.
+    # The grid has twice as many alphas, down to the square of RATIO, because the search ends early.
+    # For the squared form the ratio is squared again: alpha multiplies the square of the norm.
     ratio = RATIO ** (4 if norm.usual_form == "squared" else 2)
     kind: Any = SEARCHES[loss.task][0]
     loss_options = {"ties": loss.ties} if isinstance(loss, Cox) else {"loss": loss}
@@ -231,6 +233,7 @@ def path_with_scores(
         levels += solutions.levels.tolist()
         if np.argmin(end.scores) < len(results) - 1:
             break
+        # The next levels of the same geometric grid.
         grid = grid * ratio ** (n_levels / max(n_levels - 1, 1))
     return ScoredPath(levels, results, end.scores, any(end.high))
 

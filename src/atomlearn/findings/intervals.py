@@ -138,6 +138,7 @@ class Estimates:
         dependence of the p-values.
         """
         size = self.p_values.size
+        # Holm's method rejects the smallest p-values, up to the first that exceeds its limit.
         rejected = np.sort(self.p_values) * np.arange(size, 0, -1) <= 1 - self.confidence
         return size - int(np.argmin(np.append(rejected, False)))
 

@@ -2,11 +2,11 @@
 
 The bound shows how far the old model w is from the optimum over old and new rows together.
 
-For the squared loss the summary is Q'X and Q'y, where the columns of Q are an orthonormal basis of
-the active columns, the constant and the residual y - X w. For every u, ||y - X u|| >=
-||Q'(y - X u)||, with equality at u = w. So the rows of Q'X replace the old rows; there is one for
-each active column and two more. The optimum over these and the new rows is a lower bound on the
-optimum over all rows. It is tight as long as few other columns become active.
+For the squared loss the summary is Q'X and Q'y. The columns of Q are an orthonormal basis of the
+active columns, the constant and the residual y - X w. For every u, ||y - X u|| >= ||Q'(y - X u)||,
+with equality at u = w. So the rows of Q'X replace the old rows; there is one for each active column
+and two more. The optimum over these and the new rows is a lower bound on the optimum over all rows.
+It is tight as long as few other columns become active.
 
 For other losses the summary is X'v and f_old*(-v), with v the negative gradient at w. Let
 f = a f_old + b f_new, with a, b the shares of old and new rows. Then every d gives the bound
@@ -145,6 +145,7 @@ def gap_of(problem: Problem, kept: Kept) -> float:
     n_new = problem.y.size
     penalty = problem.regularizer
     share_new = n_new / (kept.n_rows + n_new)
+    # The objective of the old model over all rows, and a lower bound on the optimum.
     linear = linear_at(problem.design, kept.point)
     value = (1 - share_new) * kept.loss + share_new * loss_value(problem, linear)
     value += penalty.value(gauge_of(problem, columns, weights))
@@ -153,6 +154,7 @@ def gap_of(problem: Problem, kept: Kept) -> float:
     else:
         lower = _bound_by_dual(problem, kept, linear, share_new)
     rounding = prove(problem, columns, weights, linear).certificate.rounding / max(value, 1e-300)
+    # The objective and the bound have rounding errors of the old and of the new rows.
     relative_gap = (value - lower) / max(value, TINY)
     return float(np.clip(relative_gap, 0.0, 1.0) + 2 * (kept.rounding + rounding))
 
@@ -175,6 +177,7 @@ def _bound_by_rows(problem: Problem, kept: Kept, share_new: float) -> float:
         normalized = constant / float(constant @ constant)
         table -= np.outer(constant, normalized @ table)
         target = target - constant * float(normalized @ target)
+    # The weight of a row in the mean over all old and new rows.
     weight = np.full(target.size, share_new / n_new)
     design = as_design(np.asfortranarray(table))
     smaller_problem = of_checked_data(

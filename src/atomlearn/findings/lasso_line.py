@@ -283,6 +283,8 @@ def lasso_line(
     if is_quadratic(data.loss):
         return LassoLine(data, price, columns, signs)
     for _ in range(MOST_STEPS):
+        # Least squares with the weights W and the targets ``response`` is the quadratic model of
+        # the loss at the prediction.
         W = data.loss.curvature(data.y, prediction, data.weight)
         response = prediction - data.loss.gradient(data.y, prediction, data.weight) / W
         line = LassoLine(replace(data, loss=Squared(), weight=W, y=response), price, columns, signs)

@@ -230,7 +230,7 @@ def near_best(
             f"{profile.objective:.6g}; pass the X, y and sample_weight of the fit"
         )
     listed, chosen = _columns_to_fit(profile, columns)
-    lower = -profile.by_one_dual_point(listed, -1.0)
+    lower = -profile.by_one_dual_point(listed, -1.0)  # wider ranges, without fits
     upper = profile.by_one_dual_point(listed, 1.0)
     values = profile.coef[listed]
     ranges = Ranges(lower, upper, values.copy(), values.copy())
@@ -474,9 +474,9 @@ class _Profile:
     def _fit(self, column: int, value: float, start: WarmStart) -> tuple[float, float, WarmStart]:
         """Return bounds on phi(``value``), the minimum over models with w_j = ``value``.
 
-        column : the index j. start : the warm start of the fit. The lower bound is the dual bound
-        of a fit of the other columns, with ``value`` x_j in the offset; the upper bound is the
-        objective of that fit. The third result is its solution, the warm start of the next fit.
+        column : the index j. start : the warm start of the fit. The other columns are fitted with
+        ``value`` x_j in the offset. The lower bound is the dual bound of this fit, and the upper
+        bound its objective. The third result is its solution, the warm start of the next fit.
         """
         problem = self.problem
         size = self.coef.size

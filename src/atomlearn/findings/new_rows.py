@@ -258,6 +258,7 @@ def _at_chosen_level(estimator: Any) -> AtomicModel:
     norm, alpha, l1_ratio = estimator._regularized_by()
     kind = AtomicClassifier if estimator.task == "classification" else AtomicRegressor
     form = estimator.form or estimator._candidates()[0].usual_form
+    # In the constrained form the search chooses the radius instead of alpha.
     names = ("loss", "tol", "features", "unpenalized", "fit_intercept")
     parameters = {name: estimator.get_params(deep=False)[name] for name in names}
     model: AtomicModel = kind(norm, alpha, l1_ratio=l1_ratio, form=form, radius=alpha, **parameters)

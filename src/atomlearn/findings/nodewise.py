@@ -55,7 +55,7 @@ def directions(
     level means a smaller bias from errors in other coefficients, but a larger standard error
     sigma sqrt(z_j'W z_j) / |z_j'W x_j|. The bias bound is level / sqrt(z_j'W z_j). At some level of
     the path it falls to that of pure noise, sqrt(2 log p / n). The path continues until the
-    standard error exceeds the one at that level by a quarter. All paths share every reading of the
+    standard error exceeds the one at that level by a quarter. All paths share each pass over the
     data.
 
     Parameters
@@ -105,6 +105,7 @@ def directions(
                 (problem, levels, _path_observer(design, weight, x, size, growth, paths[-1]))
             )
     if tasks:
+        # A pool keeps the columns that a path has used; paths may share one.
         pools = Pool(tasks[0][0]).for_paths(len(tasks))
         path_tasks = [
             settings.task(problem, levels, pool, reached=reached)

@@ -217,14 +217,14 @@ class Step:
         # The leverages below are of the k columns only; this factor accounts for all other
         # coefficients.
         small_sample_factor = n_weighted / max(n_weighted - max(n_used - b.size, 0), 1)
-        leverage = inverse
+        inverse_for_leverage = inverse
         # Cross-validated residuals are not shrunk by overfitting, so they need no leverage.
         if left_out is not None:
             r = -data.loss.gradient(data.y, left_out, data.weight)
             small_sample_factor = 1.0
-            leverage = 0.0 * inverse
+            inverse_for_leverage = 0.0 * inverse
         # The sandwich covariance from the changes of b when single rows or groups are left out.
-        scores = _jackknife_changes(data.row_groups, Z, weighted_X, leverage, r)
+        scores = _jackknife_changes(data.row_groups, Z, weighted_X, inverse_for_leverage, r)
         robust = small_sample_factor * inverse @ (scores.T @ scores) @ inverse.T
         if data.row_groups is not None:
             degrees = min(degrees, max(len(scores) - 1, 1))
@@ -239,6 +239,7 @@ class Step:
         of rows.
         """
         loss: Any = data.loss
+        # The part (n, k) of each row in Z'r; the parts of a group of rows are added.
         scores = loss.score_residuals(data.y, prediction, data.weight, Z)
         weighted_X = data.hessian_times(prediction, X)
         A = Z.T @ weighted_X
@@ -265,6 +266,7 @@ def _jackknife_changes(
     changes A b by (I - Z_g'W_g X_g A^-1)^-1 Z_g'r_g.
     """
     if row_groups is None:
+        # A row of leverage 1 is fitted exactly, so it says nothing about the errors.
         one_less_leverage = 1.0 - np.einsum("ij,jk,ik->i", weighted_X, inverse, Z)
         adjusted = np.divide(
             r, one_less_leverage, out=np.zeros_like(r), where=one_less_leverage > EPS

@@ -134,6 +134,7 @@ def _refitted(columns: Array, graph: sp.csr_array) -> tuple[Any, bool]:
     n_columns, n_rows = columns.shape
     data = np.empty(graph.nnz)
     variances = np.ones(n_columns)
+    # Single precision suffices to find large products.
     single_precision = columns.astype(np.float32)
     n_neighbors = np.diff(graph.indptr)
     n_unexplained = 0
@@ -149,7 +150,8 @@ def _refitted(columns: Array, graph: sp.csr_array) -> tuple[Any, bool]:
             )
             slopes = np.linalg.solve(gram, correlations)[:, :, 0]
             remainder = residuals[same_count] - np.einsum("jk,jkn->jn", slopes, neighbor_columns)
-            residuals[same_count], squares = remainder, np.sum(remainder**2, axis=1)
+            residuals[same_count] = remainder
+            squares = np.sum(remainder**2, axis=1)
             variances[indices] = np.maximum(squares / max(n_rows - count, 1), 1e-6)
             data[positions] = -slopes / variances[indices][:, None]
         # Count the pairs of a residual and another column whose product is beyond chance.

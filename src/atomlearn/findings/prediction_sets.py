@@ -106,7 +106,6 @@ def prediction_sets(
             "by='class' is of classes, by and shift are one or the other, and of times take "
             "predict(interval=)"
         )
-    # Each group of rows uses only the out-of-fold errors of its own rows.
     old = as_design(encoded_rows(search, X))
     design = search._expanded(as_design(encoded_rows(search, X_new)))
     share: Any = confidence
@@ -118,11 +117,12 @@ def prediction_sets(
             out_of_fold.among(codes == code).sets(design, confidence, None)
             for code in np.unique(codes)
         ]
+        # Whether a class is in a set is decided by the errors of its own rows.
         return predicted, np.stack(
             [label_sets[:, code] for code, label_sets in enumerate(sets_by_class)], axis=1
         )
-    # Other groups: the sets of each group are written to its new rows. A result is the ends of the
-    # intervals, or one mask of label sets.
+    # Other groups: the sets of each group, from the errors of its own rows, are written to its new
+    # rows. A result is the ends of the intervals, or one mask of label sets.
     results: list[Any] = []
     for calibration, is_in_group in _row_groups(out_of_fold, by, old.shape[0], len(predicted)):
         if of_classes:
@@ -164,8 +164,9 @@ def _shifted(
     """Return out-of-fold errors weighted by likelihood ratios, and the required mass (n_new,).
 
     out_of_fold : the errors of the old rows. old, new : the columns of old and new rows. confidence
-    : the share of the mass that a set must cover. The likelihood ratio of a row is the odds that it
-    is a new row, by a cross-validated logistic regression, times n_old / n_new.
+    : the share of the mass that a set must cover. The mass of a row is its weight in the quantile
+    of the errors. The likelihood ratio of a row is the odds that it is a new row, by a
+    cross-validated logistic regression, times n_old / n_new.
     """
     columns = out_of_fold.columns if out_of_fold.columns.size else np.arange(1)
     X = np.vstack([dense_part(design, columns) for design in (old, new)])

@@ -157,6 +157,7 @@ def areas(codes: Columns, decisions: Array, rng: np.random.Generator) -> Ranked:
         if null_deviations
         else _normal_quantiles(0.5, guess_error)
     )
+    # The AUC of a guess has about the variance (1 / n_positive + 1 / n_rest) / 12.
     usual = float(np.sqrt(np.sum(per_positive + per_rest) / 12)) / max(len(sorted_columns), 1)
     return Ranked(score, error, 0.5, null, usual)
 

@@ -68,6 +68,7 @@ def selected_by(estimator: Any) -> tuple[Mask, Array]:
     sizes = np.zeros(n_inputs)
     if isinstance(estimator, AtomicModel):
         map = estimator.feature_map_
+        # A column of these maps may be of several inputs, or one of several columns of a term.
         if map.implicit or map.unit is not None:
             inputs = map.inputs_of(np.unique(map.term_of(estimator.selected_)))
             sizes[np.unique(inputs[inputs >= 0])] = 1.0
@@ -139,7 +140,7 @@ class StabilitySelector(OwnParameters, MetaEstimatorMixin, SelectorMixin, Packed
     Notes
     -----
     ``AtomicRegressor`` and ``AtomicClassifier`` (two classes, plain columns) are fitted to all
-    halves at once, so that the halves share each reading of the data. Scikit-learn's coordinate
+    halves at once, so that the halves share each pass over the data. Scikit-learn's coordinate
     descent fits a lasso over few columns. Other estimators are fitted to one half after another.
 
     References
@@ -319,10 +320,11 @@ def unimodal(q: float, p: int, threshold: float, n_pairs: int) -> float:
     """Return Shah and Samworth's bound C(t, B) q^2 / p on falsely selected features.
 
     q : average number of features that a half selects. p : number of features. t is ``threshold``
-    and B is ``n_pairs``. The bound assumes unimodal selection frequencies of the features with low
-    selection probability. With theta = q / p, it requires theta <= 1 / sqrt(3) and
-    t > 1/2 + min(theta^2, 1 / (2 B) + 3 theta^2 / 4). Otherwise Meinshausen and Buhlmann's bound is
-    returned.
+    and B is ``n_pairs``. C is 1 / (2 (2 t - 1 - 1 / (2 B))) for t <= 3/4, else
+    4 (1 - t + 1 / (2 B)) / (1 + 1 / B). The bound assumes unimodal selection frequencies of the
+    features with low selection probability. With theta = q / p, it requires theta <= 1 / sqrt(3)
+    and t > 1/2 + min(theta^2, 1 / (2 B) + 3 theta^2 / 4). Otherwise Meinshausen and Buhlmann's
+    bound is returned.
     """
     theta = q / p
     half_step = 1 / (2 * n_pairs)

@@ -147,6 +147,7 @@ class SubsetLine:
         """
         if not self._differences:
             return [(low, high)]
+        # A subset that is worse by at most the rounding error counts as better.
         differences = np.array(list(self._differences.values())) - [0.0, 0.0, self._rounding]
         roots = np.concatenate([np.roots(each) for each in differences])
         cuts = np.sort(roots[np.isreal(roots)].real)

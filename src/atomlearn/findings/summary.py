@@ -164,6 +164,7 @@ class Summary:
         """
         has_outputs = any(row.output for row in self.rows)
         has_intervals = any(np.isfinite(row.estimate) for row in self.rows)
+        # A list times False is empty, so that its cells are left out.
         scale = f"estimated {self.ratio_name or 'coefficient'}"
         yield [
             "",
@@ -369,6 +370,7 @@ def _reference(
     columns_of_plan = np.flatnonzero(sources == sources[column])
     if plan.use != "category" or np.intersect1d(listed, columns_of_plan)[0] != column:
         return
+    # Levels that are not listed have the coefficient 0, as the reference level has.
     names = encoding.names
     names_at_zero = [
         names[sibling] for sibling in columns_of_plan.tolist() if sibling not in listed

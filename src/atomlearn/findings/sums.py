@@ -9,7 +9,8 @@ gives the tail from  w = sign(t) sqrt(2 (t x - K(t)))  and  s = t sqrt(K''(t)):
     P(sum > x)  ~  1 - Phi(w + log(s / w) / w).
 
 The normal approximation with the same variance has large errors in the tails if only a few rows
-have an e_i or r_i far from 0: carriers of a rare allele, a rare class, skewed numbers.
+have an e_i or r_i far from 0. Examples are carriers of a rare allele, a rare class, and skewed
+numbers.
 """
 
 from __future__ import annotations
@@ -118,8 +119,8 @@ class SumOfProducts:
         """Return the two-sided p-value P(|sum| >= |observed sum|) by the saddlepoint approximation.
 
         None if skewness and excess kurtosis of the sum are so small that the normal approximation
-        is accurate (``MOST_SKEW``, ``MOST_KURTOSIS``). A sum near 0 is no argument, see
-        ``Cumulants.beyond``; ``tail_correction`` calls this above one standard deviation.
+        is accurate (``MOST_SKEW``, ``MOST_KURTOSIS``). The approximation fails for a sum near 0,
+        see ``Cumulants.beyond``; ``tail_correction`` needs it above one standard deviation only.
         """
         # Skewness and excess kurtosis of sum_i s_i f_i with random s_i and fixed f_i.
         sampled, fixed = sorted((self.e, self.r), key=_kurtosis)

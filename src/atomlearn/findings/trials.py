@@ -340,7 +340,7 @@ class Trial:
             try:
                 with warnings.catch_warnings(action="ignore"):
                     decisions = self.decide(train, test, values, order)
-            except ValueError:
+            except ValueError:  # such as a fold without one of the classes
                 continue
             rows.append(test)
             per_fold.append(np.asarray(decisions, dtype=np.float64).reshape(test.size, -1))
@@ -393,6 +393,7 @@ class Trial:
                 return float("nan"), np.zeros(truth.size)
             score, contributions = guess_area(truth, decisions)
             return score, contributions / max(1, decisions.shape[1])
+        # The step is rounded up, so that at most MOST_PAIRED rows are compared.
         judged_rows = np.arange(0, truth.size, -(-truth.size // MOST_PAIRED))
         first, second = comparable(checked_survival(truth[judged_rows]))
         contributions = np.zeros(truth.size)

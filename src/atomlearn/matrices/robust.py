@@ -19,8 +19,9 @@ def robust_coordinates(
     """
     if not V.shape[1] or not threshold > 0:
         return X @ V, 0.0
-    batches = LIMITS.pieces(X.shape[0], V.shape[0] + V.shape[1] ** 2)
-    results = [_huber(X[rows], V, threshold, tol, max_iter) for rows in batches]
+    # Slices of rows, so that the arrays of ``_huber`` have a bounded size.
+    slices = LIMITS.pieces(X.shape[0], V.shape[0] + V.shape[1] ** 2)
+    results = [_huber(X[rows], V, threshold, tol, max_iter) for rows in slices]
     return np.vstack([C for C, _ in results]), max(gap for _, gap in results)
 
 

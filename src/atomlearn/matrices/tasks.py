@@ -85,8 +85,8 @@ def task_problem(
     requests an intercept for each task.
 
     The intercepts need no variables. For the squared loss the weighted mean of the residuals of
-    each task is zero at the optimum, so that centered columns and targets need no intercept,
-    and the objectives are equal. Other losses are minimized over the intercepts at every point
+    each task is zero at the optimum. So centered columns and targets need no intercept, and the
+    objectives are equal. Other losses are minimized over the intercepts at every point
     (``FreeColumns``). Centering the columns then changes only b.
     """
     n_tasks = Y.shape[1]
@@ -148,6 +148,7 @@ def several_targets(
         return tasks, flat, sample_weight, FreeColumns.of_tasks(loss, n_samples, n_tasks), False
     offsets = weight @ Y / weight.sum()
     centered_tasks = Tasks(shifted, n_tasks)
+    # Results get the intercepts from the means that were subtracted.
     centered_tasks.row_access = CenteredRows(shifted.means, offsets)
     return centered_tasks, (Y - offsets).reshape(-1), sample_weight, loss, False
 

@@ -437,14 +437,15 @@ class FeatureGeneration(Solver):
         state.units = _count(problem, state)
         state.exhausted = self._reason(state, before)
         point = state.weights, state.prediction
+        # A final selection that is only scored needs no pass: its gap is over its own columns.
         if state.exhausted is Status.COLUMN_LIMIT and not self.proves_all:
             selected = _restricted(problem, state.columns)
             state.certificate = prove(selected, None, *point).certificate
             state.candidate = state.members[:0]
             return state
-        price = prove(problem, state.columns, *point)
-        state.certificate = price.certificate
-        state.candidate = self._candidate(problem, state, price.scores)
+        proof = prove(problem, state.columns, *point)
+        state.certificate = proof.certificate
+        state.candidate = self._candidate(problem, state, proof.scores)
         return state
 
     def _candidate(self, problem: Problem, state: GenerationState, scores: Scores) -> Columns:

@@ -1,8 +1,9 @@
 """Frank-Wolfe methods: classic and line-searched, with away, pairwise and blended pairwise steps.
 
-Frank, Wolfe 1956; Lacoste-Julien, Jaggi 2015 (away, pairwise); Tsuji, Tanaka, Pokutta 2022
-(blended pairwise); [V] section 2.2 and (4) for the penalized form through the truncated cone. They
-are the baselines of [V]; the corrective step of ``AtomGeneration`` needs far fewer passes.
+Frank, Wolfe 1956; Lacoste-Julien, Jaggi 2015 (away, pairwise); Tsuji, Tanaka, Pokutta 2022 (blended
+pairwise); [V] (Vinyes, Obozinski 2017) section 2.2 and (4) for the penalized form through the
+truncated cone. They are the baselines of [V]; the corrective step of ``AtomGeneration`` needs far
+fewer passes.
 """
 
 from __future__ import annotations
@@ -210,6 +211,7 @@ class FrankWolfe(Solver):
         ``problem`` has the loss, for which the intercept is optimal.
         """
         atoms, shares = hull.used()
+        # For ``toward`` the point itself is the only atom, except for factored matrices.
         if self.direction == "toward" and isinstance(atoms, AtomSet):
             atoms, shares = atoms.merged(shares)
         linear = atoms.images.predict(shares)
@@ -251,6 +253,7 @@ class FrankWolfe(Solver):
         # ``worst`` is the vertex in use with the smallest product with the negative gradient.
         worst, _, scores = hull.extremes(problem)
         mean = hull.mean(scores)
+        # The gap of v - x is compared with the gap of x - u, for u the worst vertex.
         if self.direction == "away" and state.toward_gap < mean - scores[worst]:
             return hull.away(worst)
         vertex = hull.add(problem, state.vertex)
@@ -291,7 +294,7 @@ class FrankWolfe(Solver):
         if state.factors is not None:
             return self._best_factors(problem, state, state.factors, previous)
         # The sum of weights bounds the gauge of the point.
-        price = prove(
+        proof = prove(
             problem,
             state.columns,
             state.weights,
@@ -299,11 +302,11 @@ class FrankWolfe(Solver):
             gauge=float(state.shares.sum()),
             tolerance=self.tol,
         )
-        state.certificate = price.certificate
-        atom = problem.regularizer.norm.best_atom(price.scores)
+        state.certificate = proof.certificate
+        atom = problem.regularizer.norm.best_atom(proof.scores)
         if not atom.columns.size:
-            return None, 0.0, price.inner
-        return atom, float(atom.values @ price.scores.at(atom.columns)), price.inner
+            return None, 0.0, proof.inner
+        return atom, float(atom.values @ proof.scores.at(atom.columns)), proof.inner
 
     def _best_factors(
         self,

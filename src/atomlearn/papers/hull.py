@@ -109,9 +109,9 @@ class Hull:
         return int(number_of[worst]), int(number_of[best]), scores
 
     def mean(self, scores: Array) -> float:
-        """Return the inner product of the point with -grad F.
+        """Return the inner product of the point with -grad F: sum_h (c_h / reach) scores_h.
 
-        ``scores`` (t + 1,) are those of the vertices, from ``extremes``.
+        ``scores`` (t + 1,) are those of the vertices, from ``extremes``; that of zero is 0.
         """
         return float(scores[:-1] @ self.shares) / self.reach if self.reach > 0 else 0.0
 

@@ -263,8 +263,8 @@ class KFCFW(Solver):
         intercept = optimal_intercept(problem, linear, intercept)
         prediction = linear + intercept
         # This iterate with its own certificate.
-        price = prove(problem, atoms.columns, weights, prediction)
-        state = State(atoms.columns, weights, intercept, prediction, price.certificate)
+        proof = prove(problem, atoms.columns, weights, prediction)
+        state = State(atoms.columns, weights, intercept, prediction, proof.certificate)
         # Objectives and gaps go up and down: keep the lowest objective and the best lower bound.
         lowest = bound = state
         if previous is not None:
@@ -285,7 +285,7 @@ class KFCFW(Solver):
             atoms=atoms,
             alpha=alpha,
             costs=model.costs,
-            atom=_new_atom(problem, price.scores),
+            atom=_new_atom(problem, proof.scores),
             model_objective=smooth + float(model.costs @ alpha),
             own=state,
             lowest=lowest,
@@ -306,6 +306,7 @@ def _combined(upper: Certificate, lower: Certificate) -> Certificate:
     # Both objectives have rounding errors; that of ``lower`` is included in its own gap.
     rise = upper.objective - lower.objective + upper.rounding
     gap = min(upper.gap, lower.gap + rise)
+    # The gap that would hold if the heuristic search for the best atom found it.
     searched = None if lower.search_gap is None else min(lower.search_gap + rise, gap)
     rounding = upper.rounding + lower.rounding
     return replace(upper, gap=gap, polar=lower.polar, search_gap=searched, rounding=rounding)

@@ -26,7 +26,7 @@ class LineProblem:
 def best_step(problem: Problem, line: LineProblem, longest: float, intercept: float) -> float:
     """Return the exact step size s in [0, longest] of a line search.
 
-    It minimizes min_b f(X (w + s d) + b) + slope s + curvature s^2 / 2, where f is the loss of
+    It minimizes min_b f(X (w + s d) + b) + slope s + curvature s^2 / 2. Here f is the loss of
     ``problem``, and ``line`` has slope, curvature, X w and X d. Newton's method computes the root
     of the derivative, safeguarded by a bracket. Each of its steps takes O(n_samples) operations,
     and the squared loss needs only one. ``intercept`` is the first guess for b. The result is 0 if

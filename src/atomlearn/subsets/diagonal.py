@@ -1,8 +1,9 @@
 """A stronger ridge for quadratic losses: part of the Hessian's diagonal moves into the ridge.
 
-Let f(X w) = 1/2 w'Qw - q'w + c, with Q positive definite. If Q - D is positive semidefinite for a
-diagonal D >= 0, the objective is also 1/2 w'(Q - D)w - q'w + c plus a ridge with the weights
-level + D_j. With v_j = w_j sqrt(1 + D_j / level) that ridge is level / 2 ||v||^2 again. So each
+The objective is f(X w) + level / 2 ||w||^2 with the loss f(X w) = 1/2 w'Qw - q'w + c and Q positive
+definite. If Q - D is positive semidefinite for a diagonal D >= 0, the objective is also
+1/2 w'(Q - D)w - q'w + c plus a ridge with the weights level + D_j. With
+v_j = w_j sqrt(1 + D_j / level) that ridge is level / 2 ||v||^2 again. So each
 subset has the same objective in a problem with another design. The relaxation of this problem is
 tighter, because a larger part of its objective is the ridge. This needs fewer columns than samples;
 screening often leaves few enough.
@@ -46,7 +47,9 @@ def strengthened(
     quadratic, if there are groups or too many columns, if D is nearly zero, or if the bound on
     rounding errors exceeds the share ``max_share`` of the ridge.
 
-    Here D, Q and q are those of the module; ``columns`` (m,) are numbered in ``relaxation``.
+    Here D, Q and q are those of the module; ``columns`` (m,) are numbered in ``relaxation``. Its
+    model has Q and q over more columns, among which these have the ``positions``. A sum of n terms
+    has a relative rounding error of at most growth(n).
     """
     problem = relaxation.problem
     size = columns.size
@@ -75,14 +78,14 @@ def strengthened(
     if error > max_share * level:
         return None
     D = _diagonal(Q - error * np.eye(size))
-    # A bound on the rounding errors of q.
+    # A bound on the rounding errors of q = X'y: the scaled y has the length sqrt(2).
     error_of_q = growth(n) * math.sqrt(2.0) * float(np.linalg.norm(lengths))
     # D is reduced until the quadratic with the Hessian Q - D is a sum of squares. With a small D
     # the relaxation is hardly tighter, so the problem is not worth its cost.
     for _ in range(20):
         if D is None or float(np.mean(D)) < WORTH * level:
             return None
-        data = _data(Q, q, D, error, error_of_q)
+        data = _least_squares(Q, q, D, error, error_of_q)
         if data is not None:
             break
         D = 0.7 * D
@@ -96,7 +99,7 @@ def strengthened(
         relaxation.units.norm.restrict(columns, problem.design.shape[1])
     )
     X = np.asfortranarray(R * (math.sqrt(scale) / factors))
-    other = Problem(
+    tighter = Problem(
         Squared(),
         DenseDesign(X),
         target * math.sqrt(at_zero),
@@ -104,7 +107,7 @@ def strengthened(
         regularizer,
         deadline=problem.deadline,
     )
-    return other, factors
+    return tighter, factors
 
 
 def _diagonal(Q: Array) -> Array | None:
@@ -126,7 +129,7 @@ def _diagonal(Q: Array) -> Array | None:
             return D if D.any() else None
         root = np.sqrt(d)
         # Q - D - s diag(d) is positive semidefinite for s up to the smallest eigenvalue of
-        # diag(d)^-1/2 (Q - D) diag(d)^-1/2.
+        # diag(d)^-1/2 (Q - D) diag(d)^-1/2. The share STEP of it keeps the rest positive definite.
         smallest = float(la.eigvalsh(remainder / root / root[:, None], subset_by_index=[0, 0])[0])
         if not smallest > 1e-6:
             break
@@ -134,14 +137,14 @@ def _diagonal(Q: Array) -> Array | None:
     return D
 
 
-def _data(
+def _least_squares(
     Q: Array, q: Array, D: Array, error: float, error_of_q: float
 ) -> tuple[Array, Array] | None:
     """Return R and a target t with 1/2 ||t - R w||^2 = 1/2 w'(Q - D)w - q'w + 1, up to rounding.
 
     R is (m + 1, m), and t is (m + 1,). Q is (m, m), q is (m,), and D (m,) has the entries of a
-    diagonal matrix. The quadratic is lowered by bounds on rounding errors: ``error`` is subtracted
-    from the diagonal of Q, and ``error_of_q`` bounds the norm of the error of q, which reduces the
+    diagonal matrix. The quadratic is lowered by bounds on rounding errors. ``error`` is subtracted
+    from the diagonal of Q. ``error_of_q`` bounds the norm of the error of q, and reduces the
     constant 1. The result is None if the lowered quadratic has negative values.
     """
     try:

@@ -112,7 +112,8 @@ class Exchange:
         subset = self.known.get(key)
         if subset is None:
             subset = Subset(units, *self.relaxation.fit(units))
-            # After the deadline a fit ends early, and the bound of its duality gap is weak.
+            # After the deadline a fit ends early, and the bound of its duality gap is weak. The
+            # branch and bound, a subclass, may have a better bound on all subsets.
             subset.lower = max(subset.lower, self.lower)
             self.known[key] = subset
             self.fitted = min(self.fitted, subset.lower)
@@ -133,8 +134,8 @@ class Exchange:
 
         A move adds a column if there are fewer than k, or replaces a column by another one; with a
         price it may also remove a column. Each step makes the move with the lowest objective among
-        those that are tried. The search ends if no move lowers the objective by the share
-        LEAST_GAIN. With groups there are no moves, and the result is ``subset``.
+        those that are tried. The search ends at the deadline, or if no move lowers the objective by
+        the share LEAST_GAIN. With groups there are no moves, and the result is ``subset``.
         """
         deadline = self.relaxation.problem.deadline
         while self.relaxation.units.partition is None and not deadline.use_step():

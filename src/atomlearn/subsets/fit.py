@@ -1,4 +1,9 @@
-"""Ridge-regularized fit of a few columns by a damped Newton method, to a given duality gap."""
+"""Ridge-regularized fit of a few columns by a damped Newton method, to a given duality gap.
+
+A is the block of these m columns, f the weighted mean loss as a function of the predictions, and
+level the weight of the ridge. ``free`` are unpenalized columns, None if there are none; f is
+minimized over their coefficients.
+"""
 
 from __future__ import annotations
 
@@ -72,7 +77,8 @@ def ridge_fit(problem: Problem, accuracy: float, gram: Array | None = None) -> F
     block = block_of(problem)
     level = problem.regularizer.amount
     iterate = _certified(problem, np.zeros(block.shape[1]), 0.0)
-    # Damping needs a Hessian that changes and a bound on the second derivatives.
+    # Damping adds a multiple of ``_largest``, an upper bound on all Hessians, to the Hessian. It
+    # needs a Hessian that changes, and bounded second derivatives.
     bounded = gram is None and math.isfinite(problem.loss.curvature_bounds[1])
     damping = _first_damping(problem, iterate.prediction) if bounded else 0.0
     for _ in range(STEPS):
@@ -87,10 +93,10 @@ def ridge_fit(problem: Problem, accuracy: float, gram: Array | None = None) -> F
             H = H + damping * _largest(problem, block)
         step = inverse_with_ridge(H, level) @ iterate.slope
         candidate, length = _line_search(problem, iterate, step)
+        # Without a decrease only more damping can help.
         if candidate is None and not (bounded and damping < 1.0):
             break
-        # If f is almost linear near the iterate, a Newton step is too long. Then the damping
-        # grows: the multiple of ``_largest``, a bound on all Hessians, that the next step adds.
+        # If f is almost linear near the iterate, a Newton step is too long, and the damping grows.
         if bounded and length < 0.25:
             damping = min(1.0, max(10.0 * damping, 1e-3))
         elif length == 1.0:
@@ -107,7 +113,7 @@ def _certified(problem: Problem, weights: Array, intercept: float) -> FittedPoin
     linear = block_of(problem).predict(weights)
     intercept = optimal_intercept(problem, linear, intercept)
     prediction = linear + intercept
-    proof = prove(problem, None, weights, prediction)
+    proof = prove(problem, None, weights, prediction)  # the duality gap, and the scores A'v
     slope = proof.scores.full() - problem.regularizer.amount * weights
     return FittedPoint(weights, intercept, prediction, slope, proof.certificate)
 
@@ -137,7 +143,7 @@ def _line_search(
         value = objective_at(problem, weights, linear + b)
         if value <= point.objective - 1e-4 * length * predicted:
             return _certified(problem, weights, b), length
-        length *= 0.5 if math.isfinite(value) else 1e-3
+        length *= 0.5 if math.isfinite(value) else 1e-3  # far too long, if the value overflows
     return None, 0.0
 
 
@@ -177,7 +183,8 @@ def _hessian(problem: Problem, block: Block, prediction: Array) -> Array:
     loss = problem.loss
     free = free_columns(problem.loss)
     plain = loss if free is None else free.inner
-    # If a loss couples predictions, its Hessian is not a weighted Gram matrix.
+    # If the loss, or sparse unpenalized columns, couple the predictions of several samples, the
+    # Hessian is not a weighted Gram matrix.
     if plain.coupled != 1 or (free is not None and not free.separable):
         return hessian(problem, block, prediction)
     if free is not None:
@@ -194,6 +201,7 @@ def _largest(problem: Problem, block: Block) -> Array:
     largest = problem.loss.curvature_bounds[1] * problem.weight
     free = free_columns(problem.loss)
     if free is not None and not free.separable:
+        # Without the projection of ``_products`` the bound is larger, and still valid.
         return block.gram(largest)
     return _products(problem, block, largest)
 

@@ -136,7 +136,9 @@ class Hunt:
     def _relax(self, uncentered: Problem) -> None:
         """Solve the root relaxation over all columns; set ``root``, the ratings and ``lower``.
 
-        ``uncentered`` is the problem before its targets were centered.
+        ``uncentered`` is the problem before its targets were centered. The default solver runs on
+        it. The number of its steps is limited by ROOT_WORK, because any dual point gives a valid
+        bound. ``state`` has the columns in use and their weights.
         """
         problem = self.problem
         gap = GAP
@@ -264,7 +266,9 @@ class Hunt:
 
         The local search starts at the root relaxation, at the empty set and at ``starts``, which
         are sets of unit numbers. Safe screening then uses the root bound to eliminate units that
-        are in no best subset. Branch and bound runs over the other units.
+        are in no best subset, and in no near-optimal one if these are listed. Branch and bound runs
+        over the other units. It prunes sets of subsets whose bound is at least ``cutoff``. If the
+        ridge is strengthened before, rounding errors may consume only a small share of it.
         """
         # Step 1, local search for a good subset. Its units are numbered within ``neighborhood``,
         # the problem restricted to promising units.
@@ -278,7 +282,7 @@ class Hunt:
                 self.interrupted = True
         assert local_search.best is not None
         best = neighborhood.numbers[local_search.best.units]
-        # Step 2, safe screening: the units that may be in a better subset.
+        # Step 2, safe screening: the units that may be in a better (or near-optimal) subset.
         limit = local_search.upper if self.settings.within is None else local_search.cutoff
         open_units = self._unscreened(limit, best)
         if open_units is not None and self.units.columns(open_units).size > self._most_copied:
@@ -462,7 +466,8 @@ class Hunt:
         """Return the units that may be in a best subset, and those that are in every best subset.
 
         The units are numbered in the whole problem. ``part`` is the part of the problem that was
-        searched, and ``bound`` the bound of the root node of ``search``, or None.
+        searched, and ``bound`` the bound of the root node of ``search``, or None. A subset with an
+        objective above ``limit`` is not a best subset.
         """
         fixed = part.fixed.copy()
         best = search.best
@@ -484,7 +489,7 @@ class Hunt:
 
         Its gap is the difference between its objective and ``lower``, the lower bound on all
         subsets. ``part`` maps column numbers to those of X, and ``nodes`` is the number of nodes
-        that were bounded.
+        that were bounded. All other fields are those of the result of the root relaxation.
         """
         problem = self.problem
         point = best.point

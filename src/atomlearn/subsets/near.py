@@ -288,6 +288,7 @@ class LevelSet:
             u = np.full(self._Z.shape[1], optimal_intercept(self.profiled, linear, point.intercept))
         else:
             coefficients, b = free.free_part(self.problem.y, linear, self.problem.weight)
+            # The intercept is the last entry of u, if there is one.
             u = np.append(coefficients, [b] * free.intercept)
         self.theta = np.append(point.weights, u)
         self._bound = subset.lower - self.prices
@@ -418,10 +419,10 @@ class _End:
     def _bound_by_ball(self, center: float) -> float:
         """Return the lower bound on g'theta by strong convexity; ``center`` is g'theta at the fit.
 
-        By the ridge, F grows at least by level / 2 times the squared distance of w from that of the
-        minimizer. So the level set is in a ball around the minimizer, with the radius
-        sqrt(2 (limit - bound) / level). The result is -inf if g has a nonzero entry for u, the
-        unpenalized coefficients.
+        By the ridge, F(theta) exceeds its minimum by at least level / 2 times the squared distance
+        of w from the w of the minimizer. So the level set is in a ball around the minimizer, with
+        the radius sqrt(2 (limit - bound) / level); bound is a lower bound on the minimum. The
+        result is -inf if g has a nonzero entry for u, the unpenalized coefficients.
         """
         level_set = self.level_set
         m = level_set.positions.size
@@ -491,9 +492,9 @@ class _End:
     def _bound(self, prediction: Array, t: float) -> float:
         """Return the lower bound (D(t) - limit) / t on g'theta, with v the dual point.
 
-        D(t) = -f*(-v) - ||A'v - t g_w||^2 / (2 level), where f* is the conjugate of the loss and
-        g_w the entries of g for w. v is near the negative gradient at ``prediction``. D(t) is
-        lowered by bounds on rounding errors.
+        D(t) = -f*(-v) - ||A'v - t g_w||^2 / (2 level). Here f* is the conjugate of the loss, A has
+        the columns of the subset, and g_w has the entries of g for their coefficients w. v is near
+        the negative gradient at ``prediction``. D(t) is lowered by bounds on rounding errors.
         """
         level_set = self.level_set
         problem = level_set.problem
@@ -508,7 +509,8 @@ class _End:
             - rounding
             - float(scores @ scores) * (1.0 + growth(m)) / (2.0 * level_set.level)
         )
-        # v satisfies the condition of the unpenalized columns only up to rounding.
+        # v satisfies the condition of the unpenalized columns only up to rounding. The effect of
+        # the residual is bounded for coefficients of up to twice those of the fit, plus 2.
         dual -= 2.0 * float(np.abs(residual) @ (np.abs(level_set.theta[m:]) + 1.0))
         bound = (dual - self.limit) / t
         return bound if math.isfinite(bound) else -math.inf

@@ -167,8 +167,9 @@ class BranchNorm(RatedNorm):
         shares = np.minimum(np.abs(free) / least, 1.0)
         if shares.sum() >= self.k:
             return math.hypot(plain, least * math.sqrt(self.k))
-        gauges = np.where(shares < 1.0, 2.0 * least * np.abs(free), free**2 + least**2)
-        return math.sqrt(float(gauges.sum()))
+        # The terms w_j^2 / d_j + least^2 d_j of the squared gauge.
+        terms = np.where(shares < 1.0, 2.0 * least * np.abs(free), free**2 + least**2)
+        return math.sqrt(float(terms.sum()))
 
     def squares(self, scores: Scores) -> Array:
         """Return the squared rating of each column (its score), or group (norm of its scores)."""
@@ -268,9 +269,9 @@ class BranchNorm(RatedNorm):
         """Return the proximal map of (amount / 2) gauge_k^2 at v, the entries of the free units.
 
         The first attempt ignores the limit sum d <= k. Large entries have the share d_j = 1 and are
-        divided by 1 + amount, middle entries are soft-thresholded by least * amount with
-        d_j = |w_j| / least, and small entries become 0. If the shares exceed k, the map is that of
-        the k-support norm, because the prices are constant then.
+        divided by 1 + amount. Middle entries have d_j = |w_j| / least and are soft-thresholded by
+        least * amount. Small entries become 0. If the shares exceed k, the map is that of the
+        k-support norm, because the prices are constant then.
         """
         # ``least`` is the weight from which on a unit has the full price, see the property.
         least = self.least

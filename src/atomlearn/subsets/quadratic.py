@@ -49,6 +49,7 @@ class Products:
         # product of C, from the diagonal.
         if self._basis.shape[1]:
             # With the basis B and B'CB = V diag(values) V', B V diag(values)^-1/2 is orthonormal.
+            # Tiny values belong to columns of B that depend on others.
             weighted = curvature[:, None] * self._basis
             values, vectors = np.linalg.eigh(self._basis.T @ weighted)
             is_kept = values > 1e-13 * values[-1]
@@ -130,7 +131,8 @@ class QuadraticModel:
         """
         lengths = np.sqrt(self._products.plain)
         # The fit is not exact: with g the gradient over S, the exact score of column j differs by
-        # c_j'K^-1 g, and g'K^-1 g <= 2 gap. ``errors`` bounds the rounding of scores.
+        # c_j'K^-1 g, and g'K^-1 g <= 2 gap. So the difference is at most ``lengths`` sqrt(2 gap).
+        # ``errors`` bounds the rounding of scores.
         errors = lengths * (2.0 * growth(dual.size) * float(np.linalg.norm(dual)))
         scores = np.abs(self._scores) + errors + lengths * math.sqrt(2.0 * gap)
         # The denominators are lowered by a bound on rounding. They are at least the ridge.
@@ -142,8 +144,8 @@ class QuadraticModel:
     def exchanged(self) -> Iterator[Array]:
         """Yield, for each column i of S, the decreases (n_columns,) if j replaces i, over all j.
 
-        The entry of column i is the decrease (at most 0) if i is removed and no column is added;
-        the entries of the other columns of S are -inf.
+        The entry of column i is the decrease (at most 0) if i is removed and no column is added.
+        The entries of the other columns of S are -inf.
 
         Let r be row i of K^-1 X_S'CX, w_i the weight of column i, and h = (K^-1)_ii. Without i the
         scores are z + (w_i / h) r, and the denominators are q + r^2 / h. The removal of i raises

@@ -129,7 +129,7 @@ class Relaxation:
         self._clear_cache()
         self._largest_norm = largest_norm(problem, self.units)
         zero = np.zeros(problem.y.size)
-        zero = zero + optimal_intercept(problem, zero)
+        zero = zero + optimal_intercept(problem, zero)  # the predictions at w = 0
         self._slope = negative_gradient(problem, zero)  # at w = 0, (n_samples,)
         #: Second derivatives of f at w = 0, (n_samples,), from which the Hessian H is computed.
         self._curvature = problem.weight
@@ -158,9 +158,9 @@ class Relaxation:
     def fit(self, units: Columns) -> tuple[RelaxedPoint, float, float, bool]:
         """Return the ridge fit of ``units``, its objective, a lower bound, and whether it is 0.
 
-        The lower bound is the objective minus the duality gap; both include the prices of the
-        units, and the bound is at least the prices, because f and the ridge are never negative. The
-        last result is True if the objective is 0 up to rounding.
+        The lower bound is the objective minus the duality gap. Both include the prices of the
+        units. The bound is at least the prices, because f and the ridge are never negative. The
+        last result is True if the objective, without any price, is 0 up to rounding.
         """
         # With these units fixed in and k = 0 free ones, the norm is ||w||_2 over their columns.
         fixed = np.full(self.units.count, OUT, dtype=np.int8)
@@ -224,7 +224,8 @@ class Relaxation:
             """Run the solver of node ``number`` to its next dual point (n_samples,); return it.
 
             The solver first receives its last scores. If it ends, its bound is stored in
-            ``bounds``, and the result is None.
+            ``bounds``, and the result is None. The deadline also ends the loops inside a step
+            (``kept``).
             """
             # A node other than the first is not begun after the deadline.
             if number and scores_of[number] is None and self.problem.deadline.use_step():
@@ -260,7 +261,10 @@ class Relaxation:
         yields the dual point v (n_samples,) of each round, and receives the scores X'v.
 
         ``norm`` has the fixed units, ``start`` is the warm start, and ``near`` has the columns of
-        the first round. At the lower bound ``cutoff`` the node is pruned, so the rounds end.
+        the first round. At the lower bound ``cutoff`` the node is pruned, so the rounds end. Far
+        below the cutoff the node is split anyway, so a larger gap is enough. Without new columns
+        the rounds end, unless the re-fit makes a limited number of Newton steps: then the next
+        round continues it.
         """
         problem = self._problem_with(norm, self.problem.design)
         fixed = norm.fixed
@@ -339,7 +343,8 @@ class Relaxation:
 
         It is the relaxation over ``columns`` (m,) only, with the norm ``norm`` of the node.
         ``weights`` (m,) and ``intercept`` are the warm start, and ``target`` is the absolute
-        duality gap. The results are (m,), a float and (n_samples,).
+        duality gap. The results are (m,), a float and (n_samples,). The number of steps is limited
+        by WORK, because any dual point proves a valid bound.
         """
         problem = self.problem
         inner = norm.restrict(columns, problem.design.shape[1])
@@ -364,8 +369,8 @@ class Relaxation:
         """Return weights (m,) that lower the model 1/2 w'Hw - p'w + level / 2 norm(w)^2.
 
         It does up to STEPS Newton steps from ``weights``. H (M, M) and p = ``linear_term`` (M,) are
-        over all cached columns; the m columns of w have the ``positions`` (m,) in them, and
-        ``inner`` is the norm over these m columns.
+        over all M cached columns. The m columns of w have the ``positions`` (m,) among these, and
+        ``inner`` is the norm over the m columns.
         """
         # The kernel needs free columns first, then fixed ones, and changes ``ordered`` in place.
         fixed_units = np.flatnonzero(inner.fixed == IN)
@@ -397,8 +402,9 @@ class Relaxation:
         (n_samples,).
 
         Each step minimizes a quadratic model of f, with the gradient at the current point
-        and the Hessian H at w = 0. Backtracking then shortens the step. If no step lowers
-        the objective, ``_refit`` solves the problem.
+        and the Hessian H at w = 0. Backtracking then shortens the step. The steps end if one
+        gains less than the requested accuracy. If no step lowers the objective, ``_refit``
+        solves the problem.
         """
         if self.quadratic or not self._has_model:
             return self._refit(norm, columns, weights, intercept, target)

@@ -247,7 +247,7 @@ class Search(Exchange):
         """
         root = Branch(-math.inf, next(self._numbers), fixed, self.k, start, start.columns)
         self._batch.append(root)
-        self._closed_bound = math.inf
+        self._closed_bound = math.inf  # no node is closed yet
         (bound,) = self.relaxation.bounds([self._bound_arguments(root)])
         self._process(root, bound)
         self._batch.remove(root)

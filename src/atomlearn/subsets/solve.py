@@ -65,10 +65,10 @@ def solve_subset(
 ) -> SubsetResult:
     r"""Solve the l0-constrained ridge problem (best-subset selection) by branch and bound.
 
-    Minimizes  sum_i s_i loss(y_i, x_i'w + b + o_i) / sum_i s_i + (l2/2) ||w||^2  over coefficients
-    w with at most n_features nonzero entries (or at most n_features groups with nonzero entries)
-    and over the intercept b. Here x_i is row i of X, s_i its sample weight and o_i its offset. The
-    result has a lower bound on the objective of every such subset.
+    Minimizes  sum_i s_i loss(y_i, x_i'w + b + o_i) / sum_i s_i + (l2/2) ||w||^2  over the
+    coefficients w and the intercept b. At most n_features entries of w (or groups of entries) may
+    be nonzero. Here x_i is row i of X, s_i its sample weight and o_i its offset. The result has a
+    lower bound on the objective of every such subset.
 
     Parameters
     ----------
@@ -241,6 +241,7 @@ def subset_problem(
     problem = checked_problem(
         X, y, loss, penalty, 0.0, fit_intercept, sample_weight, offset, unpenalized
     )
+    # Only losses with kinks have a smoothed version.
     if problem.loss.smoothed(1.0) is not None:
         raise ValueError(
             f"the loss {problem.loss.name!r} has kinks: best subsets need a smooth loss, such as "

@@ -209,6 +209,7 @@ class MatrixCompletion(OneToOneFeatureMixin, TransformerMixin, MatrixModel):
         held_out[observed] = is_held_out
         fitted = self._problem(data, observed & ~held_out, 1.0)
         largest = largest_useful_alpha(fitted)
+        # If L is 0 for each alpha, or nothing is held out, there is no path to choose from.
         if largest == 0.0 or not is_held_out.any():
             return largest or 1.0
         unseen: Any = self._problem(data, held_out, 1.0)
@@ -246,8 +247,8 @@ class MatrixCompletion(OneToOneFeatureMixin, TransformerMixin, MatrixModel):
         """Return rows X with their missing entries filled in by the fitted factors of the columns.
 
         L = A B' with B = ``right_``. The factor a of a row minimizes
-        1/2 sum_observed (z_j - a'b_j)^2 + (N alpha / 2) ||a||^2, its part of the problem, since
-        ||L||_* is the minimum of (||A||^2 + ||B||^2) / 2.
+        1/2 sum_observed (z_j - a'b_j)^2 + (N alpha / 2) ||a||^2. This is its part of the problem,
+        since ||L||_* is the minimum of (||A||^2 + ||B||^2) / 2.
         """
         check_is_fitted(self)
         data = self._checked(X, reset=False, gaps=True)

@@ -285,7 +285,7 @@ class SparsePCA(MatrixTransformer):
         variance = np.zeros(order.size)
         variance[: diagonal.size] = np.square(diagonal) / (n_samples - 1)
         self.mean_ = means
-        self.components_ = directions + 0.0
+        self.components_ = directions + 0.0  # turns -0.0 into 0.0
         self.weights_ = factored.weights[order]
         self.explained_variance_ = variance
         self.explained_variance_ratio_ = variance / (float(np.trace(covariance)) or 1.0)

@@ -87,6 +87,7 @@ class JointSearch:
         model = self.model
         if model.alphas is not None:
             form = self.problem(self.penalties[0]).problem.regularizer.form
+            # The weight of the norm is the share l1_ratio of alpha.
             alphas = check_levels(model.alphas, form, "alphas")
             return np.array([alphas * l1_ratio for _, l1_ratio in self.penalties])
         grids = []

@@ -45,8 +45,8 @@ class MatrixDesign(Design):
     def unfolded(self, shape: tuple[int, ...], mode: int) -> Design | None:
         """Return the design of the mode-th unfolding of a tensor of this shape.
 
-        The unfolding has shape[mode] rows; its columns run over the other modes in order. None: the
-        design has no direct way, and the caller reorders the columns.
+        The unfolding has shape[mode] rows; its columns run over the other modes in order. The
+        result is None if the caller must reorder the columns of this design instead.
         """
         return None
 
@@ -290,6 +290,7 @@ def as_matrix_design(
         )
     if tensor is None and design.traits.matrix_shape == shape:
         return design
+    # A design of matrices may know its unfoldings. Wrappers around it, such as counters, do not.
     if tensor is not None and design.traits.matrix_shape is not None:
         unfolded: Design | None = unwrapped(design).unfolded(tensor, mode)
         if unfolded is not None:
@@ -301,5 +302,6 @@ def as_matrix_design(
         )
     if tensor is None:
         return Reshaped(design, shape)
+    # The entries of the tensor in the order of the unfolding.
     order = np.moveaxis(np.arange(math.prod(tensor)).reshape(tensor), mode, 0)
     return Reshaped(design, shape, np.ascontiguousarray(order).reshape(-1))

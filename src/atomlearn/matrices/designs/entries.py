@@ -77,7 +77,7 @@ class Entries(MatrixDesign):
             raise ValueError("Entries needs at least one observed entry, got none")
         # Small indices take half of the memory.
         kind = np.int32 if max(p, q, i.size) < 2**31 else np.int64
-        keys = i * q + j
+        keys = i * q + j  # the flat index of the entry of each sample
         self._n_samples = i.size
         #: Number of the distinct entry of each sample; None: samples are the distinct entries, in
         #: order.

@@ -199,7 +199,8 @@ class TaskRidge:
         in the predictions, and ``amount`` is the ridge parameter a. The step minimizes the upper
         bound in which the curvature is the same multiple of the weight of a row everywhere.
         """
-        V = np.reshape(slope, (self._X.shape[0], -1))
+        V = np.reshape(slope, (self._X.shape[0], -1))  # slopes, (n_rows, n_tasks)
+        # The bound has the curvature ``largest`` times the largest weight of each row, ``_rows``.
         has_weight = self._weight > 0.0
         largest = float((curvature[has_weight] / self._weight[has_weight]).max())
         # Each update is a Newton step on the quadratic upper bound.
@@ -306,6 +307,7 @@ class Tasks(MatrixDesign):
         """Return a function from sample weights to ``TaskRidge``; None if the SVD is too large."""
         base = self.base
         n_features = self.base.shape[1]
+        # X is decomposed once, which must cost less than a few passes.
         is_small = min(base.shape) <= TUNING.few_columns and base.listable
         if not is_small or base.shape[0] * n_features > TUNING.column_entries:
             return None

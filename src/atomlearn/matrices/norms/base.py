@@ -175,7 +175,8 @@ class MatrixNorm(ShapedNorm):
     def threshold(self, values: Array) -> float:
         """Return t such that atoms with a score of at most multiplier * t do not improve W.
 
-        ``values`` (r,) are the singular values or eigenvalues of W.
+        multiplier is the Lagrange multiplier of the norm at W (in the penalized form, its
+        strength), and ``values`` (r,) are the singular values or eigenvalues of W.
         """
         return 1.0
 

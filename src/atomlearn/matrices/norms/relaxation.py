@@ -66,7 +66,7 @@ class RankOneRelaxation:
         best = self.bound(Z, U), U
         if best[0] <= 0.0:
             return best
-        step = best[0]
+        step = best[0]  # in the units of Z
         scaled_multiplier = np.zeros_like(Z)
         for iteration in range(1, SETTINGS.relaxed_steps + 1):
             # Proximal steps for S, then for U, then the multiplier of S + U = Z.

@@ -61,6 +61,7 @@ class RowGroups(Parameters, Norm):
                 "pass targets y of shape (n_samples, n_tasks), a design such as designs.Tasks, or "
                 "shape=(p, q)"
             )
+        # Rows of one entry need no groups.
         if own_shape[1] == 1:
             norm: Norm = L1() if self.k is None else KSupport(self.k)
         else:

@@ -235,9 +235,9 @@ class Feasible(NamedTuple):
 class Program:
     """max <C, R> over psd R (p, p) with a diag(R) = a diag(R_0), and R_ij >= 0 if ``nonnegative``.
 
-    Let b = a diag(R_0). The dual is min b'y over y and n >= 0 with S = diag(a'y) - C - N psd, where
-    N has the entries n_ij / 2 off the diagonal. Each such y bounds the first program from above,
-    because <C, R> = b'y - <S, R> - <N, R>. If S has an eigenvalue -delta < 0, the bound is
+    Let b = a diag(R_0). The dual is min b'y over y and n >= 0 with S = diag(a'y) - C - N psd. N has
+    the entries n_ij / 2 off the diagonal. Each such y bounds the first program from above, because
+    <C, R> = b'y - <S, R> - <N, R>. If S has an eigenvalue -delta < 0, the bound is
     b'y + delta tr(R_0).
 
     Parameters
@@ -289,8 +289,9 @@ class Program:
     def step(self, point: Feasible) -> tuple[Feasible, float]:
         """Return the next points, after a Newton step, and the shorter of both step lengths.
 
-        The step aims at S R = mu I and n_ij R_ij = mu. mu is the share (1 - t)^2 of the present
-        mean of these products. t is the length that a step to mu = 0 could have. [Mehrotra 1992]
+        The step aims at S R = mu I and n_ij R_ij = mu. mu is the share max(1 - t, 0.1)^2 of the
+        present mean of these products. t is the length that a step to mu = 0 could have. [Mehrotra
+        1992]
         """
         i = self.i
         j = self.j
@@ -312,13 +313,13 @@ class Program:
             dS = np.diag(self.a.T @ dy) - self.spread(dn)
             dR = mu * inverse - R - inverse @ dS @ R
             dR = 0.5 * (dR + dR.T)
-            primal = _length(R, dR, R[i, j], dR[i, j])
-            dual = _length(point.S, dS, point.n, dn)
-            shorter = min(primal, dual)
+            primal_length = _length(R, dR, R[i, j], dR[i, j])
+            dual_length = _length(point.S, dS, point.n, dn)
+            shorter = min(primal_length, dual_length)
             mu = mu or mean * max(1.0 - shorter, 0.1) ** 2
-        y = point.y + dual * dy
-        n = point.n + dual * dn
-        return Feasible(R + primal * dR, y, n, self.slack(y, n)), shorter
+        y = point.y + dual_length * dy
+        n = point.n + dual_length * dn
+        return Feasible(R + primal_length * dR, y, n, self.slack(y, n)), shorter
 
     def _system(self, point: Feasible, inverse: Array) -> Array:
         """Return the matrix of the equations for dy and -dn in a Newton step.
@@ -403,4 +404,5 @@ def _length(M: Array, step: Array, x: Array, dx: Array) -> float:
         return 0.0
     inverse_lengths = [-float(np.linalg.eigvalsh(0.5 * (inner + inner.T))[0])]
     inverse_lengths.append(float((-dx / x).max(initial=0.0)))
+    # The minimum of 0.5 stands for all lengths above 1, and avoids a division by 0.
     return min(1.0, 0.98 / max(*inverse_lengths, 0.5))

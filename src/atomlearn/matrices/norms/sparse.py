@@ -41,6 +41,7 @@ class SparseNorm(MatrixNorm):
             return float(self.on(np.size(w), np.shape(w)).value(np.ravel(w)))
         vector = to_float64(w)
         value = gap = math.inf
+        # The search for atoms by branch and bound is exact for small matrices.
         if sum(self._shape_of(vector.size)) <= 2 * SETTINGS.branch_side:
             value, gap = gauge_by_generation(self, vector, tol=1e-6)
         if not gap <= 1e-6 * value < math.inf:

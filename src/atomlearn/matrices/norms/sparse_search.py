@@ -278,12 +278,14 @@ class SparseSearch:
         A support has all indices of the mask ``keep`` and only indices of the mask ``alive``. The
         vector (n,) is the magnitude of the leading eigenvector of A restricted to ``alive``.
         """
+        # Excluded indices are left out of A.
         i = np.flatnonzero(alive)
         reduced = replace(self, A=self.A[np.ix_(i, i)], labels=self.labels[i])
         values, vectors = np.linalg.eigh(reduced.A)
         x = np.zeros(alive.size)
         x[i] = np.abs(vectors[:, -1])
         bound = min(float(values[-1]), reduced._bound(keep[i]))
+        # With the split A = (A - flat) + flat the convex relaxation gives another bound.
         if self.flat is not None:
             flat = self.flat[np.ix_(i, i)]
             values = np.linalg.eigvalsh(reduced.A - flat)
@@ -309,8 +311,9 @@ class SparseSearch:
         keep = np.zeros(size, dtype=np.bool_)
         bound, x = self._inside(alive, keep)
         queue = [(-bound, next(tie), alive, keep, x)]
+        # A node takes O(size^3) operations, so larger matrices get fewer nodes.
         share = min(1.0, SETTINGS.branch_side * limits.size / size)
-        for _ in range(int(SETTINGS.branch_nodes * share**3)):  # a node takes O(size^3)
+        for _ in range(int(SETTINGS.branch_nodes * share**3)):
             sufficient = value + SETTINGS.rounding * abs(value)
             if -queue[0][0] <= sufficient or self.deadline.passed:
                 break

@@ -319,7 +319,8 @@ class TraceNorm(SpectralNorm):
         p = len(W)
         values, vectors = np.linalg.eigh(symmetric_block(W))
         inner = self._both_signs(values, amount, form)
-        # Products of two entries of a pair (u, v) need a factor sqrt(2).
+        # Each direction u_i v_j' occurs for both signs of its values. With this factor it has the
+        # length 1 / sqrt(2), so that both together count once.
         vectors *= 2.0**0.25
         return _derivative(values, inner, vectors[:p], vectors[p:])
 
@@ -486,6 +487,7 @@ class PSD(SpectralNorm):
         else:
             # Shift by an upper bound on the spectral norm: all eigenvalues become nonnegative, so
             # that the largest eigenvalue is the largest singular value.
+            # The shift enlarges the values, so a smaller relative gap is requested.
             shift = lanczos(symmetric, 1, 1e-2).upper
             shifted = lanczos(symmetric_part(matrix, shift), count, 0.25 * accuracy)
             U = shifted.right

@@ -110,7 +110,8 @@ class TensorTrace(LiftedNorm):
                 f"TensorTrace: a tensor of shape {shape} has {size} entries, and there are "
                 f"{n_features} columns; give the shape of the tensor"
             )
-        # The entries of the tensor in the order of each unfolding.
+        # The entries of the tensor in the order of each unfolding. Coordinate i of the M copies is
+        # entry number i of these M lists, and the copies of an entry are added.
         index = np.arange(size, dtype=np.int64).reshape(shape)
         orders = [np.moveaxis(index, mode, 0).reshape(-1) for mode in range(len(shape))]
         norms = [Scaled(term.norm, term.factor) for term in self.terms()]

@@ -258,7 +258,7 @@ class MatrixGeneration(Solver):
 
         ``refit`` has their predictions. The second result bounds the decrease of the objective that
         these atoms can bring: the gauge times the largest amount by which a score exceeds the
-        multiplier.
+        Lagrange multiplier of the gauge.
         """
         v = negative_gradient(problem, refit.prediction)
         gauge = sum(term.gauge for term in refitted)
@@ -280,6 +280,7 @@ class MatrixGeneration(Solver):
         """
         active = [term for term in terms if term.x.size]
         start = _values(terms)
+        # Without coordinates there is nothing to fit, and nothing is proved.
         if not active:
             return terms, Refit(start, 0.0, np.zeros_like(problem.y), np.inf, np.inf)
         # The vector problem: the coordinates of all terms side by side, each with its norm.

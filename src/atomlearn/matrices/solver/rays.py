@@ -88,6 +88,7 @@ class Rays(Coordinates):
         is_large = shape[0] * shape[1] > SETTINGS.decomposed_entries
         if is_large or design.dual_of(np.zeros(shape)) is None:
             return None
+        # Of the scores whose polar is proved to be small enough, those nearest to X'v.
         matrix = score_matrix(pricing.scores, shape)
         matrix.deadline = pricing.problem.deadline
         nearest, bound = norm.nearest(matrix, pricing.multiplier * self.term.factor, accuracy)
