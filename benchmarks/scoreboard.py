@@ -216,7 +216,7 @@ def accuracy_section() -> str:
         f"Of {len(raced)} races we lost {lost}. There are {len({line.contest for line in lines})} "
         f"contests, and the others are: {'; '.join(peers)}.\n\n"
         "`python -m benchmarks.accuracies.benchmark` runs it; its header says how. Measured on "
-        f"{machine['cores']} cores of a {machine['processor']}; each solver was cut "
+        f"{machine['cores']} cores, {machine['processor']}; each solver was cut "
         f"{about['notes']['limit_s']:g} to 6 s after its first call. Versions: {versions}.\n\n"
         f"{accuracy_table(lines)}{parts_section([line for line in lines if lost_by(line)])}"
     )
@@ -252,7 +252,7 @@ def path_section() -> str:
         "the alphas, are compiled before, and run at the tolerance that gets there soonest.\n\n"
         f"Of {len(raced)} races we lost {sum(map(lost_by, raced))}.\n\n"
         "`python -m benchmarks.glm_paths.benchmark` runs it. Measured on "
-        f"{machine['cores']} cores of a {machine['processor']}; each solver was cut "
+        f"{machine['cores']} cores, {machine['processor']}; each solver was cut "
         f"{about['notes']['limit_s']:g} s after its first call. Versions: {versions}.\n\n"
         f"{path_table(lines)}"
     )
@@ -326,7 +326,7 @@ def page(lines: list[Contest]) -> str:
     machines = set()
     for source in SOURCES:
         machine = json.loads((RESULTS / f"{source.file}.json").read_text())["machine"]
-        machines.add(f"{machine['cores']} cores of a {machine['processor']}")
+        machines.add(f"{machine['cores']} cores, {machine['processor']}")
     raced = [line for line in lines if line.ratio is not None]
     lost = [line for line in raced if line.ratio is not None and line.ratio < 1.0]
     return (

@@ -176,7 +176,7 @@ class DenseBlock(OwnParameters, Block):
             return other
         storage = self._storage
         columns = other.dense()
-        dtype = np.result_type(self.dtype, columns.dtype) if size else columns.dtype
+        dtype = np.result_type(self.dtype, columns.dtype)
         # Copy the columns if another block has used the spare ones, or there are too few.
         if storage.used != size or storage.array.shape[1] < total or storage.array.dtype != dtype:
             # Unused capacity takes address space, but no memory until it is written to.
