@@ -87,9 +87,13 @@ class Pricing:
             columns = columns[~np.isin(columns, self.columns)]
         if not columns.size:
             return columns
-        # If all thresholds are 0, the norm does not know them, and every column may join.
+        # If all thresholds are 0, the norm does not know them, and every column may join. The same
+        # holds if the multiplier is 0.
         threshold = self.norm.thresholds(self.weights, columns, self.n_features)
-        if np.max(threshold) <= 0 or np.max(threshold := threshold * self.multiplier) <= 0:
+        if np.max(threshold) <= 0:
+            return columns
+        threshold = threshold * self.multiplier
+        if np.max(threshold) <= 0:
             return columns
         return columns[np.abs(self.scores.at(columns)) > threshold * (1 - 1e-12)]
 
@@ -401,6 +405,7 @@ def lost_in_loss(
     is |f(z)| + |f*(-v)|. ``square`` is the sum of squares of errors of z, beyond the rounding of z
     itself.
     """
+    # Samples of weight 0 do not count.
     predictions = where_weighted(prediction, problem.weight)
     length = float(predictions.dot(predictions))
     total = growth(predictions.size) * (size + math.sqrt(dual.dot(dual)) * math.sqrt(length))

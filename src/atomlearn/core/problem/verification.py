@@ -64,8 +64,8 @@ def verification(problem: Any, result: Any) -> Verification:
     other = _verification(problem, result.proved_by)
     if other.lower <= bounds.lower:
         return bounds
-    # Two rounding errors are added: in the objective of this point, and in the lower bound of the
-    # other point.
+    # ``other.lower`` allows for rounding at the other point only. The objective of this point may
+    # be off by ``bounds.rounding``, which is subtracted too, so that the gap includes both errors.
     lower = other.lower - bounds.rounding
     return Verification(bounds.upper, lower, bounds.rounding + other.rounding, other.dual)
 
@@ -92,6 +92,7 @@ def _verification(problem: Any, result: Any) -> Verification:
         weights = weights[is_penalized]
     # Compute the predictions X w + b again.
     if result.matrix_parts is not None:
+        # The coefficients of a matrix fit are a sum of terms: all columns are used.
         columns = None
         weights = result.coef.ravel()
         weights[[] if problem.free is None else problem.free] = 0.0  # these are part of the loss

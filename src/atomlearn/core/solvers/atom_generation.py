@@ -195,6 +195,7 @@ def priced_atoms(
     intercept = optimal_intercept(problem, linear, intercept)
     prediction = linear + intercept
     # sum(c) is an upper bound on the gauge, which the norm itself may not be able to compute.
+    # ``lengths`` are norms of columns, for the bound on rounding errors in the gap.
     price = prove(
         problem,
         atoms.columns,

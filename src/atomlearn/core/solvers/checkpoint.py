@@ -88,6 +88,7 @@ class Checkpoint(RunObserver):
         entries = self._sample(problem)
         # With ``many``, each problem has a file named by its hash.
         file = self.folder / (f"{problem_hash[:32]}.npz" if self.many else "checkpoint.npz")
+        # Remove parts of this file that a killed process left.
         clear_left(file)
         self._places[id(problem)] = _Place(problem, file, problem_hash, entries, time.monotonic())
         return _read(file, problem_hash, entries, solver.state_format) if file.exists() else None

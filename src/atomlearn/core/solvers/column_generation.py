@@ -141,7 +141,7 @@ class ColumnGeneration(Solver):
         """
         warm = warm or WarmStart(np.zeros(0, dtype=np.int64), np.zeros(0))
         n_features = problem.design.shape[1]
-        # If the norm is infinite at the warm start, a point near it replaces the warm start.
+        # If the norm is infinite at the warm start, ``inside`` returns a point near it.
         columns, weights = problem.regularizer.norm.inside(warm.columns, warm.weights, n_features)
         # Re-fitting all columns of a small design costs less than a pass to choose among them.
         is_small = math.prod(problem.design.shape) <= SMALL and problem.design.listable
@@ -165,6 +165,7 @@ class ColumnGeneration(Solver):
         """
         # X w + b = (X - 1 offsets')w + (b + offsets'w): the second sum is over the centered block.
         gathered, lengths = centered_columns(problem, columns)
+        # The constrained form needs a start within the radius.
         weights = shrink_inside(problem, columns, weights)
         block = CachedBlock(gathered)
         steps = 0
@@ -227,16 +228,17 @@ class ColumnGeneration(Solver):
         if weights.any() or penalty.form == "constrained":
             return weights, intercept, steps
         # The polar of the scores at w = 0 is the smallest level at which w = 0 is optimal.
-        certificate = certified(restricted, weights, None, intercept)
-        level = restricted.regularizer.norm.polar(ArrayScores(certificate.scores))
+        at_zero = certified(restricted, weights, None, intercept)
+        level = penalty.norm.polar(ArrayScores(at_zero.scores))
         # For the squared form, polar^2 / (2 loss) is a level at which a fit explains about half of
         # the loss.
         if penalty.form == "squared":
-            level *= level / (2.0 * certificate.refit.objective or math.inf)
+            level *= level / (2.0 * at_zero.refit.objective or math.inf)
         decades = math.log10(level / penalty.amount) if 0.0 < level < math.inf else 0.0
         if decades > FAR:
             decades_per_step = math.log10(NEARER) if restricted.loss.coupled != 1 else 1.0
             count = math.ceil(decades / decades_per_step)
+            # The first level is left out: w = 0 is its solution.
             for amount in np.geomspace(level, penalty.amount, count, endpoint=False)[1:]:
                 intermediate = replace(
                     restricted, regularizer=replace(penalty, amount=float(amount))
@@ -308,6 +310,7 @@ class ColumnGeneration(Solver):
 
         ``state`` is the state before the step, and ``n_features`` is the number of all columns.
         """
+        # Whether the loss of a sample depends on the predictions of others (Cox).
         couples = restricted.loss.coupled != 1
         # A Newton step with the whole Hessian costs as much as several passes.
         gap = (0.1 if couples else self.inner_ratio) * state.certificate.gap
@@ -414,7 +417,9 @@ def centered_columns(problem: Problem, columns: Columns) -> tuple[Block, Lengths
     altitude, whose mean is hundreds of times its spread, would cost more steps and more digits than
     other columns. The Cox loss is invariant to a constant, so that its offsets are 0.
     """
-    # Overlapping groups repeat columns: each distinct column is measured once.
+    # A Lengths has column norms for the errors of scores (``scored``), and for the errors of
+    # predictions (``lengths``), and the offsets. Overlapping groups repeat columns: each distinct
+    # column is measured once.
     gathered = problem.design.gather(columns)
     block, positions = distinct_columns(gathered)
     has_weight = counted(problem.weight)
@@ -425,7 +430,7 @@ def centered_columns(problem: Problem, columns: Columns) -> tuple[Block, Lengths
     # If the design centers columns, it computes their scores from the original columns. Their
     # lengths, at most ||x_j|| + sqrt(n) |mean|, determine the rounding errors of the scores.
     scored = lengths + np.sqrt(block.shape[0]) * problem.design.subtracted_offsets(columns)
-    # Centering would fill sparse and packed columns.
+    # Centering would fill sparse columns, packed columns, and columns that are computed when used.
     if block.traits.is_sparse or block.traits.bytes_an_entry < 4.0 or block.stored() is None:
         return gathered, Lengths(scored, scored, zeros)
     may_center = problem.fit_intercept or problem.loss.task == "survival"
@@ -438,7 +443,8 @@ def centered_columns(problem: Problem, columns: Columns) -> tuple[Block, Lengths
     if not is_far_from_zero.any():
         return gathered, Lengths(scored, lengths, zeros)
     offsets = np.where(is_far_from_zero, means, 0.0)
-    # (x_j - offset_j) * 1 for each column; the Lengths of the centered columns are measured anew.
+    # (x_j - offset_j) * 1 for each column, from the block without its cache of products. The norms
+    # of the centered columns are measured anew.
     centered = affine_block(
         CachedBlock.of(gathered).inner, offsets[positions], np.ones(positions.size)
     )
