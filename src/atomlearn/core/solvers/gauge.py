@@ -158,11 +158,9 @@ def decompose(norm: Norm, w: Array, gap: float, max_iter: int) -> Decomposition:
             multiplier = next_multiplier
             eps = max(0.5 * eps, 1e-6 * length * polar)
         # Re-fit c: min 1/2 ||w + eps z - U c||^2 + eps sum c; drop atoms of weight 0; compute U c.
-        penalty = Regularizer(norm, "penalized", eps)
-        target = w + eps * multiplier
-        problem = Problem(as_loss("squared"), design, target, np.ones(w.size), penalty)
-        # There is no intercept, and the gap to reach is 0: as exact as rounding allows.
-        fit = refit_on_rays(problem, SequentialQP(), atoms, shares, 0.0, 0.0)
+        R = Regularizer(norm, "penalized", eps)
+        problem = Problem(as_loss("squared"), design, w + eps * multiplier, np.ones(w.size), R)
+        fit = refit_on_rays(problem, SequentialQP(), atoms, shares, intercept=0.0, gap_target=0.0)
         positive = np.flatnonzero(fit.weights > 0)
         listed = [listed[number] for number in positive]
         atoms = atoms.take(positive)
