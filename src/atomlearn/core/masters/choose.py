@@ -66,6 +66,7 @@ def choose_master(problem: Problem) -> Master:
     """
     inner: Master = SemismoothNewton()
     # Whether the loss couples predictions of several samples, and the norm is a weighted l1 norm.
+    # ModelNewton, which handles such losses, fits no intercept outside of the loss.
     couples = problem.loss.coupled != 1 and not problem.fit_intercept
     is_l1 = prices_of(problem) is not None
     if is_l1 and can_descend(problem):
@@ -89,14 +90,14 @@ def choose_master(problem: Problem) -> Master:
     elif masters.pattern_of(problem) is not None:
         inner = masters.PatternNewton()
     # The second table: the masters around it. Working sets are used only for larger blocks.
-    whole_block_limit = max(TUNING.few_columns, 2 * candidates_for_free(problem))
+    whole_block_limit = max(TUNING.few_columns, 2 * cheap_candidates(problem))
     sets = masters.WorkingSets(inner, smallest=whole_block_limit)
     if couples:
         sets = masters.WorkingSets(masters.ModelNewton(sets))
     return sets if sets.splits(problem) else sets.master
 
 
-def candidates_for_free(problem: Problem) -> int:
+def cheap_candidates(problem: Problem) -> int:
     """Return how many columns a pass may add to ``problem`` at almost no cost for the master.
 
     ScalingNewton solves small blocks of groups as a whole, and the result is the number of columns
@@ -109,7 +110,7 @@ def candidates_for_free(problem: Problem) -> int:
         return 0
     # ScalingNewton is the master of group norms that are no weighted l1 norm.
     has_groups = problem.loss.coupled == 1 and masters.is_group_problem(problem)
-    return masters.free_columns(problem) if has_groups and prices_of(problem) is None else 0
+    return masters.cheap_columns(problem) if has_groups and prices_of(problem) is None else 0
 
 
 def minimized(

@@ -99,10 +99,10 @@ class ScalingNewton(Master):
         # ``base``, the block of the distinct ones.
         base, positions = distinct_columns(block_of(problem))
         while best.refit.gap > gap_target and steps < TUNING.inner_steps:
-            # Minimize the least-squares model of the loss at the best point, followed by a line
+            # Minimize the least-squares model of the loss at the best point, then make a line
             # search toward the minimizer. One round is enough for a quadratic loss.
-            late = problem.deadline.use_step()
-            model = None if late else _model(problem, base, best.refit.prediction)
+            is_late = problem.deadline.use_step()
+            model = None if is_late else _model(problem, base, best.refit.prediction)
             if model is None:
                 break
             model_gap = 0.9 * gap_target if exact else TUNING.model_share * best.refit.gap
@@ -164,7 +164,8 @@ def _minimum(
     partition = Partition(groups.labels, groups.weights.size, groups.weights.size)
     # The penalty of each group, level * delta_g, for the model divided by its scale.
     limit = problem.regularizer.amount / model.scale * groups.weights
-    # The kernel reads the columns and their weights u group after group.
+    # The kernel reads the columns and their weights u group after group: ``order`` are the columns
+    # by group, and ``starts`` the position of each group in it.
     order, starts = partition.order
     u = weights[order]
     scalings = None
@@ -196,7 +197,7 @@ def _minimum(
         max_steps *= 2
 
 
-def free_columns(problem: Problem) -> int:
+def cheap_columns(problem: Problem) -> int:
     """Return the number of columns (with repeats) up to which the kernel is fast on ``problem``.
 
     Column generation may add such columns at almost no cost.

@@ -54,12 +54,13 @@ class CrossValidation:
         The weights of the norms, the most regularized first.
     scores, level_passes, n_selected, relative_gaps : (n_norms, n_levels, n_folds) float64
         Held-out scores, larger is better; passes over the data, numbers of selected columns and
-        proved relative gaps. With several outputs the passes and numbers are sums over them, the
-        gaps are the largest.
+        proved relative gaps. With several outputs, passes and numbers are added up over them, and
+        the gap is their largest.
     passes : float
         Readings of the data in the whole search; one reading may serve many levels and folds.
     relax : float
-        The share of a refit without penalty that was chosen.
+        The chosen share: predictions are (1 - relax) times the penalized fit plus relax times a
+        refit of its columns without penalty.
     paths : tuple[tuple[tuple[PathResult, ...], ...], ...]
         By (norm, fold), the PathResult of each output.
     status : Status
@@ -396,8 +397,8 @@ def _paths(
         for output, problem in enumerate(fold):
             pool = next(pools)
             # The paths of a candidate are numbered by fold, then by output.
-            reached = end.of(number % n_folds * len(fold) + output)
-            task = settings.task(problem, levels, pool, reached=reached, last=end.place)
+            reached = end.reached_by(number % n_folds * len(fold) + output)
+            task = settings.task(problem, levels, pool, reached=reached, last=end.last_level)
             groups.setdefault(id(problem.design), (problem.design, []))[1].append(task)
             all_tasks.append(task)
             grids.append(levels)

@@ -69,11 +69,11 @@ class SearchEnd:
         #: Number of the last level in the grid; None if there is no end yet.
         self.last: int | None = None
 
-    def of(self, path: int) -> Reached | None:
+    def reached_by(self, path: int) -> Reached | None:
         """Return the function to call at each level of the path with number ``path``, in order.
 
         Paths are numbered by fold, then by output. The function takes the problem and the result of
-        the level, and returns True if the path ends there. None if there is no end.
+        the level, and returns True if the path ends there. None without ``until``.
         """
         if not self._reached:
             return None
@@ -93,7 +93,7 @@ class SearchEnd:
 
         return reached
 
-    def place(self) -> int | None:
+    def last_level(self) -> int | None:
         """Return the number of the last level in the grid, or None if no end is reached yet."""
         return self.last
 

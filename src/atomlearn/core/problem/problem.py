@@ -416,7 +416,8 @@ def center_targets(problem: Problem) -> Problem:
     loss = problem.loss
     free = free_columns(problem.loss)
     constant = 0.0
-    # The loss without its offset, since the offset is subtracted from the targets.
+    # The loss without its offset, since the offset is subtracted from the targets. ``around`` puts
+    # the unpenalized columns back.
     known = known_offset(loss)
     offset: Array | float = 0.0 if known is None else known
     if known is not None:

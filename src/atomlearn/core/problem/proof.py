@@ -36,8 +36,8 @@ from atomlearn.core.problem.problem import (
 )
 from atomlearn.core.problem.rounding import Lengths, growth
 
-#: Relative error (of the objective) allowed in a negative gap, for gauges that are computed by
-#: iteration and for points that violate bounds slightly.
+#: Share of the objective by which a gap may be negative without an error. Gauges that are computed
+#: by iteration are inexact, and points may violate bounds slightly.
 UNPROVED = 1e-5
 
 

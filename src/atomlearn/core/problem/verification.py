@@ -24,7 +24,7 @@ class Verification:
     upper : float
         F(w, b) at the point, with X w + b computed again.
     lower : float
-        ``upper`` minus the duality gap, by the better of two dual points.
+        ``upper`` minus the duality gap. If a result has two dual points, the better one counts.
     rounding : float
         The part of the gap that bounds rounding errors.
     dual : (n_samples,) float64

@@ -87,9 +87,9 @@ class AtomGeneration(Solver):
     tol : float
         Relative gap to prove; the master does not solve to much less.
     warm_start : bool
-        False, a variant of [V]: each re-fit begins at zero.
+        If False, each re-fit begins at zero: a variant of [V].
     prune : bool
-        False, a variant of [V]: atoms of weight zero stay.
+        If False, atoms of weight zero are kept: a variant of [V].
 
     References
     ----------

@@ -22,7 +22,7 @@ from atomlearn.core.data.limits import LIMITS
 from atomlearn.core.data.standardized import affine_block
 from atomlearn.core.interfaces import Array, Block, Columns, WarmStart
 from atomlearn.core.interfaces.scores import ArrayScores
-from atomlearn.core.masters.choose import candidates_for_free, choose_master
+from atomlearn.core.masters.choose import cheap_candidates, choose_master
 from atomlearn.core.masters.master import Master, Refit, certified
 from atomlearn.core.problem.problem import (
     Problem,
@@ -64,8 +64,8 @@ class ActiveState(State):
         Columns that join the active ones in the next step.
     refit_gap : float
         Certified duality gap of the restricted master problem at this iterate.
-    free : int
-        Number of columns up to which the time of the master is negligible, so that a pass may add
+    cheap : int
+        Number of columns for which the time of the master is negligible, so that a pass may add
         this number of candidates.
     """
 
@@ -73,7 +73,7 @@ class ActiveState(State):
     lengths: Lengths = field(default_factory=Lengths.none)
     candidates: Columns = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     refit_gap: float = np.inf
-    free: int = 0
+    cheap: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +153,7 @@ class ColumnGeneration(Solver):
             weights = filled
         state = self._fitted(problem, columns, weights, warm.intercept)
         if not (takes_all or self.batch or self.master):
-            state.free = candidates_for_free(problem)
+            state.cheap = cheap_candidates(problem)
         return self._price(problem, state)
 
     def _fitted(
@@ -289,7 +289,7 @@ class ColumnGeneration(Solver):
             block=block,
             refit_gap=refit.gap,
             master_steps=state.master_steps + refit.steps,
-            free=state.free,
+            cheap=state.cheap,
         )
         return self._price(problem, self._without_idle(following))
 
@@ -348,7 +348,7 @@ class ColumnGeneration(Solver):
             return max(1e-2 * sufficient, 0.1 * certificate.rounding)
         # An exact re-fit saves a pass near the end. It costs less than a pass if there are at most
         # sqrt(n_features) columns, or if the master needs negligible time for them.
-        is_costly = size > max(4 * state.free, np.sqrt(n_features))
+        is_costly = size > max(4 * state.cheap, np.sqrt(n_features))
         return target if target > 1000 * sufficient and is_costly else sufficient
 
     def _without_idle(self, state: ActiveState) -> ActiveState:
@@ -395,12 +395,14 @@ class ColumnGeneration(Solver):
         # 1% of all columns, but at most n_samples, as few solutions have more columns than samples,
         # and at most as many as fit into memory.
         share = min(n_features // 100, n_samples, LIMITS.most_dense // n_samples)
-        # The master needs negligible time for ``state.free`` columns. But gathering them costs much
-        # of a pass if they are many of all columns: then at most 10% of all columns are added.
-        n_free = state.free if n_features <= 2 * state.free else min(state.free, n_features // 10)
-        count = self.batch or max(100, 2 * n_used, share, n_free)
+        # The master needs negligible time for ``state.cheap`` columns. But gathering them costs
+        # part of a pass: unless they are half of all columns or more, at most 10% of all are added.
+        n_cheap = state.cheap
+        if n_features > 2 * n_cheap:
+            n_cheap = min(n_cheap, n_features // 10)
+        count = self.batch or max(100, 2 * n_used, share, n_cheap)
         best = best_columns(count)
-        if not n_used and not state.free and best.size >= count and self.batch != 1:
+        if not n_used and not state.cheap and best.size >= count and self.batch != 1:
             # In the first pass, add twice the columns of the best atom.
             best = best_columns(2 * best.size)
         return price.entering(best)

@@ -35,17 +35,17 @@ from atomlearn.core.problem.proof import certify, rounding_bound
 from atomlearn.core.problem.rounding import growth
 from atomlearn.core.solvers.solver import Solver, State
 
-#: The first width, in units of the mean residual at the start. Problems with large width are easy,
-#: those with small width are close to the exact one; the value was tuned on 40 problems of size 100
-#: x 300.
+#: The first width, in units of the mean loss of the best constant prediction. Problems with large
+#: width are easy, those with small width are close to the exact one. The value was tuned on 40
+#: problems of size 100 x 300.
 FIRST = 0.1
 #: Factor from one width to the next.
 FACTOR = 0.3
 #: The next smooth problem begins when the duality gap of the current one is this share of the gap
 #: for f: the remaining gap for f is due to the smoothing.
 ENOUGH = 0.1
-#: Number of successive smooth problems without a smaller exact gap after which only rounding is
-#: left.
+#: After this number of successive smooth problems without a smaller exact gap, only rounding keeps
+#: the gap open.
 PATIENCE = 12
 
 

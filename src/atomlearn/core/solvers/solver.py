@@ -56,7 +56,7 @@ class State:
     master_steps : int
         Number of steps (for active-set methods, pivots) of the master so far.
     proved_by : State, optional
-        The iterate whose lower bound on the optimum the gap is computed from, if it is another one.
+        Another iterate, if the gap is computed from the lower bound on the optimum that it proves.
     """
 
     columns: Columns
