@@ -440,7 +440,9 @@ def _searched(
     def slope(length: float) -> tuple[float, ProxPoint | None]:
         """Return the envelope's derivative along d at a step length, and the proximal point.
 
-        After an overflow they are inf and None.
+        After an overflow they are inf and None. d is ``direction``, and ``step`` the step size of
+        the proximal map. The predictions are ``start`` + length * ``moved``; ``free_move`` is the
+        part of ``moved`` by unpenalized columns.
         """
         problem.deadline.use_step()
         # The scores -A'f' at the step length, and ``curve`` = H d there. For a quadratic loss the

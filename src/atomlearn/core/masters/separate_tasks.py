@@ -55,7 +55,8 @@ def newton_by_task(
         samples = slice(task, None, n_tasks)
         members = np.flatnonzero(task_of_column == task)
         free = np.flatnonzero(task_of_free == task)
-        # The gap is shared equally, and the time limit holds for all tasks together.
+        # The gap is shared equally, and the time limit holds for all tasks together. Each task
+        # keeps its Hessian between calls.
         arguments_of_task = {
             "price": keywords["price"][members],
             "basis": keywords["basis"][free, samples],

@@ -321,7 +321,8 @@ def _candidate(problem: Problem, norm: Norm, l1_ratio: float) -> Problem:
 def _smoothed(mean: Array) -> Array:
     """Return the mean scores smoothed over adjacent levels of each norm, with weights 1, 2, 1.
 
-    ``mean`` is (n_norms, n_levels), NaN for levels without a score; these are left out.
+    ``mean`` is (n_norms, n_levels), NaN for levels without a score; these are left out. The first
+    and the last score of a norm count as their own missing neighbors.
     """
     whole = np.full_like(mean, np.nan)
     for row, smooth in zip(mean, whole, strict=True):
@@ -457,7 +458,7 @@ def _pools(
         (id(norm) if lifts else 0) if settings.shares_levels(problem) else None
         for (norm, _), problem, lifts in zip(candidates, of_candidates, lifted, strict=True)
     ]
-    count = n_folds * len(problems)
+    count = n_folds * len(problems)  # paths of each candidate
     known: dict[int | None, Iterator[Pool | None]] = {None: repeat(None)}
     for key, problem in zip(keys, of_candidates, strict=True):
         if key not in known:
@@ -488,11 +489,11 @@ def _held_out(
     gap. Levels that were not solved have NaN.
     """
     train, test = fold
-    paths = solved(paths)
+    paths = solved(paths)  # truncated to the levels that all outputs have solved
     n_solved = paths[0].levels.size if len(paths) == len(problems) else 0
     if not n_solved:
-        nothing = np.full((len(relax), n_levels), np.nan)
-        return nothing, *nothing[:1].repeat(3, axis=0)
+        unknown = np.full(n_levels, np.nan)
+        return np.tile(unknown, (len(relax), 1)), unknown, unknown, unknown
     # How often each row is in the training part.
     counts = np.bincount(train, minlength=problems[0].y.size)
     passes, n_selected, gaps = np.zeros((3, n_solved))
@@ -505,7 +506,7 @@ def _held_out(
         results_by_level = zip(*(solutions.results for solutions in paths), strict=True)
         scores = np.tile(remote_score(list(results_by_level)), (len(relax), 1))
     else:
-        # The predictions of each share, level, test row and output.
+        # The predictions of each share, level, test row and output, with the offsets of the rows.
         decisions = np.empty((len(relax), n_solved, test.size, len(problems)))
         for output, (problem, solutions) in enumerate(zip(problems, paths, strict=True)):
             training = replace(problem, weight=problem.weight * counts)

@@ -98,7 +98,10 @@ class HeldOutLoss:
             return None
 
         def score(levels: Sequence[Sequence[Result]]) -> Array:
-            """Return the scores (n_levels,); ``levels`` has the results of each for all outputs."""
+            """Return the scores (n_levels,); ``levels`` has the results of each for all outputs.
+
+            ``summed`` are the problems of the outputs, with losses that other machines compute.
+            """
             total = np.zeros(len(levels))
             for remote, part, results in zip(summed, parts, zip(*levels, strict=True), strict=True):
                 # ``results`` are those of one output at all levels: their weights W over the

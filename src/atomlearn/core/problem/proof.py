@@ -175,6 +175,7 @@ def prove_from(
         bounds = norm.polar_bounds(ridge_scores, thorough=True)
         certificate = certify(problem, weights, prediction, dual, gauge, bounds)
     # <z, w> = <v, X w> - tau ||w||^2, and <v, X w> = <v, X w + b> as v sums to zero if b is fitted.
+    # The multiplier lambda, with z in lambda * subdifferential of the gauge at w, is made of it.
     inner = float(dual.dot(prediction))
     if problem.tau:
         inner -= float(weights @ ridge_slope(problem, weights))
@@ -497,6 +498,7 @@ def raised_by_floats(problem: Problem, prediction: Array) -> float:
     y = problem.y
     weight = problem.weight
     coefficients, intercept = free.free_part(y, prediction, weight)
+    # A Result adds the origin, which rounds the intercept.
     intercept = (intercept + problem.origin) - problem.origin
     # The loss at the rounded coefficients, and a bound on the error of each prediction.
     value = free.inner.value(y, prediction + (free.columns @ coefficients + intercept), weight)

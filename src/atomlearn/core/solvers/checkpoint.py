@@ -72,7 +72,9 @@ class Checkpoint(RunObserver):
         """Store the settings, which the class documents; nothing is written yet."""
         if not every_s >= 0:
             raise ValueError(f"every_s must be a number of seconds >= 0, got {every_s!r}")
-        self.folder, self.every_s, self.many = Path(folder), float(every_s), many
+        self.folder = Path(folder)
+        self.every_s = float(every_s)
+        self.many = many
         #: The file of each problem, by the ``id`` of the problem.
         self._places: dict[int, _Place] = {}
 

@@ -143,7 +143,8 @@ class ColumnGeneration(Solver):
         n_features = problem.design.shape[1]
         # If the norm is infinite at the warm start, ``inside`` returns a point near it.
         columns, weights = problem.regularizer.norm.inside(warm.columns, warm.weights, n_features)
-        # Re-fitting all columns of a small design costs less than a pass to choose among them.
+        # Re-fitting all columns of a small design costs less than a pass to choose among them. They
+        # are not ``listable`` if they are implicit, and too many to make.
         is_small = math.prod(problem.design.shape) <= SMALL and problem.design.listable
         takes_all = is_small and self.batch is None and not problem.deadline.passed
         if takes_all:
@@ -320,7 +321,8 @@ class ColumnGeneration(Solver):
         level = state.certificate.polar / NEARER
         is_distant = penalty.form == "penalized" and penalty.amount < level < math.inf
         if is_distant and couples and not self.batch:
-            # Continuation: this step solves for a higher level, the polar / NEARER.
+            # Continuation: this step solves for a higher level, the polar / NEARER, for which the
+            # inexact tolerance is enough.
             restricted = replace(restricted, regularizer=replace(penalty, amount=level))
             target = gap
         target = max(target, negligible_objective(restricted))

@@ -220,7 +220,7 @@ def _weighted_atoms(norm: Norm, warm: WarmStart, n_features: int) -> list[tuple[
     try:
         gauge = norm.value(dense) if restricted is None else restricted.value(weights)
     except TypeError:  # a norm that only provides best atoms
-        decomposition = decompose(norm, dense, 1e-9, 500)
+        decomposition = decompose(norm, dense, gap=1e-9, max_iter=500)
         return list(zip(decomposition.atoms, decomposition.weights.tolist(), strict=True))
     if not math.isfinite(gauge):
         # w is outside of the cone of the atoms: start at zero.
