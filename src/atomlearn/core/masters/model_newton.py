@@ -246,6 +246,7 @@ def _of_columns(problem: Problem, block: Block, at: Candidate) -> Problem | None
     lower, solved = factored
     target = lower.T @ at.refit.weights + solved
     ones = np.ones(solved.size)
+    # The Gram matrix of the columns of L' is H: it need not be computed again.
     triangle = CachedBlock.with_gram(DenseBlock(lower.T), ones, H)
     return replace(problem, design=triangle, y=target, loss=Squared(), weight=ones)
 

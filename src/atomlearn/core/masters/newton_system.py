@@ -187,9 +187,9 @@ def _of_samples(block: Block, diagonal: Array, rows: NDArray[np.int64]) -> Array
     n_samples = array.shape[0]
 
     def product(part: slice) -> Array:
-        """Return the sum of sums_j a_j a_j' over the ``used`` columns j in ``part``.
+        """Return the sum, over the ``used`` columns a_j in ``part``, of sums_j times a_j a_j'.
 
-        The columns a_j are scaled in pieces that fit into memory.
+        The columns are scaled in pieces that fit into memory.
         """
         total = np.zeros((n_samples, n_samples))
         for piece in LIMITS.pieces(part.stop - part.start, n_samples):
@@ -199,6 +199,7 @@ def _of_samples(block: Block, diagonal: Array, rows: NDArray[np.int64]) -> Array
             total += scaled @ scaled.T
         return total
 
+    # The parts run in several threads if that number of multiplications is large enough.
     return sum_of_pieces(product, used.size, 0.5 * used.size * n_samples**2)
 
 

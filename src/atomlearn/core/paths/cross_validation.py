@@ -278,8 +278,8 @@ def cross_validate(
     trained = [[training_part(p, train) for p in fold] for fold, (train, _) in each_fold]
     ends = [SearchEnd(until, problems, folds, score, testing) for _ in norms]  # one per norm
     tasks = [
-        (grid, [_candidate(problem, *penalty) for problem in fold])
-        for penalty, grid in zip(candidates, levels, strict=True)
+        (grid, [_candidate(problem, *candidate) for problem in fold])
+        for candidate, grid in zip(candidates, levels, strict=True)
         for fold in trained
     ]
     # The paths by candidate, then by fold, truncated at the common end of a candidate.
@@ -429,9 +429,9 @@ def _own_pools(
     ``candidates`` are norms with their share of the penalty, and ``settings`` are those of the
     paths.
     """
-    for penalty in candidates:
+    for candidate in candidates:
         for fold in of_folds:
-            yield from _pools(fold, [penalty], 1, settings, {})
+            yield from _pools(fold, [candidate], 1, settings, {})
 
 
 def _pools(
@@ -451,7 +451,7 @@ def _pools(
     """
     # The first output's problem with each candidate, and whether its norm is over lifted
     # coordinates.
-    of_candidates = [_candidate(problems[0], *penalty) for penalty in candidates]
+    of_candidates = [_candidate(problems[0], *candidate) for candidate in candidates]
     lifted = [norm.lift(problems[0].design.shape[1]) is not None for norm, _ in candidates]
     # Paths with an equal key use the same source: 0 for columns of X, else a number of the norm.
     keys = [

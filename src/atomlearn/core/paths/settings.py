@@ -138,8 +138,9 @@ class Settings:
         """Return whether several levels of ``problem`` can share readings of X.
 
         They cannot with a solver other than the default one, with a loss that is not smooth, with a
-        norm that rates no columns, or if each vector v needs a separate reading for X'v. A norm
-        may have a lift: an equal norm over repeated columns, which then has to rate them.
+        norm that does not rate columns one by one or has a solver of its own, or if each vector v
+        needs a separate reading for X'v. A norm may have a lift: an equal norm over repeated
+        columns, which then has to rate them.
         """
         loss = problem.loss
         norm = problem.regularizer.norm
@@ -147,7 +148,7 @@ class Settings:
             self.solver in (None, ColumnGeneration(tol=self.tol))
             and loss.smoothed(1.0) is None  # a loss with kinks takes a series of smooth problems
             and problem.metric is None  # the ridge term is tau/2 ||w||^2
-            and over_sums(problem).design.traits.reads_at_once
+            and over_sums(problem).design.traits.reads_at_once  # X'v for many vectors v
             and norm.solver(self.tol) is None
         ):
             return False

@@ -231,6 +231,7 @@ def checked_problem(
         long = loaded(TARGETS[-1])(X, y, weight, the_loss, fit_intercept)
         X, y, weight, the_loss, fit_intercept = long
         design = as_design(X)
+    # Names of columns in the norm become indices.
     the_norm = named(penalty.norm, feature_names(X))
     return Problem.build(
         design,

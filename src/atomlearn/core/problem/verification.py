@@ -95,7 +95,8 @@ def _verification(problem: Any, result: Any) -> Verification:
         # The coefficients of a matrix fit are a sum of terms: all columns are used.
         columns = None
         weights = result.coef.ravel()
-        weights[[] if problem.free is None else problem.free] = 0.0  # these are part of the loss
+        if problem.free is not None:
+            weights[problem.free] = 0.0  # these are part of the loss
         prediction = inner.design.predict(weights)
     else:
         prediction = inner.design.gather(columns).predict(weights)

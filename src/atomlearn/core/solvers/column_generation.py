@@ -435,6 +435,7 @@ def centered_columns(problem: Problem, columns: Columns) -> tuple[Block, Lengths
     # lengths, at most ||x_j|| + sqrt(n) |mean|, determine the rounding errors of the scores.
     scored = lengths + np.sqrt(block.shape[0]) * problem.design.subtracted_offsets(columns)
     # Centering would fill sparse columns, packed columns, and columns that are computed when used.
+    # Their predictions are computed from the original columns, too.
     if block.traits.is_sparse or block.traits.bytes_an_entry < 4.0 or block.stored() is None:
         return gathered, Lengths(scored, scored, zeros)
     may_center = problem.fit_intercept or problem.loss.task == "survival"

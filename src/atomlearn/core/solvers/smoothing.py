@@ -250,8 +250,8 @@ def _exact_certificate(problem: Problem, state: State, v: Array) -> Certificate:
     # Rounding errors of the loss, of predictions and of scores, as for a smooth loss. The loss
     # without its free columns is used.
     rounding = problem.loss.slack(problem.y, prediction, v, problem.weight)
-    unsmoothed = replace(problem, loss=plain_loss(problem.loss))
-    rounding += rounding_bound(unsmoothed, exact, state.weights, prediction, v, columns, lengths)
+    plain = replace(problem, loss=plain_loss(problem.loss))
+    rounding += rounding_bound(plain, exact, state.weights, prediction, v, columns, lengths)
     # Slopes jump at the kinks, so the effect of an error of the prediction, of length ``change``,
     # is bounded by the largest slopes: it is at most change * ||s|| for the sample weights s. The
     # errors are those of the sums over columns x_j - offset_j, and of their n_samples equal
