@@ -43,9 +43,10 @@ def choose_master(problem: Problem) -> Master:
     ======================================================  ====================
     ``QuadraticDescent``                                    nothing
     ``SequentialQP``, if its kernel reads the columns       nothing
-    the loss couples predictions, or columns are free;      ``ModelNewton``
-    beyond 500 columns by working sets
-    more than 500 columns, unless as many are free          ``WorkingSets``
+    the loss couples predictions, or columns have no        ``ModelNewton``
+    penalty; beyond 500 columns by working sets
+    more than 500 columns, and more than twice those that   ``WorkingSets``
+    ``ScalingNewton`` solves at little cost
     anything else                                           nothing
     ======================================================  ====================
 
@@ -98,13 +99,13 @@ def choose_master(problem: Problem) -> Master:
 
 
 def cheap_candidates(problem: Problem) -> int:
-    """Return how many columns a pass may add to ``problem`` at almost no cost for the master.
+    """Return the number of columns that a pass may add at almost no cost for the master.
 
     ScalingNewton solves small blocks of groups as a whole, and the result is the number of columns
-    of such a block. The result is 0 for problems that other masters solve.
+    of such a block for the data of ``problem``. It is 0 for problems that other masters solve.
     """
-    # Group norms need the scores of all columns. A norm that needs only the largest scores (plain
-    # l1) has no groups, and groups of columns that are too many to be listed cannot be listed.
+    # Group norms need the scores of all columns: a norm that needs only the largest (plain l1) has
+    # no groups. If the columns are too many to be listed, so are their groups.
     needs_largest_scores = problem.regularizer.norm.scores_for_ratings == "large"
     if needs_largest_scores or not problem.design.listable:
         return 0

@@ -218,11 +218,11 @@ def _of_samples(problem: Problem, block: Block, at: Candidate) -> Problem | None
     """
     loss = problem.loss
     prediction = at.refit.prediction
-    # f'' = diag(c) - K K', as a dense matrix.
+    # The second derivatives f'' = diag(c) - K K', as a dense matrix.
     c, K = loss.coupling(problem.y, prediction, problem.weight)
-    H = -(K @ (K.T @ np.eye(c.size)))
-    H[np.diag_indices(c.size)] += c
-    factored = _factor(H, negative_gradient(problem, prediction), at.refit.objective)
+    second = -(K @ (K.T @ np.eye(c.size)))
+    second[np.diag_indices(c.size)] += c
+    factored = _factor(second, negative_gradient(problem, prediction), at.refit.objective)
     if factored is None:
         return None
     lower, solved = factored

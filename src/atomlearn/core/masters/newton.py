@@ -282,7 +282,8 @@ class _Run:
                     accepted = True
                     self.idle = 0
                     failed = False
-            # After slow steps, reduce the damping, and change how it is distributed over columns.
+            # After slow steps reduce the damping, and after a failed step restore it. In both cases
+            # change how it is distributed over columns.
             if failed:
                 self.damping = TUNING.newton_regularization
             elif slow >= TUNING.few_steps:

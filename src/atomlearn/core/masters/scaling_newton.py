@@ -228,6 +228,7 @@ def _model(problem: Problem, base: Block, z: Array) -> _Quadratic | None:
     # Twice ``column_entries``: the first pass may add that number, and later passes as many again.
     is_dense = base.stored() is not None and not base.traits.is_sparse
     by_columns = is_dense and n_samples * n_features <= 2 * TUNING.column_entries
+    # The Gram matrix for a quadratic loss serves all calls: prefer it if samples are many.
     if is_quadratic(problem.loss):
         by_columns = by_columns and n_samples <= 2 * n_features and not knows_gram
     if not (by_columns or is_small or knows_gram):

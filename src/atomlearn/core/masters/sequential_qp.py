@@ -311,10 +311,10 @@ def _steps(
 ) -> tuple[Array, list[float], int]:
     """Return the kernel's solution at each level: weights (n_solved, m), intercepts; and its steps.
 
-    first : the problem, at any of the levels. terms : (n_levels, 4), see ``terms_of``. prices : the
-    penalty weights. columns : see ``columns_for_kernel``. weights, intercept : warm start of the
-    first level. The kernel ends a level when it estimates the duality gap to be at most ``gap``, or
-    at most ``share`` of the objective.
+    first : the problem, at any of the levels. terms : (n_levels, 4), the numbers of ``terms_of`` at
+    each level. prices : the penalty weights. columns : the block as the kernel reads it. weights,
+    intercept : warm start of the first level. The kernel ends a level when it estimates the duality
+    gap to be at most ``gap``, or at most ``share`` of the objective.
     """
     # The kernel minimizes over the coefficients of a basis of the unpenalized columns, one row for
     # each basis vector: a row of ones for an intercept only. ``start`` has the coefficients at the

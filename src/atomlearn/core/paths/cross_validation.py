@@ -344,8 +344,10 @@ def _all_held_out(
 
     The four arrays are (n_norms, n_levels, n_folds). The best share has the highest mean score at
     any norm and level, and the scores are those of this share. found : the paths of each (norm,
-    fold), norm after norm. each_fold : its problems and row numbers. The other arguments are those
-    of ``_held_out``, with the ``testing`` of each fold.
+    fold), norm after norm. each_fold : its problems (one per output) and row numbers. testing : the
+    design of the test rows of each fold. score : returns the score of predictions (n_test,
+    n_outputs) at given test rows. relax : shares of a refit without penalty. n_levels : number of
+    levels in the grid.
     """
     n_folds = len(each_fold)
     parts = [
@@ -485,8 +487,8 @@ def _held_out(
     given test rows. relax : shares of a refit without penalty. n_levels : number of levels in the
     grid.
 
-    The scores are (n_shares, n_levels), the others (n_levels,): sums over outputs, but the largest
-    gap. Levels that were not solved have NaN.
+    The scores are (n_shares, n_levels), and the others (n_levels,): passes and numbers are sums
+    over outputs, gaps the largest. Levels that were not solved have NaN.
     """
     train, test = fold
     paths = solved(paths)  # truncated to the levels that all outputs have solved

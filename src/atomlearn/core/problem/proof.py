@@ -80,8 +80,8 @@ class Pricing:
     def entering(self, columns: Columns) -> Columns:
         """Return the inactive columns among ``columns`` that violate the optimality conditions.
 
-        A column j violates them if abs(z_j) exceeds ``multiplier`` times the threshold that the
-        norm has for the column.
+        A column j violates them if abs(z_j) exceeds, up to rounding, ``multiplier`` times the
+        threshold that the norm has for the column.
         """
         if self.columns is not None:
             columns = columns[~np.isin(columns, self.columns)]
@@ -310,8 +310,8 @@ def with_rounding(
     ValueError if the gap was negative by more than rounding errors can explain: then the norm's
     methods ``value`` and ``polar`` are not dual to each other.
     """
-    # Gauges that are computed by iteration may be off by UNPROVED.
     slack = rounding_bound(problem, certificate, weights, prediction, dual, columns, lengths)
+    # Gauges that are computed by iteration may be off by the share UNPROVED.
     if certificate.shortfall > slack + UNPROVED * abs(certificate.objective):
         raise ValueError(
             f"the norm {problem.regularizer.norm!r} proves nothing: its value(w) and polar(z) "
@@ -363,8 +363,8 @@ def rounding_bound(
         design = problem.design
         remote = design.row_access.over_rows(design, columns, prediction)
         if remote is not None:
-            sizes, slope, count = remote
-            lengths = Lengths(sizes, sizes, np.zeros(sizes.size))
+            column_norms, slope, count = remote
+            lengths = Lengths(column_norms, column_norms, np.zeros(column_norms.size))
     form = problem.regularizer.form
     amount = problem.regularizer.amount
     # A sum of m terms has the relative error growth(m). ``error`` bounds the length of the error of

@@ -104,10 +104,11 @@ def gauge_by_generation(
 def decompose(norm: Norm, w: Array, gap: float, max_iter: int) -> Decomposition:
     """Return atoms and weights whose sum is ``w``, a nonzero vector, by the method of multipliers.
 
-    The method stops when the relative duality gap of the sum of weights is ``gap``, or after
-    ``max_iter`` calls of the norm's oracle, which returns the best atom. ``gauge_by_generation``
-    describes the method, and defines the step size eps and the multiplier z. eps starts at a tenth
-    of gauge°(w). It is halved with each new multiplier, down to a millionth of gauge°(w).
+    It stops when the relative duality gap of the sum of weights is ``gap``, or after ``max_iter``
+    calls of the oracle of ``norm``. Each round calls the oracle at z + (w - U c) / eps, for the
+    atoms U and weights c so far, the multiplier z and the step size eps. If there is no new useful
+    atom, this vector is the next multiplier. Then c is fitted again. eps starts at a tenth of
+    gauge°(w). It is halved with each new multiplier, down to a millionth of gauge°(w).
     """
     # Scale w to about 1, exactly, so that no square overflows.
     scale = power_of_two(w)
