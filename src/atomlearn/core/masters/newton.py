@@ -6,8 +6,8 @@ in memory, and the penalty R.
 The method alternates two kinds of steps. Accelerated proximal gradient steps are cheap and identify
 the active pattern (which weights are zero, and how the others are shrunk). Semismooth Newton steps
 then solve the optimality equations of that pattern, and a line search shortens a step if the
-pattern changes along it. The line search minimizes the forward-backward envelope, a differentiable
-function with the same minimizers as the problem; for a quadratic loss it is convex if the step size
+pattern changes along it. The line search minimizes the forward-backward envelope: a differentiable
+function with the same minimizers as the problem. For a quadratic loss it is convex if the step size
 is below 1 / L, with L the Lipschitz constant of the gradient. Newton steps are accepted only if
 they decrease the objective, so that convergence follows from the gradient steps.
 
@@ -107,9 +107,9 @@ class AcceleratedGradient(Master):
     Parameters
     ----------
     relative_decrease : float or None
-        Inexact mode of [T] (41): also stop if the relative decrease (F_k-1 - F_k) / F_k-1 of the
-        objective F is at most this number ([T] uses 1e-3), whatever the gap. If None, only the
-        gap target ends the iteration.
+        Inexact mode of [T] (41): also stop, whatever the gap, if the relative decrease
+        (F_k-1 - F_k) / F_k-1 of the objective F is at most this number. [T] uses 1e-3. If None,
+        only the gap target ends the iteration.
     max_iter : int
         Maximum number of iterations in one call; the best point is then returned.
 

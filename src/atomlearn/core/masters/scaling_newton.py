@@ -62,8 +62,9 @@ class ScalingNewton(Master):
     Parameters
     ----------
     fallback : Master
-        Solves problems with other norms or forms, without curvature at a sample, or with blocks
-        too large for the kernel; continues if rounding ends the steps above the gap target.
+        Solves the problems that this master cannot solve: with other norms or forms, with samples
+        without curvature, or with blocks too large for the kernel. It also continues if rounding
+        ends the steps above the gap target.
 
     References
     ----------

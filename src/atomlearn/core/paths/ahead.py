@@ -75,10 +75,10 @@ def solved_ahead(
     -----
     Each round solves up to ``TOGETHER`` levels over a working set. The working set has the columns
     in use, the columns that violated optimality in the last round, and the columns that the
-    sequential strong rule keeps. The rule keeps column j if |z_j| / price_j is at least 2 a - b.
-    Here a is the second of the next levels, and b the maximum of |z_j| / price_j at the last
-    solution, for scores z_j = x_j'v and price_j, the weight of column j in the l1 norm. Columns
-    whose Gram matrix is known from earlier rounds are also included.
+    sequential strong rule keeps. The rule rates column j by |z_j| / price_j at the last solution,
+    with the score z_j = x_j'v and the weight price_j of the column in the l1 norm. It keeps columns
+    with a rating of at least 2 a - b, for the second a of the next levels and the largest rating b.
+    Columns whose Gram matrix is known from earlier rounds are also included.
 
     Two products with the block then give the predictions, dual vectors V and scores Z for the
     weights W of these levels, and from them the gaps over all columns of the block. The dual vector

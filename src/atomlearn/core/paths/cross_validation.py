@@ -223,12 +223,12 @@ def cross_validate(
         Number of (norm, fold) pairs that are solved at the same time, if they cannot share readings
         of X. They run in threads that share X, since kernels release the GIL.
     relax : sequence of float
-        Shares of a refit without penalty to choose from, see ``relax.relaxed``: the scores are
-        those of the share whose best mean score is highest.
+        Shares of a refit without penalty to choose from, see ``relax.relaxed``. The share with the
+        highest mean score at any norm and level is chosen, and the scores are its scores.
     until : End, optional
-        Ends the paths of a norm early: when each of them has reached the end, or, for
-        ``NoImprovement()`` without rows, when the mean score has stopped rising. Later levels have
-        the score NaN.
+        Ends the paths of a norm early, when each of them has reached the end. ``NoImprovement()``
+        without rows ends them when the mean score has stopped rising. Later levels have the score
+        NaN.
     pools : dict, optional
         Receives the columns of X that were gathered. Pass it to the next search over the same
         problems and folds.

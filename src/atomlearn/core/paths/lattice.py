@@ -43,8 +43,8 @@ def search_lattice(
     norms : sequence of Norm
         Norms that differ in one parameter, in the order of its values.
     levels : (len(l1_ratios) * n_norms, n_levels)
-        The most regularized level first; a row for each norm with the first share, then for each
-        with the second, ...: the order of the candidates in the result.
+        The most regularized level first. There is a row for each norm with the first share, then
+        for each norm with the second share, and so on. The result has this order, too.
     l1_ratios : sequence of float
         Shares of the norm in the penalty.
 

@@ -137,10 +137,9 @@ class Settings:
     def shares_levels(self, problem: Problem) -> bool:
         """Return whether several levels of ``problem`` can share readings of X.
 
-        They cannot with a solver other than the default one, with a loss that is not smooth, with a
-        norm that does not rate columns one by one or has a solver of its own, or if each vector v
-        needs a separate reading for X'v. A norm may have a lift: an equal norm over repeated
-        columns, which then has to rate them.
+        The solver must be the default one, and the loss smooth. The norm must rate columns one by
+        one, and have no solver of its own. One reading must give X'v for many vectors v. A norm may
+        have a lift: an equal norm over repeated columns, which then has to rate them.
         """
         loss = problem.loss
         norm = problem.regularizer.norm

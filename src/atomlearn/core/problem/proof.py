@@ -199,7 +199,8 @@ def certify(
         gap = f(X w + b) + f*(-v) + tau ||w||^2 + R(w) + R*(z)
 
     for every v with -v in the domain of f*, and with sum(v) = 0 if there is an intercept b. At
-    v = -f'(X w + b) this is <g, w> + R(w) + R*(-g), g = -z, of [V] section 2 and [L] section 3.
+    v = -f'(X w + b) it equals <g, w> + R(w) + R*(-g) with g = -z, the gap of [V] section 2 and [L]
+    section 3.
 
     Parameters
     ----------

@@ -33,8 +33,9 @@ class Record:
     n_columns : int
         Number of its columns with a weight.
     skipped : float, optional
-        The share of the work so far that bounds made unnecessary: of the multiplications for
-        implicit pairs of columns, of the columns for trees of groups. None without a search.
+        The share of the work so far that upper bounds made unnecessary; None without a search. The
+        work is counted in multiplications for implicit pairs of columns, and in columns for trees
+        of groups.
     vectors : int
         The number of points that shared the last pass over the data.
     """

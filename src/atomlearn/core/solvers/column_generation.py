@@ -5,8 +5,8 @@ restricted master problem is the *same* problem with the norm restricted to the 
 which are in memory as a block. Its solver is called the master. To price the columns is to compute
 their scores X'v, for the negative gradient v of the loss, by one pass over the data. The scores
 give the certificate: objective and duality gap. The level is the strength of the penalty, and the
-polar is the dual norm of the scores. [V] Algorithm 1, [T] Algorithm 1 with the exact master, [L]
-with subspaces for atoms.
+polar is the dual norm of the scores. This is [V] Algorithm 1, [T] Algorithm 1 with an exact master,
+and [L] with subspaces in place of atoms.
 """
 
 from __future__ import annotations
@@ -221,8 +221,8 @@ class ColumnGeneration(Solver):
         Continuation solves the problem ``restricted`` at a geometric sequence of decreasing levels
         by ``master``, each warm-started from the previous one. Successive levels differ by a factor
         of 10, or of NEARER if the loss couples predictions, as Newton steps from far away take most
-        of the time for such losses. There is no continuation, and the given start is returned, if
-        it is not w = 0, or if w = 0 is near the optimum.
+        of the time for such losses. The given start is returned without continuation if it is not
+        w = 0, or if w = 0 is near the optimum.
         """
         penalty = restricted.regularizer
         steps = 0
