@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from numpy.testing import assert_array_equal
 
 from atomlearn import designs, norms
-from atomlearn.core.masters.choose import candidates_for_free
+from atomlearn.core.masters.choose import cheap_candidates
 from atomlearn.designs import Polynomial, RowSubset, Standardized, as_design
 from atomlearn.interfaces import Design
 from atomlearn.losses import as_loss
@@ -504,4 +504,4 @@ def test_a_factor_on_l1_lists_no_columns() -> None:
         problem = Problem.build(
             design, np.ones(3), as_loss("squared"), Regularizer(norm, "penalized", 1.0)
         )
-        assert candidates_for_free(problem) == 0
+        assert cheap_candidates(problem) == 0

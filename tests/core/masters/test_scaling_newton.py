@@ -11,7 +11,7 @@ from numpy.testing import assert_allclose
 from atomlearn import norms
 from atomlearn.core import TUNING, CachedBlock, DenseBlock, RepeatedBlock, SparseBlock, objective_at
 from atomlearn.core.masters import scaling_newton
-from atomlearn.core.masters.choose import candidates_for_free
+from atomlearn.core.masters.choose import cheap_candidates
 from atomlearn.interfaces import Deadline, Master, Refit
 from atomlearn.losses import Huber, as_loss
 from atomlearn.masters import ScalingNewton, SemismoothNewton
@@ -228,13 +228,13 @@ def test_columns_for_free_count_distinct_features():
     """Few distinct features are all free, more of them as many as fit; none for other norms."""
     problem = repeated_problem("squared", 0, False, 0.1)
     plain = replace(problem, design=DenseBlock(problem.design.dense()))
-    assert candidates_for_free(plain) == TUNING.column_entries // 40
-    assert candidates_for_free(problem) == 48  # of 15 features, fewer than samples
+    assert cheap_candidates(plain) == TUNING.column_entries // 40
+    assert cheap_candidates(problem) == 48  # of 15 features, fewer than samples
     other = replace(problem, regularizer=Regularizer(norms.KSupport(2), "penalized", 1.0))
-    assert candidates_for_free(other) == 0
+    assert cheap_candidates(other) == 0
     tall = DenseBlock(np.zeros((10_000, 2), order="F"))
     pair = Regularizer(Groups([[0, 1]]), "penalized", 1.0)
-    assert candidates_for_free(replace(plain, design=tall, regularizer=pair)) == 2
+    assert cheap_candidates(replace(plain, design=tall, regularizer=pair)) == 2
 
 
 @pytest.mark.parametrize("form", ["penalized", "squared", "constrained"])

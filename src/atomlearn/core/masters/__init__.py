@@ -7,7 +7,7 @@ __getattr__ = lazy(
     {
         "model_newton": "ModelNewton",
         "pattern_newton": "PatternNewton pattern_of",
-        "scaling_newton": "ScalingNewton free_columns is_group_problem",
+        "scaling_newton": "ScalingNewton cheap_columns is_group_problem",
         "working_sets": "WorkingSets",
     },
 )

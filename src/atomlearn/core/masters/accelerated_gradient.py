@@ -169,8 +169,9 @@ class Acceleration:
         Whether the momentum is dropped where it points uphill [O'Donoghue, Candes 2015]. Without
         this, the iteration is that of [Beck, Teboulle 2009].
     least_decrease : float
-        The factor by which the estimate of L may decrease from one iteration to the next; 1.0: it
-        never decreases, as in [Beck, Teboulle 2009], so that a true L is a fixed step 1/L.
+        The factor by which the estimate of L may decrease from one iteration to the next. With 1.0
+        it never decreases, as in [Beck, Teboulle 2009]; all steps are 1/L if it begins at the true
+        L.
     """
 
     refit_intercept: bool = False

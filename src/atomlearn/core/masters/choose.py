@@ -43,9 +43,10 @@ def choose_master(problem: Problem) -> Master:
     ======================================================  ====================
     ``QuadraticDescent``                                    nothing
     ``SequentialQP``, if its kernel reads the columns       nothing
-    the loss couples predictions, or columns are free;      ``ModelNewton``
-    beyond 500 columns by working sets
-    more than 500 columns, unless as many are free          ``WorkingSets``
+    the loss couples predictions, or columns have no        ``ModelNewton``
+    penalty; beyond 500 columns by working sets
+    more than 500 columns, and more than twice those that   ``WorkingSets``
+    ``ScalingNewton`` solves at little cost
     anything else                                           nothing
     ======================================================  ====================
 
@@ -66,6 +67,7 @@ def choose_master(problem: Problem) -> Master:
     """
     inner: Master = SemismoothNewton()
     # Whether the loss couples predictions of several samples, and the norm is a weighted l1 norm.
+    # ModelNewton, which handles such losses, fits no intercept outside of the loss.
     couples = problem.loss.coupled != 1 and not problem.fit_intercept
     is_l1 = prices_of(problem) is not None
     if is_l1 and can_descend(problem):
@@ -89,27 +91,27 @@ def choose_master(problem: Problem) -> Master:
     elif masters.pattern_of(problem) is not None:
         inner = masters.PatternNewton()
     # The second table: the masters around it. Working sets are used only for larger blocks.
-    whole_block_limit = max(TUNING.few_columns, 2 * candidates_for_free(problem))
+    whole_block_limit = max(TUNING.few_columns, 2 * cheap_candidates(problem))
     sets = masters.WorkingSets(inner, smallest=whole_block_limit)
     if couples:
         sets = masters.WorkingSets(masters.ModelNewton(sets))
     return sets if sets.splits(problem) else sets.master
 
 
-def candidates_for_free(problem: Problem) -> int:
-    """Return how many columns a pass may add to ``problem`` at almost no cost for the master.
+def cheap_candidates(problem: Problem) -> int:
+    """Return the number of columns that a pass may add at almost no cost for the master.
 
     ScalingNewton solves small blocks of groups as a whole, and the result is the number of columns
-    of such a block. The result is 0 for problems that other masters solve.
+    of such a block for the data of ``problem``. It is 0 for problems that other masters solve.
     """
-    # Group norms need the scores of all columns. A norm that needs only the largest scores (plain
-    # l1) has no groups, and groups of columns that are too many to be listed cannot be listed.
+    # Group norms need the scores of all columns: a norm that needs only the largest (plain l1) has
+    # no groups. If the columns are too many to be listed, so are their groups.
     needs_largest_scores = problem.regularizer.norm.scores_for_ratings == "large"
     if needs_largest_scores or not problem.design.listable:
         return 0
     # ScalingNewton is the master of group norms that are no weighted l1 norm.
     has_groups = problem.loss.coupled == 1 and masters.is_group_problem(problem)
-    return masters.free_columns(problem) if has_groups and prices_of(problem) is None else 0
+    return masters.cheap_columns(problem) if has_groups and prices_of(problem) is None else 0
 
 
 def minimized(

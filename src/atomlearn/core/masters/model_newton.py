@@ -94,7 +94,8 @@ class ModelNewton(Master):
         if reduced is None:
             refit = self._steps(problem, weights, gap_target)
         else:
-            # With W = S Q', solve for the matrix S, which has one column less than W.
+            # The coefficients W of q classes sum to zero over the classes: W = S Q', where S has
+            # one column less than W. Solve for S.
             problem_of_S, Q = reduced
             S = np.reshape(weights, (-1, Q.shape[0])) @ Q
             refit_of_S = self._steps(problem_of_S, S.reshape(-1), gap_target)
@@ -149,6 +150,7 @@ class ModelNewton(Master):
         # At the start, the gap of the model may be only a small share of the problem's gap: reduce
         # the target by the same ratio.
         ratio = min(certified(model, at.refit.weights).refit.gap / at.refit.gap, 1.0)
+        # The model of a quadratic loss is exact: it is solved to the target itself.
         share = 0.0 if is_quadratic(plain_loss(problem.loss)) else TUNING.model_share
         target = ratio * max(share * at.refit.gap, 0.3 * gap_target)
         return self.master.solve(model, at.refit.weights, 0.0, target).weights
@@ -216,11 +218,11 @@ def _of_samples(problem: Problem, block: Block, at: Candidate) -> Problem | None
     """
     loss = problem.loss
     prediction = at.refit.prediction
-    # f'' = diag(c) - K K', as a dense matrix.
+    # The second derivatives f'' = diag(c) - K K', as a dense matrix.
     c, K = loss.coupling(problem.y, prediction, problem.weight)
-    H = -(K @ (K.T @ np.eye(c.size)))
-    H[np.diag_indices(c.size)] += c
-    factored = _factor(H, negative_gradient(problem, prediction), at.refit.objective)
+    second = -(K @ (K.T @ np.eye(c.size)))
+    second[np.diag_indices(c.size)] += c
+    factored = _factor(second, negative_gradient(problem, prediction), at.refit.objective)
     if factored is None:
         return None
     lower, solved = factored
@@ -244,6 +246,7 @@ def _of_columns(problem: Problem, block: Block, at: Candidate) -> Problem | None
     lower, solved = factored
     target = lower.T @ at.refit.weights + solved
     ones = np.ones(solved.size)
+    # The Gram matrix of the columns of L' is H: it need not be computed again.
     triangle = CachedBlock.with_gram(DenseBlock(lower.T), ones, H)
     return replace(problem, design=triangle, y=target, loss=Squared(), weight=ones)
 

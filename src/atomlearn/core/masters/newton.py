@@ -6,8 +6,8 @@ in memory, and the penalty R.
 The method alternates two kinds of steps. Accelerated proximal gradient steps are cheap and identify
 the active pattern (which weights are zero, and how the others are shrunk). Semismooth Newton steps
 then solve the optimality equations of that pattern, and a line search shortens a step if the
-pattern changes along it. The line search minimizes the forward-backward envelope, a differentiable
-function with the same minimizers as the problem; for a quadratic loss it is convex if the step size
+pattern changes along it. The line search minimizes the forward-backward envelope: a differentiable
+function with the same minimizers as the problem. For a quadratic loss it is convex if the step size
 is below 1 / L, with L the Lipschitz constant of the gradient. Newton steps are accepted only if
 they decrease the objective, so that convergence follows from the gradient steps.
 
@@ -107,9 +107,9 @@ class AcceleratedGradient(Master):
     Parameters
     ----------
     relative_decrease : float or None
-        Inexact mode of [T] (41): also stop if the relative decrease (F_k-1 - F_k) / F_k-1 of the
-        objective F is at most this number ([T] uses 1e-3), whatever the gap. If None, only the
-        gap target ends the iteration.
+        Inexact mode of [T] (41): also stop, whatever the gap, if the relative decrease
+        (F_k-1 - F_k) / F_k-1 of the objective F is at most this number. [T] uses 1e-3. If None,
+        only the gap target ends the iteration.
     max_iter : int
         Maximum number of iterations in one call; the best point is then returned.
 
@@ -282,7 +282,8 @@ class _Run:
                     accepted = True
                     self.idle = 0
                     failed = False
-            # After slow steps, reduce the damping, and change how it is distributed over columns.
+            # After slow steps reduce the damping, and after a failed step restore it. In both cases
+            # change how it is distributed over columns.
             if failed:
                 self.damping = TUNING.newton_regularization
             elif slow >= TUNING.few_steps:
@@ -440,7 +441,9 @@ def _searched(
     def slope(length: float) -> tuple[float, ProxPoint | None]:
         """Return the envelope's derivative along d at a step length, and the proximal point.
 
-        After an overflow they are inf and None.
+        After an overflow they are inf and None. d is ``direction``, and ``step`` the step size of
+        the proximal map. The predictions are ``start`` + length * ``moved``; ``free_move`` is the
+        part of ``moved`` by unpenalized columns.
         """
         problem.deadline.use_step()
         # The scores -A'f' at the step length, and ``curve`` = H d there. For a quadratic loss the

@@ -187,7 +187,10 @@ def _of_samples(block: Block, diagonal: Array, rows: NDArray[np.int64]) -> Array
     n_samples = array.shape[0]
 
     def product(part: slice) -> Array:
-        """Return the sum over the used columns in ``part``, in pieces that fit into memory."""
+        """Return the sum, over the ``used`` columns a_j in ``part``, of sums_j times a_j a_j'.
+
+        The columns are scaled in pieces that fit into memory.
+        """
         total = np.zeros((n_samples, n_samples))
         for piece in LIMITS.pieces(part.stop - part.start, n_samples):
             deadline.check()
@@ -196,6 +199,7 @@ def _of_samples(block: Block, diagonal: Array, rows: NDArray[np.int64]) -> Array
             total += scaled @ scaled.T
         return total
 
+    # The parts run in several threads if that number of multiplications is large enough.
     return sum_of_pieces(product, used.size, 0.5 * used.size * n_samples**2)
 
 
@@ -216,14 +220,16 @@ def resolvent(jacobian: ProxJacobian, damping: Array) -> tuple[ProxJacobian, Pro
     B = (I - diagonal of K)^-1 and V C V' the low-rank part of K,
     (I - K)^-1 = B + B V (I - C V'B V)^-1 C V' B. Rows where J is zero are identity rows.
     """
-    # B = 1 / (1 - d / (1 + damping)) for the diagonal d of J, without the digits that 1 - d loses.
+    # ``spread``, the diagonal of B, is 1 / (1 - d / (1 + damping)) for the diagonal d of J. It is
+    # computed without the digits that 1 - d / (1 + damping) loses. The second result is the first
+    # minus I, so that its diagonal part is ``gains`` = spread - 1.
     spread = (1.0 + damping) / ((1.0 - jacobian.diagonal) + damping)
     gains = jacobian.diagonal / ((1.0 - jacobian.diagonal) + damping)
     factors = jacobian.dense_factors()
     if not factors.shape[1]:
         return ProxJacobian(spread), ProxJacobian(gains)
     # The low-rank parts of both results are equal: B V M V' B, with M = (I - C V'B V)^-1 C given by
-    # its eigenvalues and eigenvectors.
+    # its eigenvalues and eigenvectors. ``factors`` become V, and ``images`` are B V.
     used = np.flatnonzero(factors.any(axis=1))
     factors = factors[used] / np.sqrt(1.0 + damping[used])[:, None]
     images = spread[used, None] * factors

@@ -104,8 +104,8 @@ class PatternNewton(Master):
         # For a quadratic loss the first model is exact. Otherwise each step minimizes the model at
         # the last point, and halves the step until the objective is lower.
         for _ in range(TUNING.inner_steps):
-            late = problem.deadline.use_step()
-            solution = None if late else _minimum(problem, block, weights, z, gram)
+            is_late = problem.deadline.use_step()
+            solution = None if is_late else _minimum(problem, block, weights, z, gram)
             if solution is None:
                 break
             minimizer, change, more_steps = solution
@@ -123,6 +123,7 @@ class PatternNewton(Master):
                     weights = trial
                     z = moved
                     break
+            # Stop if the objective no longer falls by more than rounding.
             if not value < (1.0 - TUNING.rounding_share) * last_value:
                 break
         return weights, optimal_intercept(problem, block.predict(weights), intercept), steps
@@ -140,14 +141,14 @@ def _minimum(
     predictions. gram : whether the kernel gets the Gram matrix or the columns.
     """
     slope = loss_gradient(problem, z)
-    norm = pattern_of(problem)
+    pattern = pattern_of(problem)
     form = problem.regularizer.form
     curvature = problem.loss.curvature(problem.y, z, problem.weight)
     total = float(curvature.sum())
     has_intercept = float(problem.fit_intercept)
-    if norm is None or not 0.0 < total < np.inf:
+    if pattern is None or not 0.0 < total < np.inf:
         return None
-    k, is_elastic_net = norm
+    k, is_elastic_net = pattern
     # An intercept (has_intercept = 1) is minimized out: the columns are centered by their means,
     # weighted by the curvature.
     sums = block.scores(curvature).full()

@@ -62,8 +62,9 @@ class ScalingNewton(Master):
     Parameters
     ----------
     fallback : Master
-        Solves problems with other norms or forms, without curvature at a sample, or with blocks
-        too large for the kernel; continues if rounding ends the steps above the gap target.
+        Solves the problems that this master cannot solve: with other norms or forms, with samples
+        without curvature, or with blocks too large for the kernel. It also continues if rounding
+        ends the steps above the gap target.
 
     References
     ----------
@@ -99,10 +100,10 @@ class ScalingNewton(Master):
         # ``base``, the block of the distinct ones.
         base, positions = distinct_columns(block_of(problem))
         while best.refit.gap > gap_target and steps < TUNING.inner_steps:
-            # Minimize the least-squares model of the loss at the best point, followed by a line
+            # Minimize the least-squares model of the loss at the best point, then make a line
             # search toward the minimizer. One round is enough for a quadratic loss.
-            late = problem.deadline.use_step()
-            model = None if late else _model(problem, base, best.refit.prediction)
+            is_late = problem.deadline.use_step()
+            model = None if is_late else _model(problem, base, best.refit.prediction)
             if model is None:
                 break
             model_gap = 0.9 * gap_target if exact else TUNING.model_share * best.refit.gap
@@ -164,7 +165,8 @@ def _minimum(
     partition = Partition(groups.labels, groups.weights.size, groups.weights.size)
     # The penalty of each group, level * delta_g, for the model divided by its scale.
     limit = problem.regularizer.amount / model.scale * groups.weights
-    # The kernel reads the columns and their weights u group after group.
+    # The kernel reads the columns and their weights u group after group: ``order`` are the columns
+    # by group, and ``starts`` the position of each group in it.
     order, starts = partition.order
     u = weights[order]
     scalings = None
@@ -196,18 +198,19 @@ def _minimum(
         max_steps *= 2
 
 
-def free_columns(problem: Problem) -> int:
-    """Return the number of columns (with repeats) up to which the kernel is fast on ``problem``.
+def cheap_columns(problem: Problem) -> int:
+    """Return the number of columns up to which ScalingNewton takes little time on ``problem``.
 
-    Column generation may add such columns at almost no cost.
+    Column generation may add such columns at almost no cost. A feature in several overlapping
+    groups is one distinct column, and counts as several columns.
     """
     n_samples, n_columns = problem.design.shape
     distinct = problem.design.traits.n_distinct or n_columns
     # Few features of many samples: one Gram matrix, and the samples are never needed again.
     if is_quadratic(problem.loss) and distinct <= min(TUNING.few_columns, n_samples):
         return n_columns
-    # The kernel works on at most ``entries`` numbers of distinct columns. Other losses compute the
-    # scores of the block once for each of their models. A distinct column counts with its repeats.
+    # The kernel is fast on at most ``entries`` numbers of distinct columns. Losses that are not
+    # quadratic need several models, each of which takes the scores of the block.
     entries = TUNING.column_entries // (1 if is_quadratic(problem.loss) else 4)
     return entries // n_samples * n_columns // max(distinct, 1)
 
@@ -221,14 +224,15 @@ def _model(problem: Problem, base: Block, z: Array) -> _Quadratic | None:
     # Store the columns themselves in the model (``by_columns``), or else their Gram matrix.
     n_samples, n_features = base.shape
     cached = CachedBlock.of(base)
-    small = n_features <= TUNING.gram_columns and n_samples * n_features**2 <= TUNING.gram_work
-    known = cached.knows_gram(problem.weight) and not problem.fit_intercept
+    is_small = n_features <= TUNING.gram_columns and n_samples * n_features**2 <= TUNING.gram_work
+    knows_gram = cached.knows_gram(problem.weight) and not problem.fit_intercept
     # Twice ``column_entries``: the first pass may add that number, and later passes as many again.
-    stored = base.stored() is not None and not base.traits.is_sparse
-    by_columns = stored and n_samples * n_features <= 2 * TUNING.column_entries
+    is_dense = base.stored() is not None and not base.traits.is_sparse
+    by_columns = is_dense and n_samples * n_features <= 2 * TUNING.column_entries
+    # The Gram matrix for a quadratic loss serves all calls: prefer it if samples are many.
     if is_quadratic(problem.loss):
-        by_columns = by_columns and n_samples <= 2 * n_features and not known
-    if not (by_columns or small or known):
+        by_columns = by_columns and n_samples <= 2 * n_features and not knows_gram
+    if not (by_columns or is_small or knows_gram):
         return None
     # The dual vector v = -f'(z), and the working weights D = f''(z).
     v = -problem.loss.gradient(problem.y, z, problem.weight)

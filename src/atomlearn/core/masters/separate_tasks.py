@@ -55,7 +55,8 @@ def newton_by_task(
         samples = slice(task, None, n_tasks)
         members = np.flatnonzero(task_of_column == task)
         free = np.flatnonzero(task_of_free == task)
-        # The gap is shared equally, and the time limit holds for all tasks together.
+        # The gap is shared equally, and the time limit holds for all tasks together. Each task
+        # keeps its Hessian between calls.
         arguments_of_task = {
             "price": keywords["price"][members],
             "basis": keywords["basis"][free, samples],
@@ -82,9 +83,10 @@ def newton_by_task(
 def _tasks_of_free_columns(columns: Any, loss: Loss, keywords: dict[str, Any]) -> Array | None:
     """Return the task of each free column, (r,); None unless the objective is a sum over the tasks.
 
-    The objective is a sum under three conditions: the columns are pairs of a feature and a task;
-    the loss couples no samples; no penalty and no free column joins two tasks. ``keywords`` are
-    keyword arguments of ``newton_qp``.
+    The objective is a sum under three conditions: the columns are pairs of a feature and a task
+    (then ``columns`` is a tuple, which ends with the number of tasks); the loss couples no samples;
+    no penalty and no free column joins two tasks. ``keywords`` are keyword arguments of
+    ``newton_qp``.
     """
     are_pairs = isinstance(columns, tuple) and loss.coupled == 1
     if not are_pairs or keywords["groups"] is not None or keywords["metric"] is not None:

@@ -230,6 +230,7 @@ class SequentialQP(Master):
         prices = check_prices(problem)
         w = prices.feasible(problem, weights)
         terms = np.array([terms_of(problem)])
+        # The gap 0.0 lets the kernel go on until only rounding is left.
         solutions, intercepts, steps = _steps(problem, terms, prices, columns, w, intercept, 0.0)
         return solutions[0], intercepts[0], steps
 
@@ -275,7 +276,8 @@ def solved_at(
     share : float
         Estimated relative duality gap at which the steps for a level end.
     """
-    # Level, coupling, ridge weight and radius of each level; see ``terms_of``.
+    # For each level: its amount, 0 for the term of the squared form, its ridge weight, and no
+    # radius; see ``terms_of``.
     terms = np.zeros((amounts.size, 4))
     terms[:, 0] = amounts
     terms[:, 2] = taus
@@ -289,9 +291,9 @@ def solved_at(
 
 
 def terms_of(problem: Problem) -> list[float]:
-    """Return level, coupling, ridge weight tau and radius of a problem, in the kernel's order.
+    """Return [level, coupling, tau, radius] of a problem, in the kernel's order.
 
-    See ``model_terms`` for level, coupling and radius.
+    With the gauge g, the penalty is level g + coupling g^2 / 2 + tau/2 ||w||^2 for g <= radius.
     """
     level, coupling, radius = model_terms(problem.regularizer)
     return [level, coupling, problem.tau, radius]
@@ -309,10 +311,10 @@ def _steps(
 ) -> tuple[Array, list[float], int]:
     """Return the kernel's solution at each level: weights (n_solved, m), intercepts; and its steps.
 
-    first : the problem, at any of the levels. terms : (n_levels, 4), see ``terms_of``. prices : the
-    penalty weights. columns : see ``columns_for_kernel``. weights, intercept : warm start of the
-    first level. The kernel ends a level when it estimates the duality gap to be at most ``gap``, or
-    at most ``share`` of the objective.
+    first : the problem, at any of the levels. terms : (n_levels, 4), the numbers of ``terms_of`` at
+    each level. prices : the penalty weights. columns : the block as the kernel reads it. weights,
+    intercept : warm start of the first level. The kernel ends a level when it estimates the duality
+    gap to be at most ``gap``, or at most ``share`` of the objective.
     """
     # The kernel minimizes over the coefficients of a basis of the unpenalized columns, one row for
     # each basis vector: a row of ones for an intercept only. ``start`` has the coefficients at the
@@ -364,7 +366,10 @@ def columns_for_kernel(block: Block) -> Any:
 
 @columns_for_kernel.register
 def _of_repeated(block: RepeatedBlock) -> Any:
-    """Return the columns of a block of repeated features; see ``columns_for_kernel``."""
+    """Return the columns of a block of repeated features; see ``columns_for_kernel``.
+
+    ``block.base`` has each feature once, and ``block.positions`` the feature of each column in it.
+    """
     stored = columns_for_kernel(block.base)
     if stored is None or np.array_equal(block.positions, np.arange(block.features.size)):
         return stored

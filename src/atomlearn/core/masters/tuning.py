@@ -18,7 +18,7 @@ class Tuning:
         changed. After four times as many, a kernel returns so that the deadline can be checked.
 
     rounding_share : share of a value of f or of a gauge below which a difference is rounding.
-    negligible_move : relative change of predictions below which its curvature is rounding.
+    negligible_move : relative change of predictions below which f changes linearly up to rounding.
     newton_regularization : ridge in Newton's equation, relative to 1 / step. A larger one slows the
         last steps down, a smaller one loses digits if columns are dependent.
     least_share : if equal damping of all columns is slow, each column is damped in proportion to

@@ -91,8 +91,9 @@ class WorkingSets(Master):
             if solution is None or stalled:
                 refit = self.master.solve(subproblem, start, best.refit.intercept, target)
                 solution = refit.weights, refit.intercept, refit.steps
+            subset_weights, intercept_now, more_steps = solution
             all_weights = np.zeros(size)
-            all_weights[working_set], intercept_now, more_steps = solution
+            all_weights[working_set] = subset_weights
             steps += more_steps
             trial = certified(problem, all_weights, None, intercept_now)
             stalled = 0 if trial.refit.gap < 0.9 * gap else stalled + 1

@@ -1,8 +1,10 @@
 """Levels of a least-squares path solved together over the pool: one product of matrices for all.
 
-For the lasso, the solutions at the next levels come from one Gram matrix of a working set, by block
-pivoting from level to level. Two products of matrices then give the predictions of all of them, and
-their scores over the pool, which show the columns that the working set lacks.
+A level is the strength of the penalty. The pool has the columns that are likely to be in use,
+gathered in memory as a block. For the lasso, the solutions at the next levels come from one Gram
+matrix of a working set, by block pivoting from level to level. Two products of matrices then give
+the predictions of all of them, and their scores over the pool, which show the columns that the
+working set lacks.
 """
 
 from __future__ import annotations
@@ -73,16 +75,16 @@ def solved_ahead(
     -----
     Each round solves up to ``TOGETHER`` levels over a working set. The working set has the columns
     in use, the columns that violated optimality in the last round, and the columns that the
-    sequential strong rule keeps. The rule keeps column j if |z_j| / price_j is at least 2 a - b.
-    Here a is the second of the next levels, and b the maximum of |z_j| / price_j at the last
-    solution. Columns whose Gram matrix is known from earlier rounds are also included. In the code,
-    ``known`` are the columns of the working set, and ``kept`` is their Gram matrix.
+    sequential strong rule keeps. The rule rates column j by |z_j| / price_j at the last solution,
+    with the score z_j = x_j'v and the weight price_j of the column in the l1 norm. It keeps columns
+    with a rating of at least 2 a - b, for the second a of the next levels and the largest rating b.
+    Columns whose Gram matrix is known from earlier rounds are also included.
 
     Two products with the block then give the predictions, dual vectors V and scores Z for the
     weights W of these levels, and from them the gaps over all columns of the block. The dual vector
     v has the gap F max(max_j |z_j| / price_j / level - 1, 0), with the objective F, because the
     norm of an optimal w is at most F / level. The solutions before the first one whose gap is too
-    large are returned. The next round starts at that one.
+    large are returned. The next round starts at that one, or at the last of them.
     """
     prices = prices_of(problem)
     assert prices is not None
@@ -92,7 +94,7 @@ def solved_ahead(
     shift = 0.0 if start is None else start.shift
     if start is not None:
         weights[start.positions] = start.weights
-    [dual] = _duals(problem, block.predict(weights)[None], shift)[2]
+    [dual] = _duals(problem, block.predict(weights)[None], shift)[2]  # at the start
     scores = block.scores(dual).full()
     n_weighted = int(np.count_nonzero(problem.weight))
     points: list[Point] = []
@@ -101,25 +103,25 @@ def solved_ahead(
     while len(points) < levels.size and not problem.deadline.passed:
         batch = levels[len(points) : len(points) + TOGETHER]
         # Sequential strong rule for the second of these levels.
-        reach = 2.0 * batch[min(1, batch.size - 1)] - np.max(np.abs(scores) / price)
-        rating = np.abs(scores) / price
-        rating[violating | (weights != 0)] = np.inf
+        ratings = np.abs(scores) / price
+        least_rating = 2.0 * batch[min(1, batch.size - 1)] - np.max(ratings)
+        ratings[violating | (weights != 0)] = np.inf
         # For distant levels the rule keeps nearly all columns; a solution uses n_weighted at most.
-        likeliest = np.argsort(-rating, kind="stable")[: 2 * n_weighted]
-        chosen = np.sort(likeliest[rating[likeliest] >= reach])
-        known, kept = block.growing_part(chosen, problem.weight, None, problem.fit_intercept)
+        likeliest = np.argsort(-ratings, kind="stable")[: 2 * n_weighted]
+        chosen = np.sort(likeliest[ratings[likeliest] >= least_rating])
+        working, gram = block.growing_part(chosen, problem.weight, None, problem.fit_intercept)
         rows = l1_quadratic(
-            kept.matrix,
-            -scores[known],
-            price[known],
-            weights[known],
+            gram.matrix,
+            -scores[working],
+            price[working],
+            weights[working],
             batch,
-            factor=kept.factor(0.0, 0.0, price[known]),
-            most=n_weighted - 1 - problem.fit_intercept,
+            factor=gram.factor(0.0, 0.0, price[working]),
+            most=n_weighted - 1 - problem.fit_intercept,  # more make the Gram matrix singular
             going=lambda: not problem.deadline.passed,
         )
         W = np.zeros((len(rows), price.size))
-        W[:, known] = rows
+        W[:, working] = rows
         predictions, shifts, V = _duals(problem, W @ A.T)
         Z = np.array([z.full() for z in block.scores_many(V.T)])
         largest = (np.abs(Z) / price).max(axis=1)
@@ -127,19 +129,19 @@ def solved_ahead(
         objectives += batch[: len(rows)] * (np.abs(W) @ price)
         # The gap at the dual vector v, for gauges (weighted l1 norms) up to objective / level.
         gaps = objectives * np.maximum(largest / batch[: len(rows)] - 1.0, 0.0)
-        far = gaps > tolerance * objectives
-        count = int(np.argmax(far)) if far.any() else len(rows)
-        for k in range(count):
+        is_open = gaps > tolerance * objectives
+        n_solved = int(np.argmax(is_open)) if is_open.any() else len(rows)
+        for k in range(n_solved):
             used = np.flatnonzero(W[k])
             numbers = float(largest[k]), float(objectives[k])  # reference, objective
             points.append(Point(used, W[k, used], float(shifts[k]), predictions[k], V[k], *numbers))
-        rounds = 0 if count else rounds + 1
+        rounds = 0 if n_solved else rounds + 1
         if rounds > ROUNDS or not len(rows):
             break
-        last = min(count, len(rows) - 1)
+        last = min(n_solved, len(rows) - 1)
         weights = W[last]
         scores = Z[last]
-        violating = (np.abs(Z) > batch[: len(rows), None] * price)[count:].any(axis=0)
+        violating = (np.abs(Z) > batch[: len(rows), None] * price)[n_solved:].any(axis=0)
     return points
 
 

@@ -1,17 +1,23 @@
-"""cross_validate: held-out scores over (norm x level), folds side by side, X never copied."""
+"""cross_validate: held-out scores over (norm x level), folds side by side, X never copied.
+
+A level is the strength of the norm in the penalty. A candidate is a norm with its share of the
+penalty. An output is one of several problems on the same rows, such as one class against all
+others. A reading is one pass over the data. A pool has the columns of X that are likely to be in
+use on a path, gathered in memory.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import cycle, repeat
+from itertools import repeat
 from typing import Any, Literal, get_args
 
 import numpy as np
 
 from atomlearn.core.data.parts import part_of
 from atomlearn.core.data.wrappers import Counted
-from atomlearn.core.interfaces import Array, Design, Norm, Rows, WarmStart
+from atomlearn.core.interfaces import Array, Design, Norm, WarmStart
 from atomlearn.core.interfaces.certificate import Status
 from atomlearn.core.paths.ends import End
 from atomlearn.core.paths.folds import (
@@ -48,12 +54,13 @@ class CrossValidation:
         The weights of the norms, the most regularized first.
     scores, level_passes, n_selected, relative_gaps : (n_norms, n_levels, n_folds) float64
         Held-out scores, larger is better; passes over the data, numbers of selected columns and
-        proved relative gaps. With several outputs the passes and numbers are sums over them, the
-        gaps are the largest.
+        proved relative gaps. With several outputs, passes and numbers are added up over them, and
+        the gap is their largest.
     passes : float
         Readings of the data in the whole search; one reading may serve many levels and folds.
     relax : float
-        The share of a refit without penalty that was chosen.
+        The chosen share: predictions are (1 - relax) times the penalized fit plus relax times a
+        refit of its columns without penalty.
     paths : tuple[tuple[tuple[PathResult, ...], ...], ...]
         By (norm, fold), the PathResult of each output.
     status : Status
@@ -137,10 +144,10 @@ class CrossValidation:
         """
         found: list[WarmStart | None] = []
         amount = self.levels[norm, level]
-        for output in zip(*self.paths[norm], strict=True):
-            results = [
-                r for path in output if (r := path.result_at(amount / path.l1_ratio)) is not None
-            ]
+        for of_output in zip(*self.paths[norm], strict=True):  # the paths of all folds
+            of_folds = [path.result_at(amount / path.l1_ratio) for path in of_output]
+            # A fold may end before this level.
+            results = [result for result in of_folds if result is not None]
             if any(result.matrix_parts is not None for result in results):
                 found.append(None)
                 continue
@@ -216,12 +223,12 @@ def cross_validate(
         Number of (norm, fold) pairs that are solved at the same time, if they cannot share readings
         of X. They run in threads that share X, since kernels release the GIL.
     relax : sequence of float
-        Shares of a refit without penalty to choose from, see ``relax.relaxed``: the scores are
-        those of the share whose best mean score is highest.
+        Shares of a refit without penalty to choose from, see ``relax.relaxed``. The share with the
+        highest mean score at any norm and level is chosen, and the scores are its scores.
     until : End, optional
-        Ends the paths of a norm early: when each of them has reached the end, or, for
-        ``NoImprovement()`` without rows, when the mean score has stopped rising. Later levels have
-        the score NaN.
+        Ends the paths of a norm early, when each of them has reached the end. ``NoImprovement()``
+        without rows ends them when the mean score has stopped rising. Later levels have the score
+        NaN.
     pools : dict, optional
         Receives the columns of X that were gathered. Pass it to the next search over the same
         problems and folds.
@@ -246,57 +253,55 @@ def cross_validate(
     Data is read through row numbers, checked once by the caller, and never copied. The sample
     weights of each training part are scaled to the sum of the weights of all samples, so that a
     level has the same effect for a fold as for all samples.
-    The function computes the paths of all candidates (a norm with its share of the penalty) and
-    folds, and truncates them at the common end of the folds of a candidate. Then it computes their
-    scores at the test rows, arranged as (norm, level, fold), and chooses the share of a refit with
-    the best mean score.
+    The function computes the paths of all candidates and folds, then their scores at the test rows,
+    and chooses the share of a refit with the best mean score.
     """
     check_folds(folds, problems[0])
     settings = replace(settings, search=True)
-    for norm in norms:
+    for norm in norms:  # raises if a norm does not fit the number of columns
         norm.on(problems[0].design.shape[1])
-    design = problems[0].design
-    counted = Counted.of(design)
-    before = counted.passes
+    counted = Counted.of(problems[0].design)
+    passes_before = counted.passes
     problems = [replace(problem, design=counted) for problem in problems]
     ratios = tuple(l1_ratios) or (l1_ratio_of(problems[0]),) * len(norms)
-    candidates = list(zip(norms, ratios, strict=True))  # norms with their share of the penalty
+    candidates = list(zip(norms, ratios, strict=True))
+    n_folds = len(folds)
+    # One pool for each path, from a common source if all folds have the same columns.
     if of_folds:
         of_folds = [_counted(fold, counted) for fold in of_folds]
-        sources = _own_pools(of_folds, candidates, settings)
+        path_pools = _own_pools(of_folds, candidates, settings)
     else:
-        sources = _pools(problems, candidates, len(folds), settings, {} if pools is None else pools)
-        of_folds = [problems] * len(folds)
+        path_pools = _pools(problems, candidates, n_folds, settings, {} if pools is None else pools)
+        of_folds = [problems] * n_folds
     each_fold = list(zip(of_folds, folds, strict=True))  # problems and row numbers of each fold
     testing = [part_of(fold[0].design, rows=test) for fold, (_, test) in each_fold]
-    trained = [
-        [training_part(problem, train) for problem in fold] for fold, (train, _) in each_fold
-    ]
+    trained = [[training_part(p, train) for p in fold] for fold, (train, _) in each_fold]
     ends = [SearchEnd(until, problems, folds, score, testing) for _ in norms]  # one per norm
     tasks = [
-        (grid, [_candidate(problem, *penalty) for problem in fold])
-        for penalty, grid in zip(candidates, levels, strict=True)
+        (grid, [_candidate(problem, *candidate) for problem in fold])
+        for candidate, grid in zip(candidates, levels, strict=True)
         for fold in trained
     ]
-    found = _paths(tasks, settings, ends, n_jobs, sources)  # by candidate, then by fold
-    found = [tuple(map(ends[k // len(folds)].cut, each)) for k, each in enumerate(found)]
+    # The paths by candidate, then by fold, truncated at the common end of a candidate.
+    found = _paths(tasks, settings, ends, n_jobs, path_pools)
+    found = [tuple(map(ends[k // n_folds].cut, each)) for k, each in enumerate(found)]
     status = ended_by(found)
-    shape = (len(norms), len(folds), levels.shape[1])
-    tested = [(fold, *rows, part) for (fold, rows), part in zip(each_fold, testing, strict=True)]
-    parts = [  # for each (norm, fold): scores, passes, numbers of columns and gaps
-        _held_out(*fold, p, score, relax, levels.shape[1])
-        for fold, p in zip(cycle(tested), found, strict=False)
-    ]
-    of_shares, *others = zip(*parts, strict=True)
-    passes, selected, gaps = (np.array(part).reshape(shape).swapaxes(1, 2) for part in others)
-    scores, share = _best_share(of_shares, relax, shape)
-    n_folds = len(folds)
-    by_norm = tuple(tuple(found[k : k + n_folds]) for k in range(0, len(found), n_folds))
+    arrays, share = _all_held_out(found, each_fold, testing, score, relax, levels.shape[1])
+    scores, passes, selected, gaps = arrays
     kept = np.arange(n_folds) if status.is_converged else known_folds(scores)
-    passes, selected, gaps = (part[..., kept] for part in (passes, selected, gaps))
-    scores = scores[..., kept]
-    of_all = np.asarray(levels), scores, passes, selected, gaps, counted.passes - before
-    return CrossValidation(tuple(norms), *of_all, share, by_norm, status, l1_ratios=ratios)
+    return CrossValidation(
+        norms=tuple(norms),
+        levels=np.asarray(levels),
+        scores=scores[..., kept],
+        level_passes=passes[..., kept],
+        n_selected=selected[..., kept],
+        relative_gaps=gaps[..., kept],
+        passes=counted.passes - passes_before,
+        relax=share,
+        paths=tuple(tuple(found[k : k + n_folds]) for k in range(0, len(found), n_folds)),
+        status=status,
+        l1_ratios=ratios,
+    )
 
 
 def _counted(problems: Sequence[Problem], counted: Counted) -> list[Problem]:
@@ -316,7 +321,8 @@ def _candidate(problem: Problem, norm: Norm, l1_ratio: float) -> Problem:
 def _smoothed(mean: Array) -> Array:
     """Return the mean scores smoothed over adjacent levels of each norm, with weights 1, 2, 1.
 
-    ``mean`` is (n_norms, n_levels), NaN for levels without a score; these are left out.
+    ``mean`` is (n_norms, n_levels), NaN for levels without a score; these are left out. The first
+    and the last score of a norm count as their own missing neighbors.
     """
     whole = np.full_like(mean, np.nan)
     for row, smooth in zip(mean, whole, strict=True):
@@ -326,23 +332,38 @@ def _smoothed(mean: Array) -> Array:
     return whole
 
 
-def _best_share(
-    of_shares: Sequence[Sequence[Array]], relax: Sequence[float], shape: tuple[int, int, int]
-) -> tuple[Array, float]:
-    """Return the scores (n_norms, n_levels, n_folds) of the best relax share, and that share.
+def _all_held_out(
+    found: Sequence[tuple[PathResult, ...]],
+    each_fold: Sequence[tuple[Sequence[Problem], Fold]],
+    testing: Sequence[Design],
+    score: Score,
+    relax: Sequence[float],
+    n_levels: int,
+) -> tuple[list[Array], float]:
+    """Return scores, passes, numbers of columns and gaps of all paths, and the best relax share.
 
-    of_shares : for each (norm, fold), the scores (n_shares, n_levels). relax : the shares of a
-    refit without penalty. shape : (n_norms, n_folds, n_levels). The best share is the one with the
-    highest mean score at any norm and level.
+    The four arrays are (n_norms, n_levels, n_folds). The best share has the highest mean score at
+    any norm and level, and the scores are those of this share. found : the paths of each (norm,
+    fold), norm after norm. each_fold : its problems (one per output) and row numbers. testing : the
+    design of the test rows of each fold. score : returns the score of predictions (n_test,
+    n_outputs) at given test rows. relax : shares of a refit without penalty. n_levels : number of
+    levels in the grid.
     """
-    # The scores of each share at all (norm, fold), arranged as (norm, level, fold).
-    return max(
-        (
-            (np.array(part).reshape(shape).swapaxes(1, 2), share)
-            for part, share in zip(zip(*of_shares, strict=True), relax, strict=True)
-        ),
-        key=lambda found: _highest(found[0]),
-    )
+    n_folds = len(each_fold)
+    parts = [
+        _held_out(*each_fold[k % n_folds], testing[k % n_folds], paths, score, relax, n_levels)
+        for k, paths in enumerate(found)
+    ]
+    scores_of_shares, *others = zip(*parts, strict=True)
+    # Arrange all as (norm, level, fold).
+    shape = (len(found) // n_folds, n_folds, n_levels)
+    arranged = [np.array(values).reshape(shape).swapaxes(1, 2) for values in others]
+    by_share = [
+        np.array(values).reshape(shape).swapaxes(1, 2)
+        for values in zip(*scores_of_shares, strict=True)
+    ]
+    best = int(np.argmax([_highest(scores) for scores in by_share]))
+    return [by_share[best], *arranged], relax[best]
 
 
 def _highest(scores: Array) -> float:
@@ -379,8 +400,8 @@ def _paths(
         for output, problem in enumerate(fold):
             pool = next(pools)
             # The paths of a candidate are numbered by fold, then by output.
-            reached = end.of(number % n_folds * len(fold) + output)
-            task = settings.task(problem, levels, pool, reached=reached, last=end.place)
+            reached = end.reached_by(number % n_folds * len(fold) + output)
+            task = settings.task(problem, levels, pool, reached=reached, last=end.last_level)
             groups.setdefault(id(problem.design), (problem.design, []))[1].append(task)
             all_tasks.append(task)
             grids.append(levels)
@@ -410,9 +431,9 @@ def _own_pools(
     ``candidates`` are norms with their share of the penalty, and ``settings`` are those of the
     paths.
     """
-    for penalty in candidates:
+    for candidate in candidates:
         for fold in of_folds:
-            yield from _pools(fold, [penalty], 1, settings, {})
+            yield from _pools(fold, [candidate], 1, settings, {})
 
 
 def _pools(
@@ -430,15 +451,16 @@ def _pools(
     output. candidates : norms, each with its ``l1_ratio``. n_folds : number of folds per candidate.
     settings : the settings of the paths. sources : known source pools, by key; new ones are added.
     """
-    # The problem with each candidate, and whether its norm is over lifted coordinates.
-    of_candidates = [_candidate(problems[0], *penalty) for penalty in candidates]
+    # The first output's problem with each candidate, and whether its norm is over lifted
+    # coordinates.
+    of_candidates = [_candidate(problems[0], *candidate) for candidate in candidates]
     lifted = [norm.lift(problems[0].design.shape[1]) is not None for norm, _ in candidates]
     # Paths with an equal key use the same source: 0 for columns of X, else a number of the norm.
     keys = [
         (id(norm) if lifts else 0) if settings.shares_levels(problem) else None
         for (norm, _), problem, lifts in zip(candidates, of_candidates, lifted, strict=True)
     ]
-    count = n_folds * len(problems)
+    count = n_folds * len(problems)  # paths of each candidate
     known: dict[int | None, Iterator[Pool | None]] = {None: repeat(None)}
     for key, problem in zip(keys, of_candidates, strict=True):
         if key not in known:
@@ -451,8 +473,7 @@ def _pools(
 
 def _held_out(
     problems: Sequence[Problem],
-    train: Rows,
-    test: Rows,
+    fold: Fold,
     testing: Design,
     paths: Sequence[PathResult],
     score: Score,
@@ -461,22 +482,23 @@ def _held_out(
 ) -> tuple[Array, Array, Array, Array]:
     """Return scores, passes, numbers of columns and gaps of the paths of one (norm, fold).
 
-    problems, paths : one per output. train, test : the row numbers of the fold. testing : the
-    design of the test rows. score : see ``cross_validate``. relax : shares of a refit without
-    penalty. n_levels : number of levels in the grid.
+    problems, paths : one per output. fold : the numbers of its training and test rows. testing :
+    the design of the test rows. score : returns the score of predictions (n_test, n_outputs) at
+    given test rows. relax : shares of a refit without penalty. n_levels : number of levels in the
+    grid.
 
-    The scores are (n_shares, n_levels), the others (n_levels,): sums over outputs, but the largest
-    gap. Levels that were not solved have NaN.
+    The scores are (n_shares, n_levels), and the others (n_levels,): passes and numbers are sums
+    over outputs, gaps the largest. Levels that were not solved have NaN.
     """
-    n_all_levels = n_levels
-    paths = solved(paths)
-    n_levels = paths[0].levels.size if len(paths) == len(problems) else 0
-    if not n_levels:
-        nothing = np.full((len(relax), n_all_levels), np.nan)
-        return nothing, *nothing[:1].repeat(3, axis=0)
+    train, test = fold
+    paths = solved(paths)  # truncated to the levels that all outputs have solved
+    n_solved = paths[0].levels.size if len(paths) == len(problems) else 0
+    if not n_solved:
+        unknown = np.full(n_levels, np.nan)
+        return np.tile(unknown, (len(relax), 1)), unknown, unknown, unknown
     # How often each row is in the training part.
     counts = np.bincount(train, minlength=problems[0].y.size)
-    passes, n_selected, gaps = np.zeros((3, n_levels))
+    passes, n_selected, gaps = np.zeros((3, n_solved))
     for solutions in paths:
         passes += [result.passes for result in solutions.results]
         n_selected += solutions.n_selected
@@ -486,11 +508,12 @@ def _held_out(
         results_by_level = zip(*(solutions.results for solutions in paths), strict=True)
         scores = np.tile(remote_score(list(results_by_level)), (len(relax), 1))
     else:
-        decisions = np.empty((len(relax), n_levels, test.size, len(problems)))
+        # The predictions of each share, level, test row and output, with the offsets of the rows.
+        decisions = np.empty((len(relax), n_solved, test.size, len(problems)))
         for output, (problem, solutions) in enumerate(zip(problems, paths, strict=True)):
             training = replace(problem, weight=problem.weight * counts)
             found = relaxed_predictions(training, solutions, testing, relax)
             decisions[..., output] = decisions_at(problem, found, test)
         scores = np.array([[score(level, test) for level in share] for share in decisions])
-    padded = [padded_levels(values, n_all_levels) for values in (scores, passes, n_selected, gaps)]
+    padded = [padded_levels(values, n_levels) for values in (scores, passes, n_selected, gaps)]
     return padded[0], padded[1], padded[2], padded[3]

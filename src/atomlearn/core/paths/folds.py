@@ -1,4 +1,7 @@
-"""Folds: training parts of a problem, and the score of the other rows."""
+"""Folds: training parts of a problem, and the score of the other rows.
+
+An output is one of several problems on the same rows, such as one class against all others.
+"""
 
 from __future__ import annotations
 
@@ -32,6 +35,7 @@ def training_part(problem: Problem, train: Rows) -> Problem:
     """
     weight = problem.weight * np.bincount(train, minlength=problem.y.size)
     weight *= problem.weight.sum() / weight.sum()
+    # ``Measured`` is a cache that depends on the weights: begin with an empty one.
     return replace(problem, weight=weight, measured=Measured())
 
 
@@ -79,7 +83,7 @@ class HeldOutLoss:
 
         testing : the design of the test rows. test : their row numbers.
         """
-        # The problem of each output over the test rows.
+        # The problem of each output over the test rows. The intercept of a result is fixed.
         parts = []
         for p in self.problems:
             of_rows: dict[str, Any] = {
@@ -94,10 +98,15 @@ class HeldOutLoss:
             return None
 
         def score(levels: Sequence[Sequence[Result]]) -> Array:
-            """Return the scores (n_levels,); ``levels`` has the results of each for all outputs."""
+            """Return the scores (n_levels,); ``levels`` has the results of each for all outputs.
+
+            ``summed`` are the problems of the outputs, with losses that other machines compute.
+            """
             total = np.zeros(len(levels))
             for remote, part, results in zip(summed, parts, zip(*levels, strict=True), strict=True):
-                # The weights of all levels over the columns that any of them uses.
+                # ``results`` are those of one output at all levels: their weights W over the
+                # columns that any of them uses. The machines compute the sum of losses for each row
+                # of W.
                 columns = np.unique(np.concatenate([result.columns for result in results]))
                 W = np.zeros((total.size, columns.size))
                 for row, result in zip(W, results, strict=True):

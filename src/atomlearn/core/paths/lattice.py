@@ -43,8 +43,8 @@ def search_lattice(
     norms : sequence of Norm
         Norms that differ in one parameter, in the order of its values.
     levels : (len(l1_ratios) * n_norms, n_levels)
-        The most regularized level first; a row for each norm with the first share, then for each
-        with the second, ...: the order of the candidates in the result.
+        The most regularized level first. There is a row for each norm with the first share, then
+        for each norm with the second share, and so on. The result has this order, too.
     l1_ratios : sequence of float
         Shares of the norm in the penalty.
 
@@ -57,8 +57,9 @@ def search_lattice(
     n_candidates, n_levels = levels.shape
     candidates = [*norms] * len(l1_ratios)
     ratios = np.repeat(l1_ratios, n_norms)
-    # A candidate (row) is a norm with a share; the first round tries every fourth level. The first
-    # levels select almost no columns, the last levels and the last norm nearly all: leave them out.
+    # Rows are candidates: row i * n_norms + j is norm j with share i. Columns are levels. The first
+    # round tries every fourth level. The first levels select almost no columns, the last levels and
+    # the last norm nearly all: leave them out.
     values = np.arange(max(n_norms - 1, 1))
     rows = (n_norms * np.arange(len(l1_ratios))[:, None] + values).ravel()
     first = n_levels // 2
@@ -68,14 +69,15 @@ def search_lattice(
     while not tried[np.ix_(rows, columns)].all():
         tried[np.ix_(rows, columns)] = True
         tried_norms = [candidates[row] for row in rows.tolist()]
+        # ``part`` has the scores of these rows and columns; put it into the whole grid.
         part = scored(tried_norms, levels[np.ix_(rows, columns)], ratios[rows])
         part = _placed(part, rows, columns, levels)
         part = replace(part, norms=tuple(candidates), l1_ratios=tuple(ratios.tolist()))
         found = part if found is None else _merged(found, part)
         if not found.status.is_converged:
             break
-        # Next, the neighbors of the best point in parameter and share that are not tried around
-        # its level; if there are none, the levels next to it.
+        # Next, the neighbors of the best point in parameter (row +- 1) and share (row +- n_norms)
+        # that are not tried around its level; if there are none, the levels next to it.
         best, level = found.choose()
         nearby = slice(max(level - 1, 0), level + 2)
         same_share = [row for row in (best - 1, best + 1) if row // n_norms == best // n_norms]
@@ -159,12 +161,11 @@ def _joined_folds(levels: Array, one: _OfFolds, other: _OfFolds) -> _OfFolds:
 
 def _joined(levels: Array, one: PathResult, other: PathResult) -> PathResult:
     """Return the path ``one`` with the solutions of ``other`` added, in the order of ``levels``."""
-    known = [
-        (level, r)
-        for level in levels
-        if (r := one.result_at(level / one.l1_ratio) or other.result_at(level / other.l1_ratio))
-        is not None
-    ]
+    known = []
+    for level in levels:
+        result = one.result_at(level / one.l1_ratio) or other.result_at(level / other.l1_ratio)
+        if result is not None:
+            known.append((level, result))
     return replace(
         one,
         levels=np.array([level for level, _ in known]),

@@ -75,7 +75,7 @@ def largest_useful_alpha(problem: Problem, zero: Scores | None = None) -> float:
         )
     at_zero = loss_value(problem, prediction)
     share = 0.01  # of F(0)
-    # If the intercept fits the targets to rounding, scores are only rounding.
+    # Without scores above 0, or if the intercept fits the targets to rounding, any level will do.
     if polar <= 0.0 or at_zero <= rounding:
         return 1.0
     if problem.regularizer.form == "penalized":

@@ -1,4 +1,8 @@
-"""path: the solutions at a list of levels, each started from the solution before it."""
+"""path: the solutions at a list of levels, each started from the solution before it.
+
+A level is the weight of the norm in the objective, or the radius of the constrained form. A reading
+of the data is one pass: it computes the scores X'v for one or more vectors v.
+"""
 
 from __future__ import annotations
 
@@ -225,9 +229,12 @@ def path(
     each. A path takes a dozen readings, and ``result.passes`` counts the readings that served an
     alpha. The same holds for norms over lifted coordinates (latent groups, chains, trees, unions),
     in which a column is repeated for each set that has it. With a ``solver`` of your own, or a norm
-    that rates no columns (OWL, l2, nonnegative and matrix norms), alphas are solved one by one: in
-    about two passes each. Observers are called for each alpha after each reading that served it.
+    that does not rate columns one by one (OWL, l2, nonnegative and matrix norms), alphas are solved
+    one by one: in about two passes each. Observers are called for each alpha after each reading
+    that served it.
     """
+    # The strengths 1.0 and 0.0 are placeholders: ``with_l1_ratio`` sets the ridge term relative to
+    # the level, and each alpha sets its level.
     penalty = Regularizer(as_norm(norm), form, 1.0)
     built = checked_problem(
         X, y, loss, penalty, 0.0, fit_intercept, sample_weight, offset, unpenalized
@@ -275,6 +282,7 @@ def path_of(
     before = counted.passes - (zero is not None)
     settings = replace(settings, observers=(*settings.observers, *observers))
     reached = None if until is None else until.begin()
+    # The task asks for scores, and ``drive`` answers by passes over the data until it is done.
     task = settings.task(problem, levels, zero=zero, reached=reached)
     interrupted = drive(counted, [task])
     if not task.results:

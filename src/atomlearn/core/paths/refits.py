@@ -1,7 +1,9 @@
 """Refits: the levels of one path, solved over the columns of its pool only.
 
-A master (a solver for few columns in memory) solves each level. Matrices that it may use again,
-such as Gram matrices, stay on the block of columns.
+The pool has the columns of X that are likely to be in use, gathered in memory as a block. A
+``Level`` is the run of one strength of the penalty, and a ``Point`` is a solution over the pool. A
+master (a solver for few columns in memory) solves each level. Matrices that it may use again, such
+as Gram matrices, stay on the block of columns. A reading is one computation of scores A'v.
 """
 
 from __future__ import annotations
@@ -58,8 +60,10 @@ class Refits:
 
     def over_pool(self, level: Level) -> Problem:
         """Return the problem of a level, restricted to the columns of the pool."""
+        # Columns that joined the pool are added; matrices of the others are kept.
         if self.block.shape[1] < self.pool.columns.size:
             self.block = self.block.grown(self.pool.block)
+        # ``inner`` is the level's problem with centered targets, as solvers use it.
         problem = with_deadline(level.inner, level.deadline)
         return restrict(problem, self.block, self.pool.columns)
 
@@ -78,11 +82,11 @@ class Refits:
         # From weights w1 and w2 at the amounts a1 and a2 of the last two levels, the weights at
         # amount a are about w2 + step (w2 - w1) with step = (a2 - a) / (a1 - a2).
         if len(self._last) == 2 and start is self._last[1][1]:
-            (first, earlier), (second, _) = self._last
-            step = (second - level.inner.regularizer.amount) / (first - second)
-            further = (1.0 + step) * weights
-            further[earlier.positions] -= step * earlier.weights
-            weights = np.where(further * weights > 0.0, further, 0.0)
+            (amount_1, point_1), (amount_2, _) = self._last
+            step = (amount_2 - level.inner.regularizer.amount) / (amount_1 - amount_2)
+            extrapolated = (1.0 + step) * weights
+            extrapolated[point_1.positions] -= step * point_1.weights
+            weights = np.where(extrapolated * weights > 0.0, extrapolated, 0.0)
         return shrink_inside(level.inner, self.pool.columns, weights), start.shift
 
     def ahead(self, levels: list[Level], before: Point | None) -> list[Point]:
@@ -109,22 +113,23 @@ class Refits:
         (``Master.guess``), because a reading of X will certify it. Otherwise the master iterates
         until a duality gap over the pool is proved. After the deadline the start is returned.
         """
-        whole = self.over_pool(level)
+        problem = self.over_pool(level)
         weights, shift = self.warm(level, start)
-        late = whole.deadline.passed
+        is_late = problem.deadline.passed
         guess = None
-        if level.point is None and not late:
-            guess = choose_master(whole).guess(whole, weights, shift)
-        # The objective of a start from another level is close to that of this level.
+        if level.point is None and not is_late:
+            guess = choose_master(problem).guess(problem, weights, shift)
+        # ``minimized`` needs an estimate of the objective. That of a start from another level is
+        # close; if it is not known, it is computed at the start.
         objective = math.nan if start is None else start.objective
-        if guess is not None or late or math.isnan(objective):
-            refit = _at(whole, guess[:2] if guess else (weights, shift))
+        if guess is not None or is_late or math.isnan(objective):
+            refit = _at(problem, guess[:2] if guess else (weights, shift))
             shift = refit.intercept
             objective = refit.objective
-        if guess is None and not late:
+        if guess is None and not is_late:
             # Half of the gap is left to the columns that are not in the pool.
-            refit = minimized(whole, weights, shift, objective, 0.5 * self.gap)
-        return self._points([whole], [refit])[0]
+            refit = minimized(problem, weights, shift, objective, 0.5 * self.gap)
+        return self._points([problem], [refit])[0]
 
     def remember(self, level: Level, point: Point) -> None:
         """Keep the ``point`` of a level: the next start is extrapolated from the last two."""
@@ -132,14 +137,14 @@ class Refits:
         others = [each for each in self._last if each[0] != amount]
         self._last = [*others[-1:], (amount, point)]
 
-    def _points(self, wholes: list[Problem], refits: list[Refit]) -> list[Point]:
+    def _points(self, problems: list[Problem], refits: list[Refit]) -> list[Point]:
         """Return the points of re-fits over the pool, with one reading of the pool for all scores.
 
-        wholes : the problems over the whole pool, one per level. refits : their solutions.
+        problems : the problems over the pool, one per level. refits : their solutions.
         """
         duals = [
-            negative_gradient(whole, refit.prediction)
-            for whole, refit in zip(wholes, refits, strict=True)
+            negative_gradient(problem, refit.prediction)
+            for problem, refit in zip(problems, refits, strict=True)
         ]
         # The scores of the pool at each level. They are not needed if no column may join the pool.
         all_scores: Sequence[Scores] = []
@@ -147,32 +152,36 @@ class Refits:
             # A certified re-fit (then the only one) has its scores.
             known_scores = refits[0].scores
             all_scores = [ArrayScores(known_scores)] if known_scores is not None else []
-            all_scores = all_scores or wholes[0].design.scores_many(np.column_stack(duals))
+            all_scores = all_scores or problems[0].design.scores_many(np.column_stack(duals))
         points: list[Point] = []
-        for whole, refit, dual in zip(wholes, refits, duals, strict=True):
+        for problem, refit, dual in zip(problems, refits, duals, strict=True):
             w = refit.weights
             used = np.flatnonzero(w)
             point = Point(used, w[used], refit.intercept, refit.prediction, dual)
             point.objective = refit.objective
             if all_scores:
-                scores = with_ridge(whole, all_scores[len(points)], None, w)
-                point.reference = whole.regularizer.norm.reference(scores)
-            if whole.design is not self.block:  # its predictions are not those of the samples
+                # The rating that columns in use have at the optimum (l1: |x_j'v|). Columns of X
+                # that are rated nearly as high join the pool.
+                scores = with_ridge(problem, all_scores[len(points)], None, w)
+                point.reference = problem.regularizer.norm.reference(scores)
+            # If the rows are on other machines, the problem has sums over rows in place of samples.
+            # Then compute the predictions of the samples; the dual vector is not known.
+            if problem.design is not self.block:
                 point.prediction = self.block.predict(w)
                 point.dual = None
             points.append(point)
         return points
 
 
-def _at(whole: Problem, start: tuple[Array, float]) -> Refit:
+def _at(problem: Problem, start: tuple[Array, float]) -> Refit:
     """Return the point with given weights over the pool and the optimal intercept, as a Refit.
 
-    ``whole`` is the problem over the pool. ``start`` has the weights and a known intercept, from
+    ``problem`` is restricted to the pool. ``start`` has the weights and a known intercept, from
     which the optimal one is searched. The gap is set to infinity, as it is not computed.
     """
     weights, shift = start
-    prediction = block_of(whole).predict(weights)
-    shift = optimal_intercept(whole, prediction, shift)
+    prediction = block_of(problem).predict(weights)
+    shift = optimal_intercept(problem, prediction, shift)
     prediction = prediction + shift
-    objective = objective_at(whole, weights, prediction)
+    objective = objective_at(problem, weights, prediction)
     return Refit(weights, shift, prediction, math.inf, objective)

@@ -37,7 +37,9 @@ def refitted(problem: Problem, result: Result) -> Result:
     Z = np.asarray(problem.design.gather(result.columns).dense(), dtype=np.float64)
     # The predictions of the penalized fit, for targets that are centered by ``origin``.
     start = Z @ result.weights + (result.intercept - whole.origin)
+    # ``FreeColumns`` minimizes the loss over the coefficients of Z, added to fixed predictions.
     change, shift = FreeColumns(loss, Z, intercept).free_part(whole.y, start, whole.weight)
+    # The terms of overlapping groups (``parts``) are those of the penalized fit only.
     return replace(
         result, weights=result.weights + change, intercept=result.intercept + shift, parts=None
     )

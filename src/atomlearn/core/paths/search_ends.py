@@ -1,4 +1,9 @@
-"""SearchEnd: the common last level of the paths of a cross-validation, and searches cut short."""
+"""SearchEnd: the common last level of the paths of a cross-validation, and searches cut short.
+
+A level is the strength of the penalty. An output is one of several problems on the same rows, such
+as one class against all others. ``CUT`` are the statuses of a level that Ctrl-C or a time limit
+left unsolved.
+"""
 
 from __future__ import annotations
 
@@ -64,11 +69,11 @@ class SearchEnd:
         #: Number of the last level in the grid; None if there is no end yet.
         self.last: int | None = None
 
-    def of(self, path: int) -> Reached | None:
+    def reached_by(self, path: int) -> Reached | None:
         """Return the function to call at each level of the path with number ``path``, in order.
 
         Paths are numbered by fold, then by output. The function takes the problem and the result of
-        the level, and returns True if the path ends there. None if there is no end.
+        the level, and returns True if the path ends there. None without ``until``.
         """
         if not self._reached:
             return None
@@ -88,7 +93,7 @@ class SearchEnd:
 
         return reached
 
-    def place(self) -> int | None:
+    def last_level(self) -> int | None:
         """Return the number of the last level in the grid, or None if no end is reached yet."""
         return self.last
 
@@ -123,17 +128,18 @@ class SearchEnd:
         ``results`` has the result of each path at the level, by fold, then by output.
         """
         scores = []
-        paths = iter(results)
+        remaining = iter(results)
         if not self._tested:
-            each = zip(self._testing, self._folds, strict=True)
+            each_fold = zip(self._testing, self._folds, strict=True)
             self._tested = [
-                (rows, remote_score_of(self._score, rows, fold[1])) for rows, fold in each
+                (rows, remote_score_of(self._score, rows, test)) for rows, (_, test) in each_fold
             ]
         for (rows, remote_score), (_, test) in zip(self._tested, self._folds, strict=True):
-            of_fold = [next(paths) for _ in self._problems]
+            of_fold = [next(remaining) for _ in self._problems]
             if remote_score is not None:  # other machines have the rows, and compute the score
                 scores.append(remote_score([of_fold])[0])
                 continue
+            # The predictions of each output at the test rows.
             pairs = zip(self._problems, of_fold, strict=True)
             decisions = [decisions_at(problem, r.predict(rows), test) for problem, r in pairs]
             scores.append(self._score(np.column_stack(decisions), test))
@@ -147,8 +153,8 @@ def ended_by(found: Sequence[Sequence[PathResult]]) -> Status:
     """
     if any(not paths or any(path.interrupted for path in paths) for paths in found):
         return Status.INTERRUPTED
-    cut = any(r.status in CUT for paths in found for path in paths for r in path.results)
-    return Status.TIME_LIMIT if cut else Status.CONVERGED
+    is_cut = any(r.status in CUT for paths in found for path in paths for r in path.results)
+    return Status.TIME_LIMIT if is_cut else Status.CONVERGED
 
 
 def solved(paths: Sequence[PathResult]) -> tuple[PathResult, ...]:
@@ -158,8 +164,9 @@ def solved(paths: Sequence[PathResult]) -> tuple[PathResult, ...]:
     """
     counts = []
     for path in paths:
-        cut = [result.status in CUT for result in path.results]
-        counts.append(max(cut.index(True), 1) if True in cut else len(cut))
+        # The levels before the first one that was cut short.
+        is_cut = [result.status in CUT for result in path.results]
+        counts.append(max(is_cut.index(True), 1) if True in is_cut else len(is_cut))
     n_levels = min(counts, default=0)
     return tuple(path.first(n_levels) for path in paths)
 

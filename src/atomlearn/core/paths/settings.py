@@ -1,4 +1,8 @@
-"""Settings: accuracy, solver and limits of the problems of a path, and their task."""
+"""Settings: accuracy, solver and limits of the problems of a path, and their task.
+
+A level is the strength of the norm in the penalty. A reading of X is one pass over the data, which
+computes the scores X'v of one or more vectors v.
+"""
 
 from __future__ import annotations
 
@@ -118,10 +122,13 @@ class Settings:
         """Return the task that solves ``problem`` at the ``levels``, in their order.
 
         Several levels share readings of X if ``shares_levels`` allows it. Else they are solved one
-        by one, the first from the start ``warm``. ``pool`` collects likely columns; ``zero`` has
-        the scores at w = 0; ``reached`` and ``last`` end the path early, see ``SharedLevels``.
+        by one, the first from the start ``warm``. ``pool`` collects the columns that are likely to
+        be in use; None: a new pool. ``zero`` has the scores at w = 0, if they are known.
+        ``reached`` is called with the problem and the result of each level, and ends the path if it
+        returns True. ``last`` returns the number of the last level, None if it is not known yet.
         """
-        problem, settings = with_deadline(problem, self.deadline), self.run_settings(problem)
+        problem = with_deadline(problem, self.deadline)
+        settings = self.run_settings(problem)
         if warm is None and len(levels) > 1 and self.shares_levels(problem):
             pool = pool or Pool(problem)
             return SharedLevels(problem, levels, settings, self.tol, pool, zero, reached, last)
@@ -130,22 +137,23 @@ class Settings:
     def shares_levels(self, problem: Problem) -> bool:
         """Return whether several levels of ``problem`` can share readings of X.
 
-        They cannot with a solver other than the default one, with a loss that is not smooth, with a
-        norm that rates no columns, or if each vector v needs a separate reading for X'v. A norm
-        may have a lift: an equal norm over repeated columns, which then has to rate them.
+        The solver must be the default one, and the loss smooth. The norm must rate columns one by
+        one, and have no solver of its own. One reading must give X'v for many vectors v. A norm may
+        have a lift: an equal norm over repeated columns, which then has to rate them.
         """
         loss = problem.loss
         norm = problem.regularizer.norm
         if not (
             self.solver in (None, ColumnGeneration(tol=self.tol))
             and loss.smoothed(1.0) is None  # a loss with kinks takes a series of smooth problems
-            and problem.metric is None
-            and over_sums(problem).design.traits.reads_at_once
+            and problem.metric is None  # the ridge term is tau/2 ||w||^2
+            and over_sums(problem).design.traits.reads_at_once  # X'v for many vectors v
             and norm.solver(self.tol) is None
         ):
             return False
         n_features = problem.design.shape[1]
         lift = norm.lift(n_features)
+        # A ridge term would couple the copies of a column.
         if lift and problem.tau:
             return False
         norm = lift.norm if lift else norm

@@ -44,7 +44,9 @@ def check_loss(loss: Loss, y: Array, weight: Array, fit_intercept: Any) -> None:
         raise ValueError(
             f"y is too large {reason}; divide y, or the sample weights, by their largest number"
         )
-    # A loss of exactly 0 is fine if all targets that count are 0.
+    # A loss of exactly 0 is wrong only for a function of y - z whose targets y are not all 0: then
+    # it underflowed. Targets of weight 0 do not count. Below TINY / EPS, the terms of the sum lose
+    # digits.
     may_be_zero = value == 0.0 and not (loss.translates and np.any(y[weight > 0.0]))
     if not may_be_zero and value < TINY / EPS:
         raise ValueError(

@@ -180,6 +180,8 @@ def of_checked_data(
     ``design`` is X, ``penalty`` is R, and ``intercept`` is whether an intercept is fitted. Only the
     norm and the value of ``loss`` at 0 are checked here.
     """
+    # ``on`` checks the norm for this number of columns, and for the shape of the matrix if the
+    # columns are the entries of a matrix.
     norm = penalty.norm.on(design.shape[1], design.traits.matrix_shape)
     check_loss(loss, y, s, intercept)
     return Problem(loss, design, y, s, penalty.of(norm), fit_intercept=bool(intercept))
@@ -229,6 +231,7 @@ def checked_problem(
         long = loaded(TARGETS[-1])(X, y, weight, the_loss, fit_intercept)
         X, y, weight, the_loss, fit_intercept = long
         design = as_design(X)
+    # Names of columns in the norm become indices.
     the_norm = named(penalty.norm, feature_names(X))
     return Problem.build(
         design,
@@ -281,6 +284,7 @@ def with_offset(problem: Problem, offset: object) -> Problem:
     if offset is None:
         return problem
     numbers = check_offset(offset, problem.y.size)
+    # Unpenalized columns are part of the loss. They are taken off it, and put back at the end.
     free = free_columns(problem.loss)
     bare = plain_loss(problem.loss)
     # For these losses the offset is subtracted from the targets. Their loss must not overflow.
@@ -303,6 +307,7 @@ def with_free(problem: Problem, unpenalized: object) -> Problem:
     free = np.zeros(0, dtype=np.int64) if problem.free is None else problem.free
     if unpenalized is not None:
         free = np.union1d(free, check_free(unpenalized, n_features))
+    # Add the columns that the norm itself does not penalize.
     free, norm = norm.without(free, n_features)
     if not free.size:
         return problem
@@ -313,16 +318,16 @@ def with_free(problem: Problem, unpenalized: object) -> Problem:
     # Samples of weight 0 must not affect the scale of the free columns.
     free_data = np.where((problem.weight > 0.0)[:, None], free_data, 0.0)
     intercept = problem.fit_intercept
-    columns = free_columns(problem.loss)
-    if columns is not None:
+    earlier = free_columns(problem.loss)
+    if earlier is not None:
         # The loss has free columns already. Sparse ones are the intercepts of several targets: all
         # are kept. Of dense ones, the first ``n_before`` are the columns ``problem.free`` of X,
         # which ``free_data`` has, too. The others are kept.
-        intercept = columns.intercept
-        other_columns = columns.columns
+        intercept = earlier.intercept
+        other_columns = earlier.columns
         n_before = 0 if problem.free is None else problem.free.size
         other_columns = (
-            other_columns.toarray() if columns.is_sparse else other_columns[:, n_before:]
+            other_columns.toarray() if earlier.is_sparse else other_columns[:, n_before:]
         )
         free_data = np.hstack([free_data, other_columns])
     loss = FreeColumns(plain_loss(problem.loss), free_data, intercept)
@@ -412,7 +417,8 @@ def center_targets(problem: Problem) -> Problem:
     loss = problem.loss
     free = free_columns(problem.loss)
     constant = 0.0
-    # The loss without its offset, since the offset is subtracted from the targets.
+    # The loss without its offset, since the offset is subtracted from the targets. ``around`` puts
+    # the unpenalized columns back.
     known = known_offset(loss)
     offset: Array | float = 0.0 if known is None else known
     if known is not None:
@@ -420,6 +426,7 @@ def center_targets(problem: Problem) -> Problem:
     if problem.fit_intercept or (free is not None and free.intercept):
         y = problem.y - offset
         constant = optimal_shift(bare_loss(loss), y, problem.weight, np.zeros(y.size))
+    # Both are subtracted with one rounding.
     y = less(problem.y, offset, constant)
     return replace(problem, loss=loss, y=y, origin=problem.origin + constant)
 

@@ -36,8 +36,8 @@ from atomlearn.core.problem.problem import (
 )
 from atomlearn.core.problem.rounding import Lengths, growth
 
-#: Relative error (of the objective) allowed in a negative gap, for gauges that are computed by
-#: iteration and for points that violate bounds slightly.
+#: Share of the objective by which a gap may be negative without an error. Gauges that are computed
+#: by iteration are inexact, and points may violate bounds slightly.
 UNPROVED = 1e-5
 
 
@@ -80,16 +80,20 @@ class Pricing:
     def entering(self, columns: Columns) -> Columns:
         """Return the inactive columns among ``columns`` that violate the optimality conditions.
 
-        A column j violates them if abs(z_j) exceeds ``multiplier`` times the threshold that the
-        norm has for the column.
+        A column j violates them if abs(z_j) exceeds, up to rounding, ``multiplier`` times the
+        threshold that the norm has for the column.
         """
         if self.columns is not None:
             columns = columns[~np.isin(columns, self.columns)]
         if not columns.size:
             return columns
-        # If all thresholds are 0, the norm does not know them, and every column may join.
+        # If all thresholds are 0, the norm does not know them, and every column may join. The same
+        # holds if the multiplier is 0.
         threshold = self.norm.thresholds(self.weights, columns, self.n_features)
-        if np.max(threshold) <= 0 or np.max(threshold := threshold * self.multiplier) <= 0:
+        if np.max(threshold) <= 0:
+            return columns
+        threshold = threshold * self.multiplier
+        if np.max(threshold) <= 0:
             return columns
         return columns[np.abs(self.scores.at(columns)) > threshold * (1 - 1e-12)]
 
@@ -171,6 +175,7 @@ def prove_from(
         bounds = norm.polar_bounds(ridge_scores, thorough=True)
         certificate = certify(problem, weights, prediction, dual, gauge, bounds)
     # <z, w> = <v, X w> - tau ||w||^2, and <v, X w> = <v, X w + b> as v sums to zero if b is fitted.
+    # The multiplier lambda, with z in lambda * subdifferential of the gauge at w, is made of it.
     inner = float(dual.dot(prediction))
     if problem.tau:
         inner -= float(weights @ ridge_slope(problem, weights))
@@ -194,7 +199,8 @@ def certify(
         gap = f(X w + b) + f*(-v) + tau ||w||^2 + R(w) + R*(z)
 
     for every v with -v in the domain of f*, and with sum(v) = 0 if there is an intercept b. At
-    v = -f'(X w + b) this is <g, w> + R(w) + R*(-g), g = -z, of [V] section 2 and [L] section 3.
+    v = -f'(X w + b) it equals <g, w> + R(w) + R*(-g) with g = -z, the gap of [V] section 2 and [L]
+    section 3.
 
     Parameters
     ----------
@@ -305,8 +311,8 @@ def with_rounding(
     ValueError if the gap was negative by more than rounding errors can explain: then the norm's
     methods ``value`` and ``polar`` are not dual to each other.
     """
-    # Gauges that are computed by iteration may be off by UNPROVED.
     slack = rounding_bound(problem, certificate, weights, prediction, dual, columns, lengths)
+    # Gauges that are computed by iteration may be off by the share UNPROVED.
     if certificate.shortfall > slack + UNPROVED * abs(certificate.objective):
         raise ValueError(
             f"the norm {problem.regularizer.norm!r} proves nothing: its value(w) and polar(z) "
@@ -358,8 +364,8 @@ def rounding_bound(
         design = problem.design
         remote = design.row_access.over_rows(design, columns, prediction)
         if remote is not None:
-            sizes, slope, count = remote
-            lengths = Lengths(sizes, sizes, np.zeros(sizes.size))
+            column_norms, slope, count = remote
+            lengths = Lengths(column_norms, column_norms, np.zeros(column_norms.size))
     form = problem.regularizer.form
     amount = problem.regularizer.amount
     # A sum of m terms has the relative error growth(m). ``error`` bounds the length of the error of
@@ -401,6 +407,7 @@ def lost_in_loss(
     is |f(z)| + |f*(-v)|. ``square`` is the sum of squares of errors of z, beyond the rounding of z
     itself.
     """
+    # Samples of weight 0 do not count.
     predictions = where_weighted(prediction, problem.weight)
     length = float(predictions.dot(predictions))
     total = growth(predictions.size) * (size + math.sqrt(dual.dot(dual)) * math.sqrt(length))
@@ -492,6 +499,7 @@ def raised_by_floats(problem: Problem, prediction: Array) -> float:
     y = problem.y
     weight = problem.weight
     coefficients, intercept = free.free_part(y, prediction, weight)
+    # A Result adds the origin, which rounds the intercept.
     intercept = (intercept + problem.origin) - problem.origin
     # The loss at the rounded coefficients, and a bound on the error of each prediction.
     value = free.inner.value(y, prediction + (free.columns @ coefficients + intercept), weight)

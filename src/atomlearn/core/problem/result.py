@@ -33,8 +33,9 @@ class Record:
     n_columns : int
         Number of its columns with a weight.
     skipped : float, optional
-        The share of the work so far that bounds made unnecessary: of the multiplications for
-        implicit pairs of columns, of the columns for trees of groups. None without a search.
+        The share of the work so far that upper bounds made unnecessary; None without a search. The
+        work is counted in multiplications for implicit pairs of columns, and in columns for trees
+        of groups.
     vectors : int
         The number of points that shared the last pass over the data.
     """
@@ -314,14 +315,15 @@ class Result:
             # With several targets, the predictions for a row of X are consecutive.
             rows = linear.reshape(-1, np.size(self.intercept))
             return np.asarray(rows + self.intercept).reshape(-1)
-        tasks = self.shape is not None and len(self.shape) == 2 and n_features == self.shape[0]
-        if not tasks:
+        has_rows = self.shape is not None and len(self.shape) == 2 and n_features == self.shape[0]
+        if not has_rows:
             raise ValueError(
                 f"X has {n_features} columns, and the fit was to {self.n_features} columns; give "
                 "the same columns, in the same order"
             )
-        columns = np.asarray(self.coef, dtype=np.float64).T
-        return np.asarray(np.column_stack([design.predict(w) for w in columns]) + self.intercept)
+        # Each column of W has the coefficients of one task.
+        by_task = np.asarray(self.coef, dtype=np.float64).T
+        return np.asarray(np.column_stack([design.predict(w) for w in by_task]) + self.intercept)
 
     def __str__(self) -> str:
         """Return a short summary."""

@@ -98,14 +98,17 @@ class Measured:
             has_weight = counted(weight)
             lengths_of = [measured(design.gather(piece), has_weight, piece) for piece in parts]
             new_lengths = np.concatenate(lengths_of)
-            new_scored = new_lengths + math.sqrt(design.shape[0]) * design.subtracted_offsets(new)
             # If the design subtracts column means m, ||x_j|| + sqrt(n) |m_j| bounds the norm of the
-            # original column. Merge the new columns with the known ones, in increasing order.
-            order = np.argsort(known := np.append(known, new), kind="stable")
+            # original column.
+            new_scored = new_lengths + math.sqrt(design.shape[0]) * design.subtracted_offsets(new)
+            # Merge the new columns with the known ones, in increasing order.
+            known = np.append(known, new)
+            order = np.argsort(known, kind="stable")
             known = known[order]
             lengths = np.append(lengths, new_lengths)[order]
             scored = np.append(scored, new_scored)[order]
             self._known = design, weight, known, lengths, scored
+        # The solver does not center these columns: their offsets are 0.
         positions = np.searchsorted(known, columns)
         return Lengths(scored[positions], lengths[positions], np.zeros(columns.size))
 

@@ -24,7 +24,7 @@ class Verification:
     upper : float
         F(w, b) at the point, with X w + b computed again.
     lower : float
-        ``upper`` minus the duality gap, by the better of two dual points.
+        ``upper`` minus the duality gap. If a result has two dual points, the better one counts.
     rounding : float
         The part of the gap that bounds rounding errors.
     dual : (n_samples,) float64
@@ -64,8 +64,8 @@ def verification(problem: Any, result: Any) -> Verification:
     other = _verification(problem, result.proved_by)
     if other.lower <= bounds.lower:
         return bounds
-    # Two rounding errors are added: in the objective of this point, and in the lower bound of the
-    # other point.
+    # ``other.lower`` allows for rounding at the other point only. The objective of this point may
+    # be off by ``bounds.rounding``, which is subtracted too, so that the gap includes both errors.
     lower = other.lower - bounds.rounding
     return Verification(bounds.upper, lower, bounds.rounding + other.rounding, other.dual)
 
@@ -92,9 +92,11 @@ def _verification(problem: Any, result: Any) -> Verification:
         weights = weights[is_penalized]
     # Compute the predictions X w + b again.
     if result.matrix_parts is not None:
+        # The coefficients of a matrix fit are a sum of terms: all columns are used.
         columns = None
         weights = result.coef.ravel()
-        weights[[] if problem.free is None else problem.free] = 0.0  # these are part of the loss
+        if problem.free is not None:
+            weights[problem.free] = 0.0  # these are part of the loss
         prediction = inner.design.predict(weights)
     else:
         prediction = inner.design.gather(columns).predict(weights)

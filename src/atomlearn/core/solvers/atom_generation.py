@@ -87,9 +87,9 @@ class AtomGeneration(Solver):
     tol : float
         Relative gap to prove; the master does not solve to much less.
     warm_start : bool
-        False, a variant of [V]: each re-fit begins at zero.
+        If False, each re-fit begins at zero: a variant of [V].
     prune : bool
-        False, a variant of [V]: atoms of weight zero stay.
+        If False, atoms of weight zero are kept: a variant of [V].
 
     References
     ----------
@@ -195,6 +195,7 @@ def priced_atoms(
     intercept = optimal_intercept(problem, linear, intercept)
     prediction = linear + intercept
     # sum(c) is an upper bound on the gauge, which the norm itself may not be able to compute.
+    # ``lengths`` are norms of columns, for the bound on rounding errors in the gap.
     price = prove(
         problem,
         atoms.columns,

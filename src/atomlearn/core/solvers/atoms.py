@@ -203,4 +203,6 @@ def refit_on_rays(
         regularizer=Regularizer(Nonnegative(L1()), form, amount),
         metric=atoms.gram,
     )
+    # ModelNewton calls ``master`` on quadratic models of a loss that couples samples; other losses
+    # are passed on to it.
     return ModelNewton(master).solve(rays, weights, intercept, gap_target)

@@ -72,7 +72,9 @@ class Checkpoint(RunObserver):
         """Store the settings, which the class documents; nothing is written yet."""
         if not every_s >= 0:
             raise ValueError(f"every_s must be a number of seconds >= 0, got {every_s!r}")
-        self.folder, self.every_s, self.many = Path(folder), float(every_s), many
+        self.folder = Path(folder)
+        self.every_s = float(every_s)
+        self.many = many
         #: The file of each problem, by the ``id`` of the problem.
         self._places: dict[int, _Place] = {}
 
@@ -88,6 +90,7 @@ class Checkpoint(RunObserver):
         entries = self._sample(problem)
         # With ``many``, each problem has a file named by its hash.
         file = self.folder / (f"{problem_hash[:32]}.npz" if self.many else "checkpoint.npz")
+        # Remove parts of this file that a killed process left.
         clear_left(file)
         self._places[id(problem)] = _Place(problem, file, problem_hash, entries, time.monotonic())
         return _read(file, problem_hash, entries, solver.state_format) if file.exists() else None

@@ -5,8 +5,8 @@ restricted master problem is the *same* problem with the norm restricted to the 
 which are in memory as a block. Its solver is called the master. To price the columns is to compute
 their scores X'v, for the negative gradient v of the loss, by one pass over the data. The scores
 give the certificate: objective and duality gap. The level is the strength of the penalty, and the
-polar is the dual norm of the scores. [V] Algorithm 1, [T] Algorithm 1 with the exact master, [L]
-with subspaces for atoms.
+polar is the dual norm of the scores. This is [V] Algorithm 1, [T] Algorithm 1 with an exact master,
+and [L] with subspaces in place of atoms.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from atomlearn.core.data.limits import LIMITS
 from atomlearn.core.data.standardized import affine_block
 from atomlearn.core.interfaces import Array, Block, Columns, WarmStart
 from atomlearn.core.interfaces.scores import ArrayScores
-from atomlearn.core.masters.choose import candidates_for_free, choose_master
+from atomlearn.core.masters.choose import cheap_candidates, choose_master
 from atomlearn.core.masters.master import Master, Refit, certified
 from atomlearn.core.problem.problem import (
     Problem,
@@ -64,8 +64,8 @@ class ActiveState(State):
         Columns that join the active ones in the next step.
     refit_gap : float
         Certified duality gap of the restricted master problem at this iterate.
-    free : int
-        Number of columns up to which the time of the master is negligible, so that a pass may add
+    cheap : int
+        Number of columns for which the time of the master is negligible, so that a pass may add
         this number of candidates.
     """
 
@@ -73,7 +73,7 @@ class ActiveState(State):
     lengths: Lengths = field(default_factory=Lengths.none)
     candidates: Columns = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     refit_gap: float = np.inf
-    free: int = 0
+    cheap: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,9 +141,10 @@ class ColumnGeneration(Solver):
         """
         warm = warm or WarmStart(np.zeros(0, dtype=np.int64), np.zeros(0))
         n_features = problem.design.shape[1]
-        # If the norm is infinite at the warm start, a point near it replaces the warm start.
+        # If the norm is infinite at the warm start, ``inside`` returns a point near it.
         columns, weights = problem.regularizer.norm.inside(warm.columns, warm.weights, n_features)
-        # Re-fitting all columns of a small design costs less than a pass to choose among them.
+        # Re-fitting all columns of a small design costs less than a pass to choose among them. They
+        # are not ``listable`` if they are implicit, and too many to make.
         is_small = math.prod(problem.design.shape) <= SMALL and problem.design.listable
         takes_all = is_small and self.batch is None and not problem.deadline.passed
         if takes_all:
@@ -153,7 +154,7 @@ class ColumnGeneration(Solver):
             weights = filled
         state = self._fitted(problem, columns, weights, warm.intercept)
         if not (takes_all or self.batch or self.master):
-            state.free = candidates_for_free(problem)
+            state.cheap = cheap_candidates(problem)
         return self._price(problem, state)
 
     def _fitted(
@@ -165,6 +166,7 @@ class ColumnGeneration(Solver):
         """
         # X w + b = (X - 1 offsets')w + (b + offsets'w): the second sum is over the centered block.
         gathered, lengths = centered_columns(problem, columns)
+        # The constrained form needs a start within the radius.
         weights = shrink_inside(problem, columns, weights)
         block = CachedBlock(gathered)
         steps = 0
@@ -219,24 +221,25 @@ class ColumnGeneration(Solver):
         Continuation solves the problem ``restricted`` at a geometric sequence of decreasing levels
         by ``master``, each warm-started from the previous one. Successive levels differ by a factor
         of 10, or of NEARER if the loss couples predictions, as Newton steps from far away take most
-        of the time for such losses. There is no continuation, and the given start is returned, if
-        it is not w = 0, or if w = 0 is near the optimum.
+        of the time for such losses. The given start is returned without continuation if it is not
+        w = 0, or if w = 0 is near the optimum.
         """
         penalty = restricted.regularizer
         steps = 0
         if weights.any() or penalty.form == "constrained":
             return weights, intercept, steps
         # The polar of the scores at w = 0 is the smallest level at which w = 0 is optimal.
-        certificate = certified(restricted, weights, None, intercept)
-        level = restricted.regularizer.norm.polar(ArrayScores(certificate.scores))
+        at_zero = certified(restricted, weights, None, intercept)
+        level = penalty.norm.polar(ArrayScores(at_zero.scores))
         # For the squared form, polar^2 / (2 loss) is a level at which a fit explains about half of
         # the loss.
         if penalty.form == "squared":
-            level *= level / (2.0 * certificate.refit.objective or math.inf)
+            level *= level / (2.0 * at_zero.refit.objective or math.inf)
         decades = math.log10(level / penalty.amount) if 0.0 < level < math.inf else 0.0
         if decades > FAR:
             decades_per_step = math.log10(NEARER) if restricted.loss.coupled != 1 else 1.0
             count = math.ceil(decades / decades_per_step)
+            # The first level is left out: w = 0 is its solution.
             for amount in np.geomspace(level, penalty.amount, count, endpoint=False)[1:]:
                 intermediate = replace(
                     restricted, regularizer=replace(penalty, amount=float(amount))
@@ -287,7 +290,7 @@ class ColumnGeneration(Solver):
             block=block,
             refit_gap=refit.gap,
             master_steps=state.master_steps + refit.steps,
-            free=state.free,
+            cheap=state.cheap,
         )
         return self._price(problem, self._without_idle(following))
 
@@ -308,6 +311,7 @@ class ColumnGeneration(Solver):
 
         ``state`` is the state before the step, and ``n_features`` is the number of all columns.
         """
+        # Whether the loss of a sample depends on the predictions of others (Cox).
         couples = restricted.loss.coupled != 1
         # A Newton step with the whole Hessian costs as much as several passes.
         gap = (0.1 if couples else self.inner_ratio) * state.certificate.gap
@@ -317,7 +321,8 @@ class ColumnGeneration(Solver):
         level = state.certificate.polar / NEARER
         is_distant = penalty.form == "penalized" and penalty.amount < level < math.inf
         if is_distant and couples and not self.batch:
-            # Continuation: this step solves for a higher level, the polar / NEARER.
+            # Continuation: this step solves for a higher level, the polar / NEARER, for which the
+            # inexact tolerance is enough.
             restricted = replace(restricted, regularizer=replace(penalty, amount=level))
             target = gap
         target = max(target, negligible_objective(restricted))
@@ -345,7 +350,7 @@ class ColumnGeneration(Solver):
             return max(1e-2 * sufficient, 0.1 * certificate.rounding)
         # An exact re-fit saves a pass near the end. It costs less than a pass if there are at most
         # sqrt(n_features) columns, or if the master needs negligible time for them.
-        is_costly = size > max(4 * state.free, np.sqrt(n_features))
+        is_costly = size > max(4 * state.cheap, np.sqrt(n_features))
         return target if target > 1000 * sufficient and is_costly else sufficient
 
     def _without_idle(self, state: ActiveState) -> ActiveState:
@@ -392,12 +397,14 @@ class ColumnGeneration(Solver):
         # 1% of all columns, but at most n_samples, as few solutions have more columns than samples,
         # and at most as many as fit into memory.
         share = min(n_features // 100, n_samples, LIMITS.most_dense // n_samples)
-        # The master needs negligible time for ``state.free`` columns. But gathering them costs much
-        # of a pass if they are many of all columns: then at most 10% of all columns are added.
-        n_free = state.free if n_features <= 2 * state.free else min(state.free, n_features // 10)
-        count = self.batch or max(100, 2 * n_used, share, n_free)
+        # The master needs negligible time for ``state.cheap`` columns. But gathering them costs
+        # part of a pass: unless they are half of all columns or more, at most 10% of all are added.
+        n_cheap = state.cheap
+        if n_features > 2 * n_cheap:
+            n_cheap = min(n_cheap, n_features // 10)
+        count = self.batch or max(100, 2 * n_used, share, n_cheap)
         best = best_columns(count)
-        if not n_used and not state.free and best.size >= count and self.batch != 1:
+        if not n_used and not state.cheap and best.size >= count and self.batch != 1:
             # In the first pass, add twice the columns of the best atom.
             best = best_columns(2 * best.size)
         return price.entering(best)
@@ -414,7 +421,9 @@ def centered_columns(problem: Problem, columns: Columns) -> tuple[Block, Lengths
     altitude, whose mean is hundreds of times its spread, would cost more steps and more digits than
     other columns. The Cox loss is invariant to a constant, so that its offsets are 0.
     """
-    # Overlapping groups repeat columns: each distinct column is measured once.
+    # A Lengths has column norms for the errors of scores (``scored``), and for the errors of
+    # predictions (``lengths``), and the offsets. Overlapping groups repeat columns: each distinct
+    # column is measured once.
     gathered = problem.design.gather(columns)
     block, positions = distinct_columns(gathered)
     has_weight = counted(problem.weight)
@@ -425,7 +434,8 @@ def centered_columns(problem: Problem, columns: Columns) -> tuple[Block, Lengths
     # If the design centers columns, it computes their scores from the original columns. Their
     # lengths, at most ||x_j|| + sqrt(n) |mean|, determine the rounding errors of the scores.
     scored = lengths + np.sqrt(block.shape[0]) * problem.design.subtracted_offsets(columns)
-    # Centering would fill sparse and packed columns.
+    # Centering would fill sparse columns, packed columns, and columns that are computed when used.
+    # Their predictions are computed from the original columns, too.
     if block.traits.is_sparse or block.traits.bytes_an_entry < 4.0 or block.stored() is None:
         return gathered, Lengths(scored, scored, zeros)
     may_center = problem.fit_intercept or problem.loss.task == "survival"
@@ -438,7 +448,8 @@ def centered_columns(problem: Problem, columns: Columns) -> tuple[Block, Lengths
     if not is_far_from_zero.any():
         return gathered, Lengths(scored, lengths, zeros)
     offsets = np.where(is_far_from_zero, means, 0.0)
-    # (x_j - offset_j) * 1 for each column; the Lengths of the centered columns are measured anew.
+    # (x_j - offset_j) * 1 for each column, from the block without its cache of products. The norms
+    # of the centered columns are measured anew.
     centered = affine_block(
         CachedBlock.of(gathered).inner, offsets[positions], np.ones(positions.size)
     )

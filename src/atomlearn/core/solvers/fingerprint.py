@@ -99,4 +99,5 @@ def _parameters(part: Any) -> list[tuple[str, Any]]:
         attributes.update(state[1])
     with suppress(TypeError):  # a class with slots only
         attributes.update(vars(part))
+    # An attribute ``_x`` holds the parameter x.
     return [(name, attributes[name]) for name in sorted(attributes) if name.lstrip("_") in names]

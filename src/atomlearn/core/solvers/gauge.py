@@ -104,10 +104,11 @@ def gauge_by_generation(
 def decompose(norm: Norm, w: Array, gap: float, max_iter: int) -> Decomposition:
     """Return atoms and weights whose sum is ``w``, a nonzero vector, by the method of multipliers.
 
-    The method stops when the relative duality gap of the sum of weights is ``gap``, or after
-    ``max_iter`` calls of the norm's oracle, which returns the best atom. ``gauge_by_generation``
-    describes the method, and defines the step size eps and the multiplier z. eps starts at a tenth
-    of gauge°(w). It is halved with each new multiplier, down to a millionth of gauge°(w).
+    It stops when the relative duality gap of the sum of weights is ``gap``, or after ``max_iter``
+    calls of the oracle of ``norm``. Each round calls the oracle at z + (w - U c) / eps, for the
+    atoms U and weights c so far, the multiplier z and the step size eps. If there is no new useful
+    atom, this vector is the next multiplier. Then c is fitted again. eps starts at a tenth of
+    gauge°(w). It is halved with each new multiplier, down to a millionth of gauge°(w).
     """
     # Scale w to about 1, exactly, so that no square overflows.
     scale = power_of_two(w)
@@ -160,7 +161,7 @@ def decompose(norm: Norm, w: Array, gap: float, max_iter: int) -> Decomposition:
         # Re-fit c: min 1/2 ||w + eps z - U c||^2 + eps sum c; drop atoms of weight 0; compute U c.
         R = Regularizer(norm, "penalized", eps)
         problem = Problem(as_loss("squared"), design, w + eps * multiplier, np.ones(w.size), R)
-        fit = refit_on_rays(problem, SequentialQP(), atoms, shares, 0.0, 0.0)
+        fit = refit_on_rays(problem, SequentialQP(), atoms, shares, intercept=0.0, gap_target=0.0)
         positive = np.flatnonzero(fit.weights > 0)
         listed = [listed[number] for number in positive]
         atoms = atoms.take(positive)
@@ -191,6 +192,7 @@ def warm_atoms(
     its Gram matrix.
     """
     n_samples, n_features = problem.design.shape
+    # A ridge term tau/2 ||U c||^2 needs the matrix U'U of the atoms U.
     atoms = AtomSet.empty(n_samples, gram=problem.tau > 0, cached=cached)
     weights = np.zeros(0)
     if warm is None:
@@ -219,7 +221,7 @@ def _weighted_atoms(norm: Norm, warm: WarmStart, n_features: int) -> list[tuple[
     try:
         gauge = norm.value(dense) if restricted is None else restricted.value(weights)
     except TypeError:  # a norm that only provides best atoms
-        decomposition = decompose(norm, dense, 1e-9, 500)
+        decomposition = decompose(norm, dense, gap=1e-9, max_iter=500)
         return list(zip(decomposition.atoms, decomposition.weights.tolist(), strict=True))
     if not math.isfinite(gauge):
         # w is outside of the cone of the atoms: start at zero.

@@ -149,7 +149,7 @@ class Resumed:
             If ``solver`` cannot restore a state from ``arrays``.
         """
         try:
-            # The format "" is a WarmStart in arrays, whose numbers are checked.
+            # With the format "" the arrays are those of a WarmStart: check its columns and weights.
             if not solver.state_format:
                 checked_warm_start(WarmStart.of_arrays(self.arrays), problem)
             state = solver.restored(problem, self.arrays)
@@ -272,7 +272,8 @@ class Stall:
         STALLED means that the last ``state.patience`` steps made no progress.
         """
         # ``closable`` is the duality gap that further atoms can close. A fall of the merit function
-        # by less than rounding is no progress.
+        # by less than rounding is no progress. The first step always counts as progress; without
+        # its own condition, infinity - infinity = NaN would make the comparison false.
         certificate = state.certificate
         merit = state.merit()
         merit_fell = merit < self.merit - 1e-15 * abs(self.merit) or self.merit == math.inf

@@ -243,6 +243,7 @@ class Run:
         of dual vectors that shared the last pass. ``skipped`` is the share of the work that upper
         bounds made unnecessary (None without a search).
         """
+        # The intercept that a Result reports is rounded once more; the gap must hold for it.
         certificate = state.certificate
         state.certificate = as_reported(self.inner, certificate, state.intercept, state.prediction)
         progress = self.progress
@@ -327,14 +328,15 @@ class Run:
             state=state,
             slopes=None if state.smoothing is None else state.smoothing.dual,
         )
-        # Undo the changes of the problem. The centered targets were undone above, in the intercept.
-        # Next are the lifted coordinates, unpenalized columns, and columns centered elsewhere.
+        # Undo the changes of the problem. Centered targets were undone above, by adding ``origin``.
+        # Next are lifted coordinates, and unpenalized columns, whose coefficients the loss fitted.
         if self.lift is not None:
             result = result.lowered(self.lift)
         free = free_part(inner, state.prediction)
         if free is not None:
             result = result.with_free(self.problem.free, *free)
         result.norm = self.problem.regularizer.norm
+        # With several targets, columns may have been centered: correct the intercepts for it.
         if result.shape is not None:
             result = design.row_access.reported(result)
         return result

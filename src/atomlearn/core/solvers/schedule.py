@@ -92,18 +92,20 @@ def drive(design: Design, tasks: Sequence[Task], n_jobs: int | None = None) -> b
     """Run all tasks until they are done; return True if Ctrl-C interrupted them.
 
     The loop has two stages. First all tasks without an open question compute until their next one.
-    Then one pass over ``design``, the data, answers as many open questions as the limits allow.
-    ``n_jobs`` is the number of tasks that run in parallel threads, for tasks that share no passes
-    over the data.
+    Then one pass over ``design``, the data, answers as many open questions as the limits allow; the
+    others wait for the next pass. ``n_jobs`` is the number of tasks that run in parallel threads,
+    for tasks that share no passes over the data.
     """
     waiting: dict[int, Question] = {}
     questions: dict[int, Question | None] = {}
     n_workers = effective_n_jobs(n_jobs) if len(tasks) > 1 else 1
 
-    try:  # ``kept`` restores the outer deadline after Ctrl-C
+    try:
+        # Tasks set deadlines (time limits) for their thread; ``kept`` restores this one at the end.
         with Deadline.current().kept(), single_threaded_blas():
             while live := [number for number, task in enumerate(tasks) if not task.done]:
-                # Stage 1: advance the tasks that have no open question, in threads if it pays.
+                # Stage 1: advance the tasks that have no open question. ``share_out`` uses several
+                # threads if ``work``, a number of multiplications, is large enough.
                 ready = [number for number in live if number not in waiting]
                 work = math.inf if n_workers > 1 else sum(tasks[k].work for k in ready)
 
@@ -130,9 +132,10 @@ def drive(design: Design, tasks: Sequence[Task], n_jobs: int | None = None) -> b
     except KeyboardInterrupt:
         for task in tasks:
             task.interrupt()
+        # Questions of stage 1 that Ctrl-C kept from being queued.
         waiting.update((k, question) for k, question in questions.items() if question is not None)
         if waiting and not any(task.results for task in tasks):
-            # No waiting task has a certified point yet: one more pass certifies their points.
+            # No task has a certified point yet: one more pass certifies the points of some tasks.
             served = _served(design, waiting)
             answers = _read(design, [waiting[number] for number in served])
             for number, answer in zip(served, answers, strict=True):
@@ -150,9 +153,9 @@ def _served(design: Design, waiting: dict[int, Question]) -> list[int]:
     pass serves as many requests as its limits on the number and the memory of vectors allow; the
     others wait.
     """
+    all_scores = any(question.bounds is None for question in waiting.values())
     # Each vector needs memory for its samples, and for all scores if these are requested.
-    kinds = {question.bounds is None for question in waiting.values()}
-    all_scores = True in kinds
+    # ``most_dense`` is the maximum number of entries of a dense array.
     n_samples, n_features = design.shape
     size = max(n_samples, n_features if all_scores else 1)
     limit = min(MOST_VECTORS, max(LIMITS.most_dense // size, 1))
@@ -174,12 +177,12 @@ def _read(design: Design, questions: Sequence[Question]) -> list[Answer]:
     """
     vectors = np.array([v for question in questions for v in question.vectors]).T
     bounds = [question.bounds for question in questions if question.bounds is not None]
-    # The scores come in the order of the vectors: hand each question as many as it has vectors.
     scores = (
         design.scores_above(vectors, np.concatenate(bounds))
         if bounds
         else design.scores_many(vectors)
     )
+    # The scores come in the order of the vectors: hand each question as many as it has vectors.
     remaining = iter(scores)
     count = vectors.shape[1]
     return [Answer([next(remaining) for _ in each.vectors], count) for each in questions]

@@ -35,17 +35,17 @@ from atomlearn.core.problem.proof import certify, rounding_bound
 from atomlearn.core.problem.rounding import growth
 from atomlearn.core.solvers.solver import Solver, State
 
-#: The first width, in units of the mean residual at the start. Problems with large width are easy,
-#: those with small width are close to the exact one; the value was tuned on 40 problems of size 100
-#: x 300.
+#: The first width, in units of the mean loss of the best constant prediction. Problems with large
+#: width are easy, those with small width are close to the exact one. The value was tuned on 40
+#: problems of size 100 x 300.
 FIRST = 0.1
 #: Factor from one width to the next.
 FACTOR = 0.3
 #: The next smooth problem begins when the duality gap of the current one is this share of the gap
 #: for f: the remaining gap for f is due to the smoothing.
 ENOUGH = 0.1
-#: Number of successive smooth problems without a smaller exact gap after which only rounding is
-#: left.
+#: After this number of successive smooth problems without a smaller exact gap, only rounding keeps
+#: the gap open.
 PATIENCE = 12
 
 
@@ -146,7 +146,8 @@ class SmoothedSteps(Solver):
         smoothing: Smoothing = state.smoothing
         assert smoothing.certificate is not None
         iteration = state.iteration
-        # A copy: the run may return ``state`` with its exact certificate.
+        # The inner solver sees the certificate for its smooth problem, and no reason to stop. It
+        # gets a copy, as the run may return ``state`` with its exact certificate.
         inner_state = copy.copy(state)
         inner_state.certificate = smoothing.certificate
         inner_state.exhausted = None
@@ -192,7 +193,7 @@ class SmoothedSteps(Solver):
         # 2. Decide whether this smooth problem is done. Its gap includes a bound on rounding
         # errors, which no step reduces. This bound is larger for small widths, because slopes are
         # residuals divided by the width. If the steps are stuck at this bound, the next width is
-        # larger again.
+        # larger again. The patience is finite if no new column can join.
         sufficient = max(ENOUGH * exact.gap, 2.0 * surrogate.rounding)
         previous_gap = math.inf if smoothing.certificate is None else smoothing.certificate.gap
         stuck = (
@@ -206,7 +207,8 @@ class SmoothedSteps(Solver):
         if improves:
             smoothing = replace(smoothing, idle=0)
         # 3. Change to the next smooth problem. Its objective at the same point differs by the
-        # change of the loss, so the inner solver can continue without a pass over the data.
+        # change of the loss, so the inner solver can continue without a pass over the data. It
+        # takes its tolerance from a gap: the exact one is used, as the new one is not known.
         if done and exact.gap > 0.0:
             following = smoothing.following(problem, v, 1.0 / FACTOR if stuck else FACTOR)
             rescaled = following.of(problem)
@@ -240,16 +242,20 @@ def _exact_certificate(problem: Problem, state: State, v: Array) -> Certificate:
     certificate = state.certificate
     prediction = state.prediction
     assert certificate.terms is not None
+    # ``excess`` is the term that constraints on coefficients add to the conjugate of R, or None.
     weights, gauge, polar, excess = certificate.terms
     exact = certify(problem, weights, prediction, v, gauge, polar, excess)
     columns = state.columns
     lengths = state.lengths
-    # Rounding errors of the loss, of predictions and of scores, as for a smooth loss.
+    # Rounding errors of the loss, of predictions and of scores, as for a smooth loss. The loss
+    # without its free columns is used.
     rounding = problem.loss.slack(problem.y, prediction, v, problem.weight)
-    unsmoothed = replace(problem, loss=plain_loss(problem.loss))
-    rounding += rounding_bound(unsmoothed, exact, state.weights, prediction, v, columns, lengths)
+    plain = replace(problem, loss=plain_loss(problem.loss))
+    rounding += rounding_bound(plain, exact, state.weights, prediction, v, columns, lengths)
     # Slopes jump at the kinks, so the effect of an error of the prediction, of length ``change``,
-    # is bounded by the largest slopes: it is at most change * ||s||.
+    # is bounded by the largest slopes: it is at most change * ||s|| for the sample weights s. The
+    # errors are those of the sums over columns x_j - offset_j, and of their n_samples equal
+    # offsets.
     change = EPS * float(np.linalg.norm(prediction))
     if lengths is not None:
         shift = math.sqrt(problem.y.size) * np.abs(lengths.offsets)

@@ -56,7 +56,7 @@ class State:
     master_steps : int
         Number of steps (for active-set methods, pivots) of the master so far.
     proved_by : State, optional
-        The iterate whose lower bound on the optimum the gap is computed from, if it is another one.
+        Another iterate, if the gap is computed from the lower bound on the optimum that it proves.
     """
 
     columns: Columns
@@ -205,12 +205,14 @@ def checked_warm_start(warm: object, problem: Problem) -> WarmStart:
     weights = weights.astype(np.float64, copy=False)
     parts = warm.matrix_parts
     if problem.free is not None:
-        # The loss itself fits the coefficients of unpenalized columns.
+        # The loss itself fits the coefficients of unpenalized columns. Among the terms of a matrix,
+        # these are the term without a norm.
         others = ~np.isin(columns, problem.free)
         columns = columns[others]
         weights = weights[others]
         parts = None if parts is None else tuple(part for part in parts if part.norm is not None)
-    # Keep the atoms only if they are atoms of the problem's norm.
+    # Keep the atoms only if they are atoms of the problem's norm. A warm start that names no norm
+    # is trusted.
     norm = problem.regularizer.norm
     keeps_atoms = not warm.atoms or warm.norm is None or warm.norm is norm or warm.norm == norm
     return replace(
