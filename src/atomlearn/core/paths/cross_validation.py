@@ -393,7 +393,7 @@ def _paths(
     # Tasks over the same design are solved together; ``all_tasks`` has all of them in order.
     all_tasks = []
     groups: dict[int, tuple[Design, list[Task]]] = {}
-    grids = []
+    problems_and_grids = []
     n_folds = len(tasks) // len(ends)
     for number, (levels, fold) in enumerate(tasks):
         end = ends[number // n_folds]
@@ -404,7 +404,7 @@ def _paths(
             task = settings.task(problem, levels, pool, reached=reached, last=end.last_level)
             groups.setdefault(id(problem.design), (problem.design, []))[1].append(task)
             all_tasks.append(task)
-            grids.append(levels)
+            problems_and_grids.append((problem, levels))
     interrupted = False
     for design, tasks_of_design in groups.values():
         if not interrupted:
@@ -414,7 +414,7 @@ def _paths(
                 task.interrupt()
     found = [
         path_result(problem, levels, task.results, sum(r.passes for r in task.results), interrupted)
-        for levels, task in zip(grids, all_tasks, strict=True)
+        for (problem, levels), task in zip(problems_and_grids, all_tasks, strict=True)
     ]
     size = len(fold)  # the number of outputs
     return [tuple(found[k : k + size]) for k in range(0, len(found), size)]

@@ -110,7 +110,8 @@ class NumberOfFeatures(End):
 class ExplainedDeviance(End):
     """End at the first level at which 1 - f(fit) / f(no columns) reaches ``share``.
 
-    f is the loss on the training rows; the fit without columns has the optimal intercept.
+    f is the loss on the training rows. The fit without columns has the optimal intercept and the
+    unpenalized columns, if any.
 
     Parameters
     ----------
@@ -136,14 +137,18 @@ class ExplainedDeviance(End):
         def reached(problem: Problem, result: Result) -> bool:
             """Return whether the loss of ``result`` is at most 1 - share times the null loss.
 
-            The null loss is the loss without columns, with the optimal intercept.
+            The null loss is the loss without penalized columns, with the optimal intercept.
             ``problem`` is the problem of the level, on the training rows.
             """
             linear = np.zeros(problem.y.size)
             null_loss = loss_value(problem, linear, optimal_intercept(problem, linear))
-            # The loss of the fit is its objective minus norm penalty and ridge term.
-            w = result.weights
-            penalty = problem.regularizer.value(gauge_of(problem, result.columns, w))
+            # The loss of the fit is its objective minus norm penalty and ridge term, which leave
+            # out unpenalized columns.
+            penalized = np.isin(
+                result.columns, [] if problem.free is None else problem.free, invert=True
+            )
+            w = result.weights[penalized]
+            penalty = problem.regularizer.value(gauge_of(problem, result.columns[penalized], w))
             loss = result.objective - penalty - 0.5 * problem.tau * float(w @ w)
             return loss <= (1.0 - self.share) * null_loss
 
