@@ -50,6 +50,7 @@ class StoreWriter:
         self.kind = kind
         self.sparse = sparse
         self.row_dtype = np.dtype(np.int32 if n_samples < 2**31 else np.int64)
+        # Dense columns need no file of row numbers.
         self._files = [work.folder / name for name in (store.VALUES, store.ROWS)[: 1 + sparse]]
         for file in self._files:
             file.write_bytes(b"")

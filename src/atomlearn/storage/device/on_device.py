@@ -285,7 +285,7 @@ def _checked_tensor(X: Any) -> HeldTensor:
     sparse = is_sparse_tensor(X)
     if sparse:
         check_layout(X)
-    dtype_of(X)
+    dtype_of(X)  # raises TypeError for types other than float32 and float64
     return SparseTensor.of(X) if sparse else DenseTensor(X)
 
 

@@ -45,6 +45,7 @@ class SparseTensor(HeldTensor):
         # The host needs a copy of the column pointers to divide the columns into pieces.
         self._begins = np.array(to_host(starts), dtype=np.int64)
         self.nonzeros = int(self._begins[-1])
+        # Columns with few zeros are used as dense ones.
         self.is_full = self.nonzeros >= LIMITS.dense_from * shape[0] * shape[1]
         self._host: sp.csc_array | None = None
 

@@ -123,8 +123,10 @@ def annotated(
     persons = [name for name in rows.header if is_of_persons(name)]
     frame = _frame(path, rows, persons, n_rows)
     plans = described(frame, persons)
+    # ``with_rows_of`` takes an identifier whose values repeat: these columns count as identifiers.
     plans = [replace(plan, kind="identifier") for plan in plans if plan.kind != "constant"]
     reading = with_rows_of(frame, reading, plans)[0]
+    # If samples combine several columns of obs, such as donor and day, the first names the donors.
     donor = reading.roles.get("rows_of", by[0] if len(by) > 1 else "none")
     if donor != "none":
         reading = replace(reading, roles={**reading.roles, "rows_of": donor})

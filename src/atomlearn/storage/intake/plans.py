@@ -171,6 +171,7 @@ def require(frame: Frame, reading: Reading) -> None:
         first = frame.header[0]
         labels = frame.columns[first]
         texts = [*filter(frame.is_text, frame.columns)]
+        # A note says that the names may be on another line: this is likelier than a transposition.
         if any("--header-row" in note for note in frame.notes):
             frame.require([name])
         is_row = first in texts and name in labels

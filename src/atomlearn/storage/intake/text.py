@@ -70,7 +70,8 @@ class TextFile(TableFile):
         _, sample = next(self._blocks(self._begin, LIMITS.head_bytes), (0, ""))
         delimiter = form.delimiter or _DELIMITERS.get(suffix_of(path)) or delimiter_in(sample)
         self.form = replace(self.form, delimiter=delimiter)
-        # The header and the first rows, after comments.
+        # The header and the first rows, after comments. ``position`` is the number of characters
+        # of the sample above the header; below, above the rows.
         position = 0 if above else _comments(sample, delimiter)
         rows = records(path, sample[position:], self.form)
         n_lines, first = self._header_of(rows)

@@ -239,8 +239,8 @@ class Dask(Design, RowAccess):
     def summed(self, problem: Problem) -> Problem:
         """Return an equivalent problem over sums of rows, or ``problem`` if there is none.
 
-        It exists if X has several chunks, all of whole rows, and ``sums_suffice(problem)``. In it,
-        the coefficients are the predictions, and its loss requests sums from the workers.
+        It exists if X has several chunks, all of whole rows, and ``sums_suffice(problem)``. Its
+        loss is a function of the coefficients, and requests sums from the workers.
         """
         n_rows, n_columns = self.n_chunks
         y = problem.y

@@ -177,6 +177,7 @@ class Summed(OfCoefficients):
         """
         if not self.intercept:
             return first
+        # The sums by intercept. ``least_shift``, Newton's method, calls the functions below.
         sums_at = {first["shift"]: first}
 
         def slope(b: float) -> tuple[float, float]:
@@ -280,8 +281,9 @@ class Summed(OfCoefficients):
             first = self.ask("bend", model_columns, point[None], guess)[0]
             sums = self._sums_at_optimum("bend", model_columns, point, first, IN_STEPS)
             self._model = model = TaylorModel(model_columns, point, sums, self.intercept)
-            used = np.flatnonzero(point)
-            self._shifts[model_columns[used].tobytes(), point[used].tobytes()] = model.shift
+            # The key is that of ``_key`` for the coefficients of all columns.
+            nonzero = np.flatnonzero(point)
+            self._shifts[model_columns[nonzero].tobytes(), point[nonzero].tobytes()] = model.shift
         return model
 
     def lengths(self, columns: Columns) -> Array:
@@ -493,6 +495,7 @@ class SummedRows(RowAccess):
         Its loss is the quadratic model of F over these features. A feature may be in several
         columns of the block.
         """
+        # The loss does not use targets and sample weights, for which the problem has 0 and 1.
         features, positions = _features(block)
         return Problem(
             SummedOver(self.loss, features),
@@ -542,6 +545,7 @@ def problem_of_sums(problem: Problem, count: int, send: Callable[[Sums], Sums]) 
         Sends a request to all machines and returns the sum of their answers; see ``Summed``.
     """
     loss = Summed(problem, count, send)
+    # The loss does not use targets and sample weights, for which the problem has 0 and 1.
     return Problem(
         loss,
         Coefficients(loss, problem.design.dtype, problem.design.traits.reads_at_once),
@@ -565,6 +569,7 @@ def sums_suffice(problem: Problem) -> bool:
     norm = problem.regularizer.norm
     n_columns = problem.design.shape[1]
     lift = norm.lift(n_columns)
-    columns = is_restrictable(norm, n_columns) if lift is None else lift.expansion.repeats
+    is_by_column = is_restrictable(norm, n_columns) if lift is None else lift.expansion.repeats
+    # ``coupled`` counts the predictions of a row; only losses with kinks have a smoothed form.
     is_smooth = loss.coupled == 1 and loss.smoothed(1.0) is None
-    return is_smooth and free_columns(loss) is None and problem.metric is None and columns
+    return is_smooth and free_columns(loss) is None and problem.metric is None and is_by_column

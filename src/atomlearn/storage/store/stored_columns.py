@@ -502,8 +502,8 @@ class GenotypeColumns(ColumnsOnDisk):
         def found(chunk: int) -> Found:
             """Return the columns of a chunk whose |score| reaches a bound, and their scores.
 
-            ``search`` computes them from the packed genotypes and their means, and from the number
-            of called genotypes, the center and the factor of each column.
+            ``search`` computes them from the packed genotypes and their means, and from the copies
+            of the allele, the center and the factor of each column.
             """
             packed, means = self._read(chunk)
             columns = self.part(chunk)
