@@ -1,4 +1,9 @@
-"""Assemble the report content and the saved model from a fitted selection."""
+"""Assemble the report content and the saved model from a fitted selection.
+
+A plan says how a column of the file is encoded as columns of X. A feature map says which features
+are made of the columns of X: the columns themselves, products or curves. The units that are
+selected are features, or inputs if each has a curve.
+"""
 
 from __future__ import annotations
 
@@ -65,6 +70,7 @@ def assemble_content(
     data = fitted.data
     n_rows, n_columns = source.X.shape
     view = _view(source, fitted)
+    # Fields of the content that only some selections have.
     extras = _grouped(source, settings, fitted) | {"considered": _considered(source, fitted)}
     extras |= _enriched(source, fitted)
     has_norm = fitted.described["method"] == "atomic norm"
@@ -208,6 +214,7 @@ def _describer(
 def _spans_of(estimates: Estimates) -> dict[int, tuple[tuple[str, str], ...]]:
     """Return the estimate, the ends of its interval and the p-value of each column, as text."""
     rows = np.column_stack([estimates.values, estimates.intervals])
+    # Hazard, odds or mean ratios with their intervals, if the loss has such a scale.
     rows = estimates.ratios if estimates.scale else rows
     headers = ("estimate", "lower", "upper", "estimate_p")
     return {
@@ -289,9 +296,11 @@ def _grouped(
         return {"terms": (roles.terms(selected).size, roles.terms(candidates).size)}
     if not settings.of_groups:
         return {}
+    # The weights of each group: of its latent part, or the sizes of its columns.
     if has_parts(fitted.model.parts_):
         weights = {part.group: part.weights for part in fitted.model.parts_}
     else:
+        # The size of a column is the norm of its standardized coefficients over the outputs.
         sizes = np.zeros(n_columns)
         scales = moments_of(source.design(), fitted.columns)[1]
         sizes[fitted.columns] = np.linalg.norm(fitted.coefficients * scales, axis=0)
@@ -413,6 +422,7 @@ def saved_model(source: Dataset, fitted: FittedSelection) -> SavedModel:
     target = source.target
     map = source.map
     coefficients = fitted.coefficients
+    # A curve contains its coefficients, so that it is added as it is.
     if fitted.has_curves:
         coefficients = np.ones((fitted.intercepts.size, fitted.units.size))
     # Each feature by its inputs, which are numbered in the order of the file.
@@ -476,6 +486,7 @@ def _roles_of(schema: Schema) -> dict[str, str]:
     ``atomlearn predict`` reads these columns in new data. ``schema`` is the description of the
     columns of the file.
     """
+    # The column of names is the one the user named, else an identifier, else an index.
     id_columns = [plan for plan in schema.columns if plan.use == "id"]
     id_columns += [plan for plan in schema.columns if plan.kind == "identifier"]
     id_indices = [plan for plan in schema.columns if plan.kind == "index" and is_id_name(plan.name)]

@@ -87,6 +87,7 @@ def inspect(options: argparse.Namespace) -> int:
     print("\n".join(lines))
     has_target = file_format.cells is None and table.y is not None
     command = _command(options, proposed_options, options.out or options.schema, has_target)
+    # NAME stands for a target that the user has to choose; then the task is not known.
     if "NAME" not in command:
         chosen = _parsed(command)
         if file_format.cells is not None:

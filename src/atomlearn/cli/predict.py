@@ -232,6 +232,7 @@ def _strata(model: SavedModel, frame: Frame) -> list[str] | None:
     ``frame`` are the cells of the table.
     """
     name = model.settings.get("stratum")
+    # A key without a stratum means one baseline hazard for all rows.
     if name not in frame.columns or baseline_keys()[0] in model.settings:
         return None
     return labels_in(frame.columns[name])

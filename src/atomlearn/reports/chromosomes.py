@@ -72,6 +72,7 @@ class ChromosomesDisplay(Display):
         known = np.flatnonzero((positions >= 0) & (labels != ""))
         if known.size < 2:
             return None
+        # Chromosomes are numbered in the order 1, 2, ..., 22, X, Y.
         chromosomes, chromosome_numbers = np.unique(labels[known], return_inverse=True)
         names = sorted(chromosomes.tolist(), key=lambda name: (not name.isdigit(), name.zfill(2)))
         chromosome_numbers = np.array([*map(names.index, chromosomes)])[chromosome_numbers]
