@@ -159,6 +159,7 @@ def loss_of(spec: Any, y: Any, s: Any) -> Any:
             Z = np.hstack([np.ones((Z.shape[0], int(claim["intercept"]))), Z])
             e = slack * nearby(Z, slack[:, 0], v[:, 0])[:, None]
         slopes.update(a=a, radius=e / s * (1 + 4 * EPS))
+        # Slopes may leave the interval by the rounding of its ends.
         edge = 8 * EPS * np.where(np.isfinite(low), np.abs(low), 0)
         is_valid = a - slopes["radius"] >= low - edge
         edge = 8 * EPS * np.where(np.isfinite(high), np.abs(high), 0)
