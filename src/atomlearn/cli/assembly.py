@@ -62,7 +62,8 @@ def assemble_content(
     ``source`` is the data, ``scored`` the fitted model with its scores, and ``seconds`` the time of
     all fits. ``halves`` are fits to random halves of the rows, ``tests`` the p-values of all
     columns or None, and ``estimates`` the estimates with intervals. ``settings`` are the options of
-    the selection.
+    the selection. Refits without one of the features are added if they solve the same problem as
+    the fit: without sample weights, offset or covariates, and not interrupted.
     """
     fitted = scored.fitted
     target = source.target
@@ -74,8 +75,6 @@ def assemble_content(
     extras = _grouped(source, settings, fitted) | {"considered": _considered(source, fitted)}
     extras |= _enriched(source, fitted)
     has_norm = fitted.described["method"] == "atomic norm"
-    # Refits with one feature forbidden are comparable only if they solve the same problem as this
-    # fit: without sample weights, offset or covariates, and not interrupted.
     is_plain = not data.fit_parameters and not data.parameters and not fitted.interrupted
     if is_plain and has_norm and n_rows * source.map.n_columns <= SMALL:
         extras["refits"] = partial(forbidden, view, data.design, data.y, source.titles.__getitem__)
@@ -83,8 +82,7 @@ def assemble_content(
         n_others = len(source.names) - len(source.variants.names)  # covariates have no position
         positions = [*source.variants.positions, *[-1] * n_others]
         extras["positions"] = [*source.variants.chromosomes, *[""] * n_others], positions
-    # The path is that of the scaled features, as the fit saw them.
-    path = None
+    path = None  # that of the scaled features, as the fit saw them
     if has_norm and not fitted.has_curves:
         scaled_view = replace(view, design=data.design)
         path = path_of_view(scaled_view, data.y, **data.fit_parameters, **data.parameters)
@@ -267,7 +265,6 @@ def group_names_of(roles: DataRoles, names: Sequence[str]) -> dict[int, str]:
     for number, members in enumerate(groups):
         if members.size < 2:
             continue
-        # Columns such as city=A and city=B belong to the category city.
         category = names[int(members[0])].partition("=")[0]
         name = roles.group_names[number] if roles.group_names else category
         for column in members.tolist():
@@ -296,7 +293,6 @@ def _grouped(
         return {"terms": (roles.terms(selected).size, roles.terms(candidates).size)}
     if not settings.of_groups:
         return {}
-    # The weights of each group: of its latent part, or the sizes of its columns.
     if has_parts(fitted.model.parts_):
         weights = {part.group: part.weights for part in fitted.model.parts_}
     else:
@@ -483,10 +479,9 @@ def _spans(source: Dataset, columns: Sequence[int]) -> list[tuple[float, ...]]:
 def _roles_of(schema: Schema) -> dict[str, str]:
     """Return the names of the id, offset and exposure columns, and the origin of the data.
 
-    ``atomlearn predict`` reads these columns in new data. ``schema`` is the description of the
-    columns of the file.
+    ``atomlearn predict`` reads these columns in new data. The id column is the one the user named,
+    else an identifier, else an index. ``schema`` is the description of the columns of the file.
     """
-    # The column of names is the one the user named, else an identifier, else an index.
     id_columns = [plan for plan in schema.columns if plan.use == "id"]
     id_columns += [plan for plan in schema.columns if plan.kind == "identifier"]
     id_indices = [plan for plan in schema.columns if plan.kind == "index" and is_id_name(plan.name)]

@@ -196,7 +196,8 @@ class Harmonizer:
     same on both strands: they are used if the alleles agree, and replaced by the mean of the
     training data if they are swapped, because the strand is then ambiguous. Variants that are
     absent or have other alleles are replaced by the mean, too. ``names`` are the names of the
-    columns of ``design``.
+    columns of ``design``. ``_columns`` and ``_column_of_position`` are the columns by name and by
+    (chromosome, position).
     """
 
     def __init__(self, variants: Variants, names: Sequence[str], design: Design) -> None:

@@ -121,6 +121,7 @@ class SelectedFeature:
     def effect(self, scale: str) -> str:
         """Return the effect of one standard deviation on the target, as text.
 
+        For several outputs it is the effect on the output with the largest coefficient.
         ``scale`` is the name of the quantity that the effect multiplies, such as "odds" for the
         logistic loss; "" means that the effect is additive.
         """

@@ -24,7 +24,8 @@ class SparseTensor(HeldTensor):
 
     A CSC tensor is used in place. Other layouts are converted once, on their device, and repeated
     entries of a COO tensor are added up. Converted row indices are 32-bit if that suffices. PyTorch
-    validates all indices before they are used.
+    validates all indices before they are used. ``_begins`` are the column pointers on the host, and
+    ``_host`` is a copy of X there, or None.
 
     Parameters
     ----------

@@ -261,7 +261,8 @@ def _value_of_groups(
     """Return one value of a column of obs for each group: the mean of numbers, or the first text.
 
     ``cells`` is the column, ``first`` the first row of each group, ``group_of`` the group of each
-    row. The second result is a group in which the values differ, or None.
+    row. Missing numbers (NaN) are ignored. The second result is a group in which the values differ,
+    or None.
     """
     if cells.dtype == object:
         differing = group_of[cells != cells[first][group_of]]

@@ -52,7 +52,8 @@ class TextFile(TableFile):
     """A table in a text file with delimited cells.
 
     Encoding, delimiter and header are detected from the first lines; the attribute ``form`` has the
-    detected encoding and delimiter. The parameters are those of ``TableFile``.
+    detected encoding and delimiter. The parameters are those of ``TableFile``. ``_begin`` is the
+    number of characters above the rows, and ``_width`` the number of cells in a row.
     """
 
     def __init__(self, path: Path, form: TextForm, sheet: str | None = None) -> None:

@@ -286,10 +286,11 @@ class Dask(Design, RowAccess):
         """
         starts = np.array([part.start for part in self._columns])
         owner = np.searchsorted(starts, columns, side="right") - 1
-        return [
-            (j, positions := np.flatnonzero(owner == j), columns[positions] - starts[j])
-            for j in np.unique(owner).tolist()
-        ]
+        owned = []
+        for j in np.unique(owner).tolist():
+            positions = np.flatnonzero(owner == j)
+            owned.append((j, positions, columns[positions] - starts[j]))
+        return owned
 
     def gather(self, columns: Columns) -> Block:
         """Return the columns with these numbers as a block (columns in this process's memory).
@@ -300,7 +301,8 @@ class Dask(Design, RowAccess):
         if not columns.size:
             return DenseBlock(np.zeros((self.shape[0], 0), dtype=self.dtype))
         self.travelled(self.shape[0] * columns.size)
-        # One task for each chunk that has any of the columns, in order of columns of chunks.
+        # One task for each chunk that has any of the columns, in order of columns of chunks j.
+        # ``numbers`` are their numbers in the chunk, ``positions`` are those in ``columns``.
         tasks = []
         all_positions = []
         for j, positions, numbers in self._owned(columns):

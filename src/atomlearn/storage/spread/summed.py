@@ -77,6 +77,10 @@ class Summed(OfCoefficients):
     which F and its gradient are evaluated. In the methods of a loss, ``prediction`` is such a
     point; the arguments ``y`` and ``weight`` are not used, because the machines have them.
 
+    The object caches sums: ``_squares`` are the squared norms of the columns requested so far (NaN
+    for others), and ``_model`` is the last quadratic model of F. By point, ``_priced`` has the sums
+    for duality certificates, and ``_shifts`` the optimal intercepts.
+
     Parameters
     ----------
     problem : Problem
@@ -102,18 +106,15 @@ class Summed(OfCoefficients):
         self.intercept = problem.fit_intercept
         self.n_rows, self.size = problem.design.shape
         self.count = count
-        #: Squared norms of the columns that were requested so far, NaN for others.
         self._squares = np.full(self.size, np.nan)
         self.sent = (0, 0)
         self._send = send
-        #: The last quadratic model of F; here one without columns.
+        # The first model has no columns.
         empty = np.zeros(0)
         zeros: Sums = {"pull": empty, "gradient": empty, "hessian": np.zeros((0, 0))}
         zeros |= dict.fromkeys(("slope", "curve", "shift", "value"), 0.0)
         self._model = TaylorModel(empty.astype(np.int64), empty, zeros, False)
-        #: Cache of the sums for duality certificates, by ``_key`` of the point.
         self._priced: dict[tuple[bytes, bytes], Sums] = {}
-        #: Cache of the optimal intercept at each point, from the last sums at that point.
         self._shifts: dict[tuple[bytes, bytes], float] = {}
 
     # --- distributed requests -----------------------------------------------------------------
@@ -320,12 +321,12 @@ class Summed(OfCoefficients):
 
         F(w) = min_b f(X w + b) is the loss f with the optimal intercept b. The bound is f*(factor
         v), summed over all rows, with v the dual vector at w. The machines return f* only at v
-        (``full``) and at (1 - NEAR) v (``reduced``). Along v, f* is convex, and at most 0 at factor
-        0. Linear interpolation between these points therefore bounds it. The arguments ``y``,
-        ``dual`` (the gradient) and ``weight`` are not used.
+        (``full``) and at (1 - NEAR) v (``reduced``), with a small constant NEAR. Along v, f* is
+        convex, and at most 0 at factor 0. Linear interpolation between these points therefore
+        bounds it. The arguments ``y``, ``dual`` (the gradient) and ``weight`` are not used.
         """
         full, reduced = self.price(prediction)["conjugates"]
-        # Between 1 - NEAR and 1 the two values are interpolated; below, the result is scaled to 0.
+        # Interpolate between 1 - NEAR and 1; below, between (0, 0) and the value at 1 - NEAR.
         near = max(factor, 1.0 - NEAR)
         return float(factor / near * (full + (1.0 - near) / NEAR * (reduced - full)))
 
