@@ -141,8 +141,7 @@ def fit_and_score(
         return ScoredSelection(final, None, [], final.interrupted)
     progress.stage(f"fitting on {train.size:,} rows; {test.size:,} are held out for the scores")
     notes = held_out_owners(source, test)
-    # The model of the training rows may take half of the time.
-    first = fit(train, settings.for_refits(), 0.5)
+    first = fit(train, settings.for_refits(), 0.5)  # in at most half of the time
     final = first
     # The trial repeats the selection, to test whether it predicts better than chance.
     trial = _trial(source, settings, first, progress.stage)
@@ -157,9 +156,8 @@ def fit_and_score(
         final = first
         notes += [f"interrupted: this model was fitted to the {train.size:,} training rows only"]
     decisions = first.decisions(test, roles.offset)
-    # Infinite work means that no selection is repeated for the verdict.
     if interrupted or time_limit:
-        trial = replace(trial, work=np.inf)
+        trial = replace(trial, work=np.inf)  # too much to repeat it for the verdict
     held_out = _held_out_results(source, settings, (train, test), first, final, trial, decisions)
     # A survival model without a baseline hazard predicts no times, so it has no intervals.
     both_baselines = "baseline_times" in first.described.keys() & final.described
@@ -249,7 +247,8 @@ def fit_halves(source: Dataset, settings: SelectionSettings, final: FittedSelect
         )
         return Half(fitted.map, fitted.columns, fitted.coefficients)
 
-    # The number of halves depends on the work, which is entries of X times fits.
+    # The number of halves depends on the work, which is entries of X times fits. Dependent rows
+    # (groups, or an order in time) stay together.
     y = target.values if target.codes is None else target.codes
     entries = target.values.size * source.map.n_columns
     arguments = {"fits": fits_of(final.model, searched=False), **source.roles.dependence}
@@ -433,9 +432,9 @@ def _trial(
         cast(Task, target.task),
         target.values,
         settings.seed,
-        loss.name in LONG_TAILED,
-        np.hstack(baseline_columns) if baseline_columns else None,
-        None if roles.on_disk else inputs,
+        ranks=loss.name in LONG_TAILED,
+        known=np.hstack(baseline_columns) if baseline_columns else None,
+        inputs=None if roles.on_disk else inputs,
         repeated=roles.repeated,
         work=np.inf if roles.on_disk else (entries + A_FIT) * fits_of(fitted.model),
         say=say,

@@ -265,7 +265,7 @@ def read_source(
     doubts = [task] if task and not is_certain else []
     if target.events is not None and not target.events.is_plain:
         doubts.append(target.events.words)
-    settings.loss_for(target.task)
+    settings.loss_for(target.task)  # an error if --loss does not fit the task
     # Names and kinds of the features, and the roles of other columns.
     names = [table.schema.name(column) for column in range(n_features)]
     features = features_of(table.X, options.interactions)
@@ -282,20 +282,20 @@ def read_source(
         sets, set_notes = read_sets(options.enrichment, columns_by_name)
     notes = *doubts, *row_notes, *roles.notes, *_time_varying(options, row_notes), *set_notes
     return Dataset(
-        path.name,
-        table.X,
-        names,
-        features,
-        table.schema,
-        target,
-        command,
-        replace(roles, on_disk=on_disk, center=not sparse),
-        (*notes, *table.notes),
-        table.variants,
-        table.components,
-        sets,
-        _owners(table, options),
-        table.gaps,
+        name=path.name,
+        X=table.X,
+        names=names,
+        map=features,
+        schema=table.schema,
+        target=target,
+        command=command,
+        roles=replace(roles, on_disk=on_disk, center=not sparse),
+        notes=(*notes, *table.notes),
+        variants=table.variants,
+        components=table.components,
+        sets=sets,
+        owners=_owners(table, options),
+        gaps=table.gaps,
     )
 
 

@@ -107,8 +107,7 @@ def proved(claim: Any, X: Any, y: Any, s: Any, o: Any) -> dict[str, float]:
     x = x - tau * d
     errors = errors + 8 * EPS * tau * np.abs(d)
     x[free] = errors[free] = 0.0  # v is orthogonal to the columns without a penalty
-    # Bounds on coefficients add ``box_term`` to R*.
-    polar, box_term = polar_above(norm, x, errors, amount, form)
+    polar, box_term = polar_above(norm, x, errors, amount, form)  # box_term: of bounds on w, in R*
     polar *= 1 + slack
     # The penalized form needs a polar of at most ``amount``, so the dual point is scaled by c.
     is_scaled = form == "penalized" and polar > amount * (1 - 8 * EPS)

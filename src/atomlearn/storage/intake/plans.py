@@ -195,7 +195,8 @@ def refuse(frame: Frame, plans: Sequence[ColumnPlan], reading: Reading) -> None:
     such as how missing values are treated.
     """
     problems = faults_of(frame, plans, reading)
-    # Missing values are a fault only if they are to be refused and have no imputed value.
+    # Missing values are a fault only if they are to be refused and have no imputed value. A missing
+    # text has no words, so it is no fault.
     used_plans = [
         plan for plan in plans if plan.is_used and plan.use != "words" and plan.fill is None
     ]
