@@ -129,7 +129,7 @@ def _view(source: Dataset, fitted: FittedSelection) -> View:
     """
     X = as_design(source.X)
     map = fitted.map if fitted.has_curves else source.map
-    selection = (fitted.columns, fitted.coefficients)
+    selection = fitted.columns, fitted.coefficients
     names = source.names
     classes = source.target.classes
     titles = source.titles
@@ -261,7 +261,7 @@ def group_names_of(roles: DataRoles, names: Sequence[str]) -> dict[int, str]:
         return {}
     if isinstance(groups, np.ndarray):
         groups = [np.flatnonzero(groups == label) for label in np.unique(groups)]
-    label_of: dict[int, str] = {}
+    label_of = dict[int, str]()
     for number, members in enumerate(groups):
         if members.size < 2:
             continue

@@ -282,20 +282,20 @@ def read_source(
         sets, set_notes = read_sets(options.enrichment, columns_by_name)
     notes = *doubts, *row_notes, *roles.notes, *_time_varying(options, row_notes), *set_notes
     return Dataset(
-        name=path.name,
-        X=table.X,
-        names=names,
-        map=features,
-        schema=table.schema,
-        target=target,
-        command=command,
-        roles=replace(roles, on_disk=on_disk, center=not sparse),
-        notes=(*notes, *table.notes),
-        variants=table.variants,
-        components=table.components,
-        sets=sets,
-        owners=_owners(table, options),
-        gaps=table.gaps,
+        path.name,
+        table.X,
+        names,
+        features,
+        table.schema,
+        target,
+        command,
+        replace(roles, on_disk=on_disk, center=not sparse),
+        (*notes, *table.notes),
+        table.variants,
+        table.components,
+        sets,
+        _owners(table, options),
+        table.gaps,
     )
 
 

@@ -68,10 +68,9 @@ def held_out_of(fits: Fits, view: View, test: Any, fraction: float) -> HeldOut |
             return None  # a class has too few rows to hold one out
         split = train, held_out
         with warnings.catch_warnings(action="ignore"):
-            result = held_out_test(
+            fitted, trial, verdict = held_out_test(
                 fits.estimator, X, y, split, fits.rng, **fits.dependence, repeated=fits.repeated
             )
-            fitted, trial, verdict = result
             is_training_row = trial.across(train, held_out)
             n_trained = train.size
             test_rows = rows_of(X, held_out)

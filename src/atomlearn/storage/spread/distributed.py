@@ -286,11 +286,10 @@ class Dask(Design, RowAccess):
         """
         starts = np.array([part.start for part in self._columns])
         owner = np.searchsorted(starts, columns, side="right") - 1
-        owned = []
-        for j in np.unique(owner).tolist():
-            positions = np.flatnonzero(owner == j)
-            owned.append((j, positions, columns[positions] - starts[j]))
-        return owned
+        return [
+            (j, np.flatnonzero(owner == j), columns[owner == j] - starts[j])
+            for j in np.unique(owner).tolist()
+        ]
 
     def gather(self, columns: Columns) -> Block:
         """Return the columns with these numbers as a block (columns in this process's memory).
