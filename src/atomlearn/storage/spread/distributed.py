@@ -216,6 +216,7 @@ class Dask(Design, RowAccess):
             (j, sent_once(W[positions]), sent_once(numbers))
             for j, positions, numbers in self._owned(columns)
         ]
+        # For each row of chunks, the sum of the products of its chunks.
         sums = [
             added([task(call, row[j], *arrays) for j, *arrays in sent], partial(task, sum))[0]
             for row in self.chunks_for_a_pass()
