@@ -325,6 +325,7 @@ def _add_roles(parser: Any, roles: dict[str, str]) -> None:
     ``roles`` maps each role to its help text; roles without a text are internal and get no option.
     ``parser`` is the argument parser.
     """
+    # The role "split" has the option --split-column.
     for role, text in roles.items():
         if text:
             add_option(parser, "split_column" if role == "split" else role, str, None, text, "str")
@@ -451,6 +452,7 @@ def event_column(text: str) -> tuple[str, list[str] | None]:
 def reading_of(options: argparse.Namespace) -> Reading:
     """Return the ``Reading``, which says how to read the data file, of these options."""
     values = vars(options)
+    # A role without a help text has no option. ``given_to`` returns the fields that options set.
     roles = {role: values.get("split_column" if role == "split" else role) for role in ROLES}
     columns_of_roles = {role: name for role, name in roles.items() if name and ROLES[role]}
     if "event" in columns_of_roles:

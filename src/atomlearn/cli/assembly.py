@@ -1,4 +1,9 @@
-"""Assemble the report content and the saved model from a fitted selection."""
+"""Assemble the report content and the saved model from a fitted selection.
+
+A plan says how a column of the file is encoded as columns of X. A feature map says which features
+are made of the columns of X: the columns themselves, products or curves. The units that are
+selected are features, or inputs if each has a curve.
+"""
 
 from __future__ import annotations
 
@@ -57,7 +62,8 @@ def assemble_content(
     ``source`` is the data, ``scored`` the fitted model with its scores, and ``seconds`` the time of
     all fits. ``halves`` are fits to random halves of the rows, ``tests`` the p-values of all
     columns or None, and ``estimates`` the estimates with intervals. ``settings`` are the options of
-    the selection.
+    the selection. Refits without one of the features are added if they solve the same problem as
+    the fit: without sample weights, offset or covariates, and not interrupted.
     """
     fitted = scored.fitted
     target = source.target
@@ -65,11 +71,10 @@ def assemble_content(
     data = fitted.data
     n_rows, n_columns = source.X.shape
     view = _view(source, fitted)
+    # Fields of the content that only some selections have.
     extras = _grouped(source, settings, fitted) | {"considered": _considered(source, fitted)}
     extras |= _enriched(source, fitted)
     has_norm = fitted.described["method"] == "atomic norm"
-    # Refits with one feature forbidden are comparable only if they solve the same problem as this
-    # fit: without sample weights, offset or covariates, and not interrupted.
     is_plain = not data.fit_parameters and not data.parameters and not fitted.interrupted
     if is_plain and has_norm and n_rows * source.map.n_columns <= SMALL:
         extras["refits"] = partial(forbidden, view, data.design, data.y, source.titles.__getitem__)
@@ -77,8 +82,7 @@ def assemble_content(
         n_others = len(source.names) - len(source.variants.names)  # covariates have no position
         positions = [*source.variants.positions, *[-1] * n_others]
         extras["positions"] = [*source.variants.chromosomes, *[""] * n_others], positions
-    # The path is that of the scaled features, as the fit saw them.
-    path = None
+    path = None  # that of the scaled features, as the fit saw them
     if has_norm and not fitted.has_curves:
         scaled_view = replace(view, design=data.design)
         path = path_of_view(scaled_view, data.y, **data.fit_parameters, **data.parameters)
@@ -125,7 +129,7 @@ def _view(source: Dataset, fitted: FittedSelection) -> View:
     """
     X = as_design(source.X)
     map = fitted.map if fitted.has_curves else source.map
-    selection = (fitted.columns, fitted.coefficients)
+    selection = fitted.columns, fitted.coefficients
     names = source.names
     classes = source.target.classes
     titles = source.titles
@@ -208,6 +212,7 @@ def _describer(
 def _spans_of(estimates: Estimates) -> dict[int, tuple[tuple[str, str], ...]]:
     """Return the estimate, the ends of its interval and the p-value of each column, as text."""
     rows = np.column_stack([estimates.values, estimates.intervals])
+    # Hazard, odds or mean ratios with their intervals, if the loss has such a scale.
     rows = estimates.ratios if estimates.scale else rows
     headers = ("estimate", "lower", "upper", "estimate_p")
     return {
@@ -256,11 +261,10 @@ def group_names_of(roles: DataRoles, names: Sequence[str]) -> dict[int, str]:
         return {}
     if isinstance(groups, np.ndarray):
         groups = [np.flatnonzero(groups == label) for label in np.unique(groups)]
-    label_of: dict[int, str] = {}
+    label_of = dict[int, str]()
     for number, members in enumerate(groups):
         if members.size < 2:
             continue
-        # Columns such as city=A and city=B belong to the category city.
         category = names[int(members[0])].partition("=")[0]
         name = roles.group_names[number] if roles.group_names else category
         for column in members.tolist():
@@ -292,6 +296,7 @@ def _grouped(
     if has_parts(fitted.model.parts_):
         weights = {part.group: part.weights for part in fitted.model.parts_}
     else:
+        # The size of a column is the norm of its standardized coefficients over the outputs.
         sizes = np.zeros(n_columns)
         scales = moments_of(source.design(), fitted.columns)[1]
         sizes[fitted.columns] = np.linalg.norm(fitted.coefficients * scales, axis=0)
@@ -413,6 +418,7 @@ def saved_model(source: Dataset, fitted: FittedSelection) -> SavedModel:
     target = source.target
     map = source.map
     coefficients = fitted.coefficients
+    # A curve contains its coefficients, so that it is added as it is.
     if fitted.has_curves:
         coefficients = np.ones((fitted.intercepts.size, fitted.units.size))
     # Each feature by its inputs, which are numbered in the order of the file.
@@ -473,8 +479,8 @@ def _spans(source: Dataset, columns: Sequence[int]) -> list[tuple[float, ...]]:
 def _roles_of(schema: Schema) -> dict[str, str]:
     """Return the names of the id, offset and exposure columns, and the origin of the data.
 
-    ``atomlearn predict`` reads these columns in new data. ``schema`` is the description of the
-    columns of the file.
+    ``atomlearn predict`` reads these columns in new data. The id column is the one the user named,
+    else an identifier, else an index. ``schema`` is the description of the columns of the file.
     """
     id_columns = [plan for plan in schema.columns if plan.use == "id"]
     id_columns += [plan for plan in schema.columns if plan.kind == "identifier"]

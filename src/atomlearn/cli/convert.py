@@ -18,14 +18,14 @@ def convert(options: argparse.Namespace) -> int:
     """
     began = time.perf_counter()
     reading = reading_of(options)
-    design = convert_as(options.source, options.out, reading, options.dtype, options.memory)
+    store = convert_as(options.source, options.out, reading, options.dtype, options.memory)
     if not options.quiet:
-        resumed = ", resumed" if design.resumed else ""
+        resumed = ", resumed" if store.resumed else ""
         print(
-            *(f"  {note}" for note in design.notes),
-            f"{Path(options.source).name}: {design.shape[0]:,} rows, {design.shape[1]:,} columns, "
-            f"{design.layout} {design.dtype}, {design.n_bytes / 1e6:,.1f} MB of values, "
-            f"{time.perf_counter() - began:.1f} s{resumed}\n{design.path}",
+            *(f"  {note}" for note in store.notes),
+            f"{Path(options.source).name}: {store.shape[0]:,} rows, {store.shape[1]:,} columns, "
+            f"{store.layout} {store.dtype}, {store.n_bytes / 1e6:,.1f} MB of values, "
+            f"{time.perf_counter() - began:.1f} s{resumed}\n{store.path}",
             file=sys.stderr,
             sep="\n",
         )

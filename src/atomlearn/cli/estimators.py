@@ -141,6 +141,7 @@ def _show_search(progress: ProgressPrinter, record: SubsetRecord) -> None:
 
     ``record`` is one of its records. ``progress`` is the printer of progress.
     """
+    # ``line`` overwrites a line of the terminal, and returns False if there is no terminal.
     if not progress.line(f"{progress.doing}: {line_of(record)}"):
         progress.say(f"  {line_of(record)}")
 

@@ -234,4 +234,5 @@ def features_of(X: Any, interactions: bool) -> FeatureMap:
     binary = np.flatnonzero(np.asarray(abs(differences).sum(axis=0)).ravel() == 0)
     if not binary.size:
         return map
+    # ``index.columns(i, j)`` returns the features that are products of the columns i and j.
     return KeptProducts(map, np.delete(np.arange(index.n_columns), index.columns(binary, binary)))

@@ -229,6 +229,7 @@ def _over_screened(
     ``data`` and ``settings`` are those of all columns. If screening selected no column, the
     settings fit only the intercept and the covariates.
     """
+    # Covariates are numbered among the kept columns, which increase.
     covariates = np.searchsorted(screened.kept, np.array(data.roles.covariates, dtype=np.int64))
     roles = replace(data.roles, covariates=tuple(covariates.tolist()))
     restricted = replace(data, design=part_of(data.design, columns=screened.kept), roles=roles)
@@ -270,6 +271,7 @@ def _fit(
         return model, _chosen_in_generation(model, settings, data)
     if not settings.cross_validates:
         return model, {}
+    # ``_searched`` says how the search over alphas ended, ``status_`` how the last fit ended.
     if Status.INTERRUPTED in (model._searched, model.status_):
         for result in model.results_:
             result.status = Status.INTERRUPTED

@@ -149,16 +149,16 @@ def projected(fitted: Components, new: Harmonizer, notes: list[str]) -> dict[str
     scores = np.zeros((new.n_rows, fitted.sizes.size))
     squares = np.zeros(new.n_rows)
     n_lost = 0
-    block = max(1, LIMITS.piece_bytes // (8 * new.n_rows))
-    # Variants are read in blocks that fit in memory.
-    for start in range(0, len(alleles), block):
-        samples = slice(start, start + block)
-        X, changes = new.counts(alleles[samples])
+    # Variants are read in pieces that fit in memory.
+    n_in_piece = max(1, LIMITS.piece_bytes // (8 * new.n_rows))
+    for start in range(0, len(alleles), n_in_piece):
+        piece = slice(start, start + n_in_piece)
+        X, changes = new.counts(alleles[piece])
         n_lost += sum(
             len(changes.get(change, ())) for change in ("absent", "ambiguous", "different")
         )
-        scaled = (X - fitted.means[samples]) / fitted.scales[samples]
-        scores += scaled @ fitted.loadings[samples]
+        scaled = (X - fitted.means[piece]) / fitted.scales[piece]
+        scores += scaled @ fitted.loadings[piece]
         squares += np.sum(scaled**2, axis=1)
     notes.append(
         f"{fitted.sizes.size} principal components are projected from {len(alleles) - n_lost:,} of "
@@ -196,7 +196,8 @@ class Harmonizer:
     same on both strands: they are used if the alleles agree, and replaced by the mean of the
     training data if they are swapped, because the strand is then ambiguous. Variants that are
     absent or have other alleles are replaced by the mean, too. ``names`` are the names of the
-    columns of ``design``.
+    columns of ``design``. ``_columns`` and ``_column_of_position`` are the columns by name and by
+    (chromosome, position).
     """
 
     def __init__(self, variants: Variants, names: Sequence[str], design: Design) -> None:

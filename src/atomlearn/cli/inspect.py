@@ -67,7 +67,8 @@ def inspect(options: argparse.Namespace) -> int:
         n_rows = frame.n_rows
         faults = faults_of(frame, plans, reading)
         proposed_options = [word for _, option in faults for word in shlex.split(option)]
-        # Options that turn further cells into missing values.
+        # Options that turn further cells into missing values: the printed lines describe the file
+        # as it is, and the schema the columns after these options.
         reading = reading_of(_parsed(_command(options, proposed_options, options.schema, False)))
         frame = frame.tidied(reading.text_form())
         proposed_plans = plans_of(frame, reading)
@@ -87,6 +88,7 @@ def inspect(options: argparse.Namespace) -> int:
     print("\n".join(lines))
     has_target = file_format.cells is None and table.y is not None
     command = _command(options, proposed_options, options.out or options.schema, has_target)
+    # NAME stands for a target that the user has to choose; then the task is not known.
     if "NAME" not in command:
         chosen = _parsed(command)
         if file_format.cells is not None:
@@ -135,7 +137,7 @@ def _task(table: DataTable, options: argparse.Namespace) -> str:
     """
     settings = read_settings(options)
     target = target_from(table, options, settings)
-    settings.loss_for(target.task)
+    settings.loss_for(target.task)  # an error if --loss does not fit the task
     reason = f", as {target.guessed}" if target.guessed else ""
     labels = target.labels
     if target.is_survival:

@@ -232,6 +232,7 @@ def _strata(model: SavedModel, frame: Frame) -> list[str] | None:
     ``frame`` are the cells of the table.
     """
     name = model.settings.get("stratum")
+    # A key without a stratum means one baseline hazard for all rows.
     if name not in frame.columns or baseline_keys()[0] in model.settings:
         return None
     return labels_in(frame.columns[name])
@@ -327,6 +328,7 @@ def _cells(
         for symbol, name in name_of_symbol.items()
         if name in column_of_name
     } | column_of_name
+    # Without names on both sides, columns are matched by position.
     if not model.columns and not (model.is_named and schema.names is not None):
         if schema.n_features != model.n_inputs:
             raise _other_width(model, path, schema.n_features)

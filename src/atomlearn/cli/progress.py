@@ -125,5 +125,6 @@ class ProgressPrinter(RunObserver):
         if self.quiet or self.verbose or not sys.stderr.isatty():
             return False
         width = shutil.get_terminal_size().columns - 1
+        # Go to the start of the line and clear it.
         print(f"\r\x1b[K{text[:width]}", end="", file=sys.stderr, flush=True)
         return True

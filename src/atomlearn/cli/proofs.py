@@ -49,6 +49,7 @@ def proof_of_selection(
     proof: dict[str, Any] = proof_of_estimator(
         fitted.model, data.design, data.y, data.roles.weight, data.roles.offset
     )
+    # Only of a linear model the features are the named columns of the file.
     linear = not source.map.has_pairs and not fitted.has_curves and source.schema.names is not None
     target = source.target
     proof |= {

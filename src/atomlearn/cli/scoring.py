@@ -141,9 +141,9 @@ def fit_and_score(
         return ScoredSelection(final, None, [], final.interrupted)
     progress.stage(f"fitting on {train.size:,} rows; {test.size:,} are held out for the scores")
     notes = held_out_owners(source, test)
-    # The model of the training rows may take half of the time.
-    first = fit(train, settings.for_refits(), 0.5)
+    first = fit(train, settings.for_refits(), 0.5)  # in at most half of the time
     final = first
+    # The trial repeats the selection, to test whether it predicts better than chance.
     trial = _trial(source, settings, first, progress.stage)
     if not first.interrupted:
         progress.stage(f"fitting on all {everything.size:,} rows: the model that is written")
@@ -156,10 +156,10 @@ def fit_and_score(
         final = first
         notes += [f"interrupted: this model was fitted to the {train.size:,} training rows only"]
     decisions = first.decisions(test, roles.offset)
-    # Infinite work means that no selection is repeated for the verdict.
     if interrupted or time_limit:
-        trial = replace(trial, work=np.inf)
+        trial = replace(trial, work=np.inf)  # too much to repeat it for the verdict
     held_out = _held_out_results(source, settings, (train, test), first, final, trial, decisions)
+    # A survival model without a baseline hazard predicts no times, so it has no intervals.
     both_baselines = "baseline_times" in first.described.keys() & final.described
     if target.task == "regression" or both_baselines:
         errors, displays = _held_out_errors(source, first, test, decisions[:, 0])
@@ -186,6 +186,7 @@ def _held_out_errors(
     errors = held_out_errors(loss, target.values[test], risk, weight)
     if roles.order is None or target.task != "regression":
         return errors, []
+    # ``score_of`` returns |y - mean| relative to the scale that the loss expects at this mean.
     positions_in_series = np.argsort(roles.order[test], kind="stable")
     scores = score_of(loss, loss.mean(risk), target.values[test])[positions_in_series]
     return errors, drifting(drift_along(scores))
@@ -246,6 +247,8 @@ def fit_halves(source: Dataset, settings: SelectionSettings, final: FittedSelect
         )
         return Half(fitted.map, fitted.columns, fitted.coefficients)
 
+    # The number of halves depends on the work, which is entries of X times fits. Dependent rows
+    # (groups, or an order in time) stay together.
     y = target.values if target.codes is None else target.codes
     entries = target.values.size * source.map.n_columns
     arguments = {"fits": fits_of(final.model, searched=False), **source.roles.dependence}
@@ -285,7 +288,7 @@ def _held_out_results(
     if sum(part.size for part in rows):
         training_rows = train if len(scored_parts) == 1 else np.arange(source.target.values.size)
         scores = _scores(source.target, training_rows, rows, decisions_of_rows, training_model)
-        # With covariates, the baseline of each score is a model of the covariates only.
+        # With covariates (``known``), the baseline of each score is a model of these only.
         if trial.known is not None:
             covariate_decisions = [
                 _covariate_decisions(source, settings, *part, training_model)
@@ -422,15 +425,16 @@ def _trial(
         )
         return refitted.decisions(test, roles.offset)
 
+    # The work of one selection decides whether it is repeated: infinite work means never.
     entries = X.nnz if is_sparse(X) else float(X.shape[0]) * source.map.n_columns
     return Trial(
         decide,
         cast(Task, target.task),
         target.values,
         settings.seed,
-        loss.name in LONG_TAILED,
-        np.hstack(baseline_columns) if baseline_columns else None,
-        None if roles.on_disk else inputs,
+        ranks=loss.name in LONG_TAILED,
+        known=np.hstack(baseline_columns) if baseline_columns else None,
+        inputs=None if roles.on_disk else inputs,
         repeated=roles.repeated,
         work=np.inf if roles.on_disk else (entries + A_FIT) * fits_of(fitted.model),
         say=say,

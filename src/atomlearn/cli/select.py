@@ -113,7 +113,7 @@ def output_folder(out: str) -> Iterator[Path]:
     missing_folders = [parent for parent in (folder, *folder.parents) if not parent.exists()]
     if folder.exists() and not folder.is_dir():
         raise CommandError(f"--out {out} is a file; give a folder, which is made where needed")
-    files_of_run(folder)
+    files_of_run(folder)  # raises ValueError if files of the user would be replaced
     folder.mkdir(parents=True, exist_ok=True)
     try:
         yield folder
@@ -210,6 +210,7 @@ def _write(folder: Path, model: SavedModel, content: Content, source: Dataset) -
         files["report.html"] = report_html(replace(content, files=tuple(files)))
     except ReportUnavailable as error:
         print(f"atomlearn: {error}; the other files are written", file=sys.stderr)
+    # The summary lists all files, the page included.
     files["summary.json"] = summary_text(replace(content, files=tuple(files)))
     write_together(folder, files, files_of_run(folder))
     return list(files)

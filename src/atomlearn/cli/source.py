@@ -76,6 +76,7 @@ def _owners(table: DataTable, options: argparse.Namespace) -> tuple[str, NDArray
     All rows of one owner are held out together. ``table`` is the file as it was read. ``options``
     is the parsed command line.
     """
+    # The column is named by the option, by the schema, or as the first one of --pseudobulk.
     pseudobulk_columns = table.schema.origin.get("pseudobulk", "")
     if "rows_of" in table.extras and options.rows_of != "none":
         plans = [plan.name for plan in table.schema.columns if plan.use == "rows_of"]
@@ -94,6 +95,7 @@ def _groups(cells: NDArray[Any]) -> Rows:
     """
     is_missing = absent(cells)
     codes = np.unique(cells.astype(str), return_inverse=True)[1].astype(np.int64)
+    # Each row with an empty cell gets a code that no other row has.
     codes[is_missing] = cells.size + np.arange(is_missing.sum())
     return np.unique(codes, return_inverse=True)[1].astype(np.int64)
 
@@ -263,7 +265,7 @@ def read_source(
     doubts = [task] if task and not is_certain else []
     if target.events is not None and not target.events.is_plain:
         doubts.append(target.events.words)
-    settings.loss_for(target.task)
+    settings.loss_for(target.task)  # an error if --loss does not fit the task
     # Names and kinds of the features, and the roles of other columns.
     names = [table.schema.name(column) for column in range(n_features)]
     features = features_of(table.X, options.interactions)
@@ -307,6 +309,7 @@ def _with_rows(
     """
     groups, order, note = belonging(table, options, roles.test_rows)
     row_notes += note
+    # Groups of rows that contain copies of the same row are joined, unless rows are a series.
     repeated = repeated_rows(table.X)
     if repeated is not None:
         joined_groups = joined(repeated.size, groups, repeated)

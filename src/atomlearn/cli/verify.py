@@ -81,6 +81,7 @@ def _proved(content: dict[str, Any], options: argparse.Namespace) -> Verified:
     settings = read_settings(select_options)
     source = read_source(select_options, settings, ProgressPrinter(quiet=True))
     settings = settings.with_groups(source.roles.groups, source.roles.overlap)
+    # The columns are put in the order of the claim, by their names.
     names = None if proof["names"] is None else source.names
     X = in_order(DesignColumns(design_of(source, settings)), names, proof)
     target = source.target

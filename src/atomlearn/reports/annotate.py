@@ -111,8 +111,9 @@ class _Selection:
 def _selection(model: Any, adata: Any, groupby: str | None, layer: str | None) -> _Selection:
     """Return the coefficients of a model file or an estimator, with the classes and the layer.
 
-    model, groupby, layer : as in ``to_anndata``; None is replaced by the setting of the model file.
-    Raises ValueError for products and curves of columns. ``adata`` is the AnnData object.
+    model : a folder or file, a SavedModel, or an estimator. adata : the AnnData object. groupby :
+    its column of classes; layer : its matrix. If these are None, the model file says them. Raises
+    ValueError for products and curves of columns.
     """
     if isinstance(model, str | Path):
         path = Path(model)
@@ -221,7 +222,8 @@ def _ranked(
     labels = [str(label) for label in selection.classes or ()]
     class_of_cells = np.array([str(cell) for cell in adata.obs[selection.groupby]], dtype=object)
     values = as_design(X).gather(columns).dense()
-    counts = np.expm1(np.minimum(values, 50.0))  # the values are counts if they are not logarithms
+    # As in scanpy, the values are taken for log(1 + count).
+    counts = np.expm1(np.minimum(values, 50.0))
     order = np.argsort(-scores, axis=1, kind="stable")
     names = np.array(selection.names, dtype=object)
     fields: dict[str, list[Any]] = {"names": [], "scores": [], "logfoldchanges": []}

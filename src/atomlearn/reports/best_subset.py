@@ -69,6 +69,7 @@ class SubsetProof:
             )
             rise = each.objective / result.objective - 1.0
             exchanges.append((leaving, entering, f"+{percent(rise)}"))
+            # A single feature that another one replaces is shown with the feature.
             if len(missing_columns) == 1 and unit == "feature":
                 substitutes.append(Twins(missing_columns[0], leaving, (), rise, 0.0, (entering,)))
         if result.near is not None:

@@ -72,6 +72,7 @@ class ChromosomesDisplay(Display):
         known = np.flatnonzero((positions >= 0) & (labels != ""))
         if known.size < 2:
             return None
+        # Chromosomes are numbered in the order 1, 2, ..., 22, X, Y.
         chromosomes, chromosome_numbers = np.unique(labels[known], return_inverse=True)
         names = sorted(chromosomes.tolist(), key=lambda name: (not name.isdigit(), name.zfill(2)))
         chromosome_numbers = np.array([*map(names.index, chromosomes)])[chromosome_numbers]
@@ -128,7 +129,7 @@ def _correlations(design: Design, targets: Array) -> Array:
     centered = targets - targets.mean(axis=1, keepdims=True)
     norms = np.sqrt((centered**2).sum(axis=1))
     scale = column_moments(design)[1] * np.sqrt(design.shape[0])
-    scale[scale == 0] = np.inf
+    scale[scale == 0] = np.inf  # constant columns get 0
     correlations = np.zeros(design.shape[1])
     for scores in design.scores_many(centered[norms > 0].T / norms[norms > 0]):
         correlations = np.maximum(correlations, np.abs(scores.full()) / scale)

@@ -121,6 +121,7 @@ class SelectedFeature:
     def effect(self, scale: str) -> str:
         """Return the effect of one standard deviation on the target, as text.
 
+        For several outputs it is the effect on the output with the largest coefficient.
         ``scale`` is the name of the quantity that the effect multiplies, such as "odds" for the
         logistic loss; "" means that the effect is additive.
         """
@@ -392,10 +393,10 @@ class Content:
             count -= self.ungrouped[0]
             total -= self.ungrouped[1]
             unit = "group or column"
-        pool = f"{total:,} {self.unit}s"
+        candidates = f"{total:,} {self.unit}s"
         if self.terms and total != self.n_features:
-            pool += f" ({len(self.selected):,} of {_counted(self.n_features, 'column')})"
-        pool += ungrouped
+            candidates += f" ({len(self.selected):,} of {_counted(self.n_features, 'column')})"
+        candidates += ungrouped
         covariates = ""
         if self.covariates:
             covariates = f" beside {_counted(len(self.covariates), 'covariate')}"
@@ -403,9 +404,9 @@ class Content:
             return f"No {unit} of {total:,} was selected for {self.target}{covariates}"
         # The sentence about the prediction depends on the verdict.
         if self.held_out is None:
-            return f"{count:,} of {pool} selected for {self.target}{covariates}, not tested"
+            return f"{count:,} of {candidates} selected for {self.target}{covariates}, not tested"
         were = "was" if count == 1 and not ungrouped else "were"
-        first = f"{count:,} of {pool} {were} selected{covariates}"
+        first = f"{count:,} of {candidates} {were} selected{covariates}"
         model = f"a model of {_counted(self.held_out.n_selected, unit)}"
         # The scores belong to models of other rows, which may have another number of features.
         if verdict.n_folds or self.held_out.n_selected != self.count:

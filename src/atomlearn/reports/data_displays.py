@@ -1,4 +1,7 @@
-"""Displays of rows: held-out predictions, ROC and calibration, box plots, curves of features."""
+"""Displays of rows: held-out predictions, ROC and calibration, box plots, curves of features.
+
+``names_on(ax, names)`` labels the y axis with names, and returns their positions.
+"""
 
 from __future__ import annotations
 

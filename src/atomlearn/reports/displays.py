@@ -1,7 +1,9 @@
 """Displays of fitted models: paths, validation, convergence, stability, coefficients, bounds.
 
 A display holds the numbers that it draws. ``Display.from_estimator`` makes it from a fitted
-estimator with the functions of ``reports/registry.py``, and ``plot`` draws it again.
+estimator with the functions of ``reports/registry.py``, and ``plot`` draws it again. ``names_on``
+labels the y axis with names, and returns their positions. ``levels_on`` makes the x axis one of
+alphas, and marks the chosen one.
 """
 
 from __future__ import annotations
@@ -30,7 +32,7 @@ from atomlearn.reports.drawing import (
 class PathDisplay(Display):
     """Coefficients along the regularization path.
 
-    ``alphas``, shape (n_alphas,), are the levels of the path. ``coefficients``, shape (n_alphas,
+    ``alphas``, shape (n_alphas,), are those of the path. ``coefficients``, shape (n_alphas,
     m), are standardized, and ``names``, length m, name their features. ``chosen`` is the alpha of
     the model, or None.
 

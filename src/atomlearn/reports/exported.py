@@ -39,6 +39,7 @@ def exported_model(estimator: Any, target: str = "target") -> SavedModel:
     columns, weights = nonzero_coefficients(estimator.coef_)
     has_curves = map.unit == "inputs"
     terms = np.unique(map.term_of(columns)) if has_curves else columns
+    # The inputs of a term: one, or two of a product; -1 stands for no second input.
     pairs = [[int(column) for column in pair if column >= 0] for pair in map.inputs_of(terms)]
     inputs = sorted({column for pair in pairs for column in pair})
     names = input_names(estimator)
@@ -89,6 +90,7 @@ def _settings(estimator: Any, task: str) -> dict[str, Any]:
     fitted estimator.
     """
     settings: dict[str, Any] = {"method": "atomic norm"}
+    # One result for more than two classes means that one fit has all classes.
     if task == "classification" and len(estimator.results_) == 1 < len(estimator.classes_) - 1:
         settings["classes"] = "together"
     if task == "survival" and len(estimator.baselines_) == 1:

@@ -53,6 +53,7 @@ def selected_of(view: View) -> tuple[SelectedFeature, ...]:
     terms, term_of_column = np.unique(view.map.term_of(view.columns), return_inverse=True)
     factors = view.map.inputs_of(terms)
     is_narrow = np.zeros(terms.size, dtype=bool)
+    # Without a ``unit``, a feature is one column or product; else it is a curve of several columns.
     if view.map.unit is None:
         means, deviations = moments_of(view.design, view.columns)
         slopes = view.weights
@@ -161,10 +162,12 @@ def half_fits(fits: Fits, view: View) -> list[Half]:
     table, or if the estimator is a ``StabilitySelector``. ``fits`` is the estimator with its data
     and ``view`` the fitted model with its inputs.
     """
+    # ``offered`` is the number of columns before the selector of a pipeline.
     chosen_before = view.offered > view.inputs.shape[1]
     if chosen_before or is_opened(fits.X) or isinstance(fits.estimator, StabilitySelector):
         return []
 
+    # The clones have the parameters that a search chose, and prove nothing, which is faster.
     chosen = unproved(at_choices(fits.estimator))
 
     def fitted(rows: Rows) -> Half:

@@ -114,7 +114,7 @@ def band_of(
 
 
 def curve_of(map: FeatureMap, columns: Columns, weights: Array, input: int) -> tuple[Array, Array]:
-    """Return the levels of input j, and the curve of each output at these levels.
+    """Return the levels (values) of the input number ``input``, and each output's curve there.
 
     The shapes are (n_levels,) and (n_outputs, n_levels). ``weights``, shape (n_outputs, m), are the
     coefficients of the basis columns ``columns``, shape (m,). ``map`` is the feature map of an

@@ -66,12 +66,11 @@ def held_out_of(fits: Fits, view: View, test: Any, fraction: float) -> HeldOut |
         train, held_out = split_of(fits.estimator, y, fraction, fits.rng, **fits.dependence)
         if not held_out.size or np.unique(y[train]).size < len(view.classes or ()):
             return None  # a class has too few rows to hold one out
-        subset = (train, held_out), fits.rng
+        split = train, held_out
         with warnings.catch_warnings(action="ignore"):
-            result = held_out_test(
-                fits.estimator, X, y, *subset, **fits.dependence, repeated=fits.repeated
+            fitted, trial, verdict = held_out_test(
+                fits.estimator, X, y, split, fits.rng, **fits.dependence, repeated=fits.repeated
             )
-            fitted, trial, verdict = result
             is_training_row = trial.across(train, held_out)
             n_trained = train.size
             test_rows = rows_of(X, held_out)

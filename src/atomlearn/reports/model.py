@@ -227,6 +227,9 @@ class SavedModel:
                 "probabilities, else ask for a smaller share, or select with --test-fraction"
             )
         error = np.sort(errors)[rank - 1]
+        # The error of a survival model is -log H(T) - (score - baseline_score), with the cumulative
+        # baseline hazard H at the time T of the event. So the bound is the time at which
+        # H = exp(baseline_score - score - error).
         if self.task == "survival":
             hazard = np.exp(self.settings["baseline_score"] - scores - error)
             hazards_and_times = self.settings["held_out_hazard"], self.settings["held_out_times"]

@@ -225,6 +225,7 @@ def content_of_matrix(estimator: Any, X: Any, names: Any) -> Content | None:
     """
     fitted = {name: value for name, value in vars(estimator).items() if name.endswith("_")}
     matrices = {caption: fitted[name] for name, caption in _PARTS.items() if name in fitted}
+    # Components are rows of ``components_``, or columns of ``right_``, the right factor.
     components = fitted.get("components_", fitted.get("right_", np.zeros((0, 0))).T)
     if not matrices and not components.size:
         return None

@@ -99,6 +99,7 @@ def path_of_view(
         return None
     options |= {"fit_intercept": model.fit_intercept, "sample_weight": sample_weight}
     options |= {"alphas": alpha * PATH_LEVELS, "tol": 1e-4, "max_iter": 200}
+    # ``path`` takes the labels of two classes as -1 and 1.
     target = y if view.classes is None else np.where(y > 0, 1.0, -1.0)
     design = view.design
     try:
@@ -128,14 +129,15 @@ def validation_of(fitted: FittedEstimator) -> ValidationDisplay | None:
     model = fitted.estimator
     if not isinstance(model, CrossValidatedModel):
         return None
+    # The rows of the table with the chosen norm and l1_ratio: one for each alpha.
     table = model.cv_results_
     is_chosen = [
         repr(norm) == repr(model.norm_) and ratio == model.l1_ratio_
         for norm, ratio in zip(table["param_norm"], table["param_l1_ratio"], strict=True)
     ]
     keys = ("param_alpha", "mean_test_score", "standard_error")
-    levels, mean, error = (np.asarray(table[key], dtype=np.float64)[is_chosen] for key in keys)
-    return ValidationDisplay(levels, mean, error, float(model.alpha_))
+    alphas, mean, error = (np.asarray(table[key], dtype=np.float64)[is_chosen] for key in keys)
+    return ValidationDisplay(alphas, mean, error, float(model.alpha_))
 
 
 @register(ConvergenceDisplay, "has no history of gaps; fit one of ours")

@@ -94,6 +94,7 @@ def selected_groups(model: Any) -> list[Part]:
     columns, weights = nonzero_coefficients(model.coef_)
     # For several outputs, the size of a column is the l2 norm of its coefficients over them.
     sizes = np.linalg.norm(weights, axis=0)
+    # ``parts`` returns the partition of all columns into groups, and the weights of the groups.
     group_labels = norm.parts(map.n_columns)[0].labels[columns]
     return [
         Part(int(label), None, columns[group_labels == label], sizes[group_labels == label])

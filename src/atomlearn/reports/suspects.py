@@ -128,6 +128,8 @@ def _leaks(
         strength = correlation = np.divide(
             products, sizes, out=np.zeros_like(products), where=sizes > 0
         )
+        # For classes the strength is |2 AUC - 1| = 2 |sum of centered ranks in the class| / (a b),
+        # with a rows inside and b rows outside of the class.
         if classes is not None:
             strength = 2.0 * products / max(values.sum() * (n_rows - values.sum()), 1.0)
         # Strengths are compared as z = arctanh(strength), Fisher's transformation. A leak must be

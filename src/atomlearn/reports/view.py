@@ -198,6 +198,7 @@ def view_of(estimator: Any, X: Any, names: Sequence[str] | None) -> View:
             "models, ours or those of sklearn.linear_model; after a selector, a pipeline that ends "
             "with one: make_pipeline(selector, LinearRegression())"
         )
+    # A table is encoded as numbers in the same way as in the fit.
     inputs = as_design(encoded_rows(model, data))
     if was_encoded(inputs):
         names_of_inputs = inputs.names
@@ -205,6 +206,7 @@ def view_of(estimator: Any, X: Any, names: Sequence[str] | None) -> View:
         _check_n_features(model, inputs, reset=False)
     design = inputs
     feature_map = map_of(inputs)
+    # An estimator of atomlearn may have made products or curves of its inputs.
     if results_of(model):
         feature_map = model.feature_map_
         design = model._expanded(inputs)

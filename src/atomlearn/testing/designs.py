@@ -54,9 +54,11 @@ def brute_force_top(z: Array, count: int) -> tuple[Columns, Array]:
 
 
 class DesignChecks:
-    """Tests that every design must pass. Override ``build``.
+    """Tests that every design must pass. Override ``build``: it returns the design and its array.
 
-    Override ``magnitude``, too, if entries are differences of larger numbers.
+    Override ``magnitude``, too, if entries are differences of larger numbers. Bounds on rounding
+    errors are proportional to ``_sizes``, its result: the magnitudes of the entries. A design is
+    ``listable`` unless it has too many columns to list.
     """
 
     #: False for designs whose scores cannot all be listed.
@@ -205,9 +207,9 @@ class DesignChecks:
         # A design that subtracts offsets after summation loses digits, and must report the offsets.
         # So the magnitude of each column is at most 64 times the reported scale.
         offset_sizes = np.sqrt(array.shape[0]) * design.subtracted_offsets(all_columns)
-        error = np.linalg.norm(self._sizes, axis=0)
+        magnitudes = np.linalg.norm(self._sizes, axis=0)
         scale = np.linalg.norm(array, axis=0) + offset_sizes
-        assert np.all((error <= 64.0 * scale) | ~array.any(axis=0))
+        assert np.all((magnitudes <= 64.0 * scale) | ~array.any(axis=0))
 
     def test_parts(self) -> None:
         """Some columns, some rows (repeated or not), and some rows of some columns agree."""

@@ -85,6 +85,7 @@ def _ksupport(cp: Any, norm: KSupport, w: Any) -> Model:
     count = sizes.shape[0]
     d = cp.Variable(count, nonneg=True)
     e = cp.Variable(count, nonneg=True)
+    # s^2 <= d e is the cone ||(2 s, d - e)|| <= d + e.
     cone = cp.SOC(d + e, cp.vstack([2 * sizes, d - e]), axis=0)
     return t, [*constraints, cone, cp.sum(e) <= t, d <= t, cp.sum(d) <= norm.k * t]
 

@@ -39,14 +39,15 @@ class MasterChecks:
     """Tests that every master (solver of the problem restricted to some columns) must pass.
 
     Set ``master``; ``gap`` is the relative gap that it must reach on small problems. A master for
-    only some losses or norms sets ``losses`` and the norms below.
+    only some losses or norms sets ``losses`` and the norms: ``norm``, ``norms`` (a few cases of
+    each), ``correlated`` for correlated columns, and ``awkward`` for degenerate blocks, such as
+    those of one column or one row.
     """
 
     master: Master
     norm: Norm = KSupport(3)
     #: Groups of columns, some of them in none.
     groups: ClassVar[list[list[int]]] = [[0, 1, 2], [3, 4], [5, 6, 7, 8], [10, 11]]
-    #: Further norms, each on a few cases.
     norms: ClassVar[tuple[Norm, ...]] = (
         L1(),
         L2(),
@@ -55,7 +56,6 @@ class MasterChecks:
         KSupport(2, groups=groups),
         Groups(groups),
     )
-    #: Norms of the tests on correlated columns and on awkward blocks.
     correlated: Norm = KSupport(5)
     awkward: Norm = KSupport(2)
     losses: ClassVar[tuple[str, ...]] = LOSSES

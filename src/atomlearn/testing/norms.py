@@ -26,7 +26,8 @@ from atomlearn.testing.problems import FORMS
 class NormChecks:
     """Tests that every norm of vectors must pass. Set ``norm`` and ``n_features``.
 
-    Override ``inside`` if the gauge can be infinite.
+    Override ``inside``, which moves a point to where the gauge is finite, if it can be infinite.
+    ``accuracy`` and ``polar_accuracy`` are the relative accuracies of the gauge and of its polar.
     """
 
     norm: Norm

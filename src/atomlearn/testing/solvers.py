@@ -36,7 +36,10 @@ from atomlearn.testing.problems import FORMS, LOSSES, Case, all_cases, optimum, 
 
 
 class Interrupting(Forwarding):
-    """A design that raises KeyboardInterrupt in one of its passes over the data."""
+    """A design that raises KeyboardInterrupt in one of its passes over the data.
+
+    ``inner`` is the design of the data, and ``left`` the number of passes before the interrupt.
+    """
 
     def __init__(self, array: Array, calls: int) -> None:
         """Wrap ``array``; the pass after ``calls`` passes is interrupted."""
@@ -64,7 +67,9 @@ class SolverChecks:
     """Tests that every solver must pass.
 
     Set ``solver``, the problems that it can solve (``norm``, ``forms``, and ``takes_tau`` for ridge
-    terms), and the relative ``gap`` that it reaches within ``max_iter`` steps.
+    terms), and the relative ``gap`` that it reaches within ``max_iter`` steps. ``monotone`` says
+    that no step may raise the objective, and ``bounds_gauge`` that the objective has an upper bound
+    on the gauge instead: the sum of atom weights.
     """
 
     solver: Solver
@@ -73,9 +78,7 @@ class SolverChecks:
     takes_tau = True
     gap = 1e-7
     max_iter = 1000
-    #: True if no step may raise the objective.
     monotone = False
-    #: True if the objective has an upper bound on the gauge instead, the sum of atom weights.
     bounds_gauge = False
 
     def fit(self, problem: Problem, warm: WarmStart | None = None, observers: Any = ()) -> Result:

@@ -107,7 +107,7 @@ def proved(claim: Any, X: Any, y: Any, s: Any, o: Any) -> dict[str, float]:
     x = x - tau * d
     errors = errors + 8 * EPS * tau * np.abs(d)
     x[free] = errors[free] = 0.0  # v is orthogonal to the columns without a penalty
-    polar, box_term = polar_above(norm, x, errors, amount, form)
+    polar, box_term = polar_above(norm, x, errors, amount, form)  # box_term: of bounds on w, in R*
     polar *= 1 + slack
     # The penalized form needs a polar of at most ``amount``, so the dual point is scaled by c.
     is_scaled = form == "penalized" and polar > amount * (1 - 8 * EPS)
@@ -214,7 +214,9 @@ def deviations(B: Any, s: Any, W: float) -> tuple[Any, Any]:
     slack = (B.shape[0] + 40) * EPS
     rows = B[s > 0]
     if hasattr(B, "tocsc"):
-        # Var = E x^2 - (E x)^2 leaves zeros as they are. Dense columns are centered, then squared.
+        # Var = E x^2 - (E x)^2 leaves zeros as they are. Its rounding is relative to E x^2. Dense
+        # columns are centered, then squared: the error is that of the sum, and the square of the
+        # mean that rounding has left.
         is_constant = (rows.max(axis=0).toarray() == rows.min(axis=0).toarray()).ravel()
         square = s @ B.power(2) / W
         var = square - (s @ B / W) ** 2
@@ -246,6 +248,7 @@ def scores(X: Any, v: Any, e: Any, s: Any, W: float, claim: Any, slack: float) -
         if sums_to_zero and not hasattr(B, "tocsc"):
             # Centering changes no score, because v adds up to 0; it makes rounding smaller.
             B = B - s @ B / W
+        # Errors: rounding of the sums, the distance e, and the two bounds on the deviations.
         x = (B.T @ v) / low[:, None]
         errors = abs(B).T @ (slack * np.abs(v) + e) * (1 + slack) / low[:, None]
         pieces.append((x, errors + np.abs(x) * ((high - low) / low + 8 * EPS)[:, None]))

@@ -29,7 +29,7 @@ def formulas(spec: Any, y: Any) -> Any:
     The terms ``value_terms(z)`` add up to loss(y, z) at predictions z, and ``conjugate_terms(a)``
     to the conjugate loss*(-a). Lists of terms are returned, because their magnitudes bound the
     rounding of the sums. The slopes a must satisfy low <= a <= high. ``spec`` has the parameters of
-    the loss, and y (n, T) are the targets.
+    the loss, and y (n, T) are the targets. Terms of y alone make the least value of each loss 0.
     """
     inf = np.full(y.shape, np.inf)
     t = spec.get("delta", 0.0)  # of the Huber loss
@@ -118,7 +118,6 @@ def loss_of(spec: Any, y: Any, s: Any) -> Any:
         return cox(spec, y, s[:, 0])
     y = y.astype(float).reshape(s.size, -1)
     y = 1.0 * (np.arange(spec["n_classes"]) == y) if name == "multinomial" else y
-
     table = formulas(spec, y)
     demand_that(name in table, f"a loss of {sorted([*table, 'cox'])}", name)
     value_at, conjugate_at, low, high = table[name]
@@ -159,6 +158,7 @@ def loss_of(spec: Any, y: Any, s: Any) -> Any:
             Z = np.hstack([np.ones((Z.shape[0], int(claim["intercept"]))), Z])
             e = slack * nearby(Z, slack[:, 0], v[:, 0])[:, None]
         slopes.update(a=a, radius=e / s * (1 + 4 * EPS))
+        # Slopes may leave the interval by the rounding of its ends.
         edge = 8 * EPS * np.where(np.isfinite(low), np.abs(low), 0)
         is_valid = a - slopes["radius"] >= low - edge
         edge = 8 * EPS * np.where(np.isfinite(high), np.abs(high), 0)
@@ -226,6 +226,7 @@ def softmax_at(z: Any, a: Any) -> tuple[Any, float, float]:
     largest = z.max()
     p = a * np.exp(z - largest)
     total = float(p.sum())
+    # An exponent's rounding grows with its magnitude; beyond 750, exp(-750) is 0.
     error = (z.size + min(largest - z.min(), 750.0) + 40) * EPS
     return p / total, largest + math.log(total), error
 
@@ -240,7 +241,8 @@ def cox(spec: Any, y: Any, s: Any) -> Any:
     p' = c p + (1 - c) q, and its conjugate is the sum of omega p' log(p' / a).
 
     The dictionary ``cache`` has "z", the predictions, and "moved", by the size of a risk set, the
-    relative change of p by which ``dual`` satisfies Z'v = 0.
+    relative change of p by which ``dual`` satisfies Z'v = 0. Exponents add at most 750 EPS to the
+    relative errors, see ``softmax_at``.
     """
     n = s.size
     cache: dict[str, Any] = {}

@@ -79,6 +79,7 @@ def gauge_above(norm: Any, columns: Any, w: Any, sets: Any) -> tuple[float, floa
     ``norm`` is the checked norm of a claim. w (m,) are the coefficients at ``columns`` (m,),
     which belong to the groups ``sets`` (m,).
     """
+    # The slack makes the rounded gauge an upper bound.
     slack = norm["scale"] * (1 + (w.size + 40) * EPS)
     ratio = 1.0
     # The factor: the smallest ratio of a bound to its coefficient.
@@ -98,6 +99,8 @@ def gauge_above(norm: Any, columns: Any, w: Any, sets: Any) -> tuple[float, floa
     # The gauge of the magnitudes m.
     m = magnitudes(norm, w, sets)
     if norm["name"] == "l1":
+        # With groups, m and the weights have an entry for each group. Without, m has only those of
+        # ``columns``.
         prices: Any = 1.0 if norm["weights"] is None else norm["weights"]
         prices = (
             prices if norm["members"] is not None or norm["weights"] is None else prices[columns]

@@ -1,4 +1,8 @@
-"""The folder of an unfinished store, with a journal from which a killed conversion resumes."""
+"""The folder of an unfinished column store, with a journal from which a killed conversion resumes.
+
+A column store is a folder with X, column after column. The journal is a JSON file that says how
+much of the conversion is done.
+"""
 
 from __future__ import annotations
 

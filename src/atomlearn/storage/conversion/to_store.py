@@ -128,6 +128,7 @@ def convert_as(
     with within(memory):
         opened, notes = _open_source(file_format, file, reading)
     kind = _kind(opened, dtype)
+    # Only a run with the same file and options may resume the work of a killed one.
     fingerprint = {
         "source": str(file.resolve()),
         "bytes": status.st_size,
@@ -237,6 +238,7 @@ def _copy(source: ColumnSource, work: Workplace, kind: str, memory: int, name: s
     layout and checksums) of the store.
     """
     writer = StoreWriter(work, source.shape[0], kind, source.about.sparse)
+    # A group takes a part of the memory: its encoded copy needs memory too.
     for start, stop in pairwise(source.widths(max(memory // PIECES, 1)).tolist()):
         group = source.columns(start, stop)
         if source.about.sparse:
@@ -265,6 +267,7 @@ def _transpose(source: RowSource, work: Workplace, kind: str, memory: int, name:
     # First pass: all rows go to temporary files.
     rows = Transposition(work, source, kind, memory)
     rows.collect()
+    # The targets come with the rows (libsvm), or the source has all of them (``source.target``).
     if not rows.n_samples:
         raise ValueError(f"{name} has no rows of data; expected one line a sample")
     target = rows.targets() if source.target() is None else source.target()
@@ -276,6 +279,7 @@ def _transpose(source: RowSource, work: Workplace, kind: str, memory: int, name:
         rows.write_dense(writer)
         facts = source.about
         return writer.finish(facts.names, target, name, plans=facts.plans, symbols=facts.symbols)
+    # Column 0 is dropped if it is empty and the format is libsvm, which counts from 1.
     starts, dropped = rows.starts(source.about.drops_first)
     # Formats other than libsvm declare the number of columns, and all may be zero.
     if source.about.drops_first and not starts[-1]:

@@ -55,6 +55,7 @@ class Transposition:
         self.work = work
         self.source = source
         self.kind = kind
+        # Bytes of a block: the parser and the transposed copy need the rest of the memory.
         self.limit = max(memory // PIECES, 1)
         self.rows = work.state.get("rows", {"position": 0, "n": 0, "width": 0, "blocks": []})
 
@@ -73,6 +74,7 @@ class Transposition:
         pieces: list[RowPiece] = []
         n_bytes = 0
         first = self.n_samples
+        # Pieces are smaller than a block, so that a block hardly exceeds the limit.
         for piece in self.source.pieces(int(self.rows["position"]), max(self.limit // 4, 1)):
             X = self._encoded(piece.X, first)
             first += X.shape[0]
@@ -166,6 +168,7 @@ class Transposition:
 
     def write_dense(self, writer: StoreWriter) -> None:
         """Write all dense columns to the store by ``writer``, one bucket after the other."""
+        # Columns of a bucket: as many as fit into the limit with all their rows.
         itemsize = next(self._spilled("values")).itemsize
         width = max(1, self.limit // (itemsize * self.n_samples))
         for start in range(0, self.rows["width"], width):
@@ -192,6 +195,7 @@ class Transposition:
         ``starts`` and ``dropped`` are the result of the method ``starts``.
         """
         # Columns at which buckets begin: without the dropped column, and as numbered in the file.
+        # A bucket has ``limit`` bytes, at 16 bytes for the value and the row of an entry.
         edges = cuts_of_entries(starts, 0, max(1, self.limit // 16))
         cuts = edges + dropped
         # First entry of each bucket in each block, whose entries are in the order of columns.

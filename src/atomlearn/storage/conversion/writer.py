@@ -26,7 +26,8 @@ class StoreWriter:
     """Writes the files of a column store, from the first column to the last.
 
     Columns are written in chunks. Each chunk has a checksum; a pass over the store reads whole
-    chunks.
+    chunks. For each chunk, ``_ends`` has its end column, ``_checksums`` the checksums of its files,
+    and ``_counts`` the entries of its sparse columns, or the alleles and missing genotypes.
 
     Parameters
     ----------
@@ -50,11 +51,10 @@ class StoreWriter:
         self.kind = kind
         self.sparse = sparse
         self.row_dtype = np.dtype(np.int32 if n_samples < 2**31 else np.int64)
+        # Dense columns need no file of row numbers.
         self._files = [work.folder / name for name in (store.VALUES, store.ROWS)[: 1 + sparse]]
         for file in self._files:
             file.write_bytes(b"")
-        #: End column of each chunk, the checksums of its files, and the counts of its columns:
-        #: entries of sparse columns, or alleles and missing ones of genotypes.
         self._ends = [0]
         self._checksums = list[list[int]]()
         self._counts = list[NDArray[np.int64]]()

@@ -116,6 +116,7 @@ class DeviceColumns:
         """
         if self._is_there(dtype):
             return wanted
+        # 16 columns may exceed the limit, so that reads do not become too small.
         return max(1, min(wanted, max(16, BUDGET.held_entries // self.tensor.shape[0])))
 
     def reader(self, dtype: Any) -> Reader:

@@ -59,7 +59,10 @@ class DenseTensor(HeldTensor):
         return to_host(total)
 
     def single(self, v: NDArray[np.float32]) -> Any:
-        """Return X'v on the device: float32 sums over blocks of rows, added up in float64."""
+        """Return X'v on the device: float32 sums over blocks of rows, added up in float64.
+
+        So the rounding error depends on the rows of a block only.
+        """
         xp = namespace(self.sample)
         weights = to_device_of(self.sample, v)
         total = xp.zeros(self.shape[1], dtype=xp.float64, device=device_of(self.sample))

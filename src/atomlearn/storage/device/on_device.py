@@ -225,7 +225,8 @@ class OnDevice(Design):
 class RecheckedScores(Scores):
     """Scores z = X'v whose largest entries are found in float32 and recomputed in float64.
 
-    Entries computed in float64 are cached, so that later calls return the same values.
+    Entries computed in float64 are cached, so that later calls return the same values: ``_known``
+    marks those in ``_exact``. ``_single`` has the float32 scores and their errors, once computed.
 
     Parameters
     ----------
@@ -285,7 +286,7 @@ def _checked_tensor(X: Any) -> HeldTensor:
     sparse = is_sparse_tensor(X)
     if sparse:
         check_layout(X)
-    dtype_of(X)
+    dtype_of(X)  # raises TypeError for types other than float32 and float64
     return SparseTensor.of(X) if sparse else DenseTensor(X)
 
 

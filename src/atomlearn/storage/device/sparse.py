@@ -24,7 +24,8 @@ class SparseTensor(HeldTensor):
 
     A CSC tensor is used in place. Other layouts are converted once, on their device, and repeated
     entries of a COO tensor are added up. Converted row indices are 32-bit if that suffices. PyTorch
-    validates all indices before they are used.
+    validates all indices before they are used. ``_begins`` are the column pointers on the host, and
+    ``_host`` is a copy of X there, or None.
 
     Parameters
     ----------
@@ -45,6 +46,7 @@ class SparseTensor(HeldTensor):
         # The host needs a copy of the column pointers to divide the columns into pieces.
         self._begins = np.array(to_host(starts), dtype=np.int64)
         self.nonzeros = int(self._begins[-1])
+        # Columns with few zeros are used as dense ones.
         self.is_full = self.nonzeros >= LIMITS.dense_from * shape[0] * shape[1]
         self._host: sp.csc_array | None = None
 

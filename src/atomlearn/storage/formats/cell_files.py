@@ -1,6 +1,8 @@
 """Files of cells: AnnData (.h5ad, .zarr) of every version, and the matrices (.h5) of 10x Genomics.
 
-X is read in pieces; the names of the cells and the columns of obs are read when they are needed.
+AnnData has the matrix X of cells and genes, tables that describe the cells (obs) and the genes
+(var), other matrices of the same shape (layers), and an earlier matrix with its own genes (raw). X
+is read in pieces; the names of the cells and the columns of obs are read when they are needed.
 """
 
 from __future__ import annotations

@@ -136,6 +136,7 @@ def whole_lines(stream: Any, size: int, path: Path, so_far: int = 0) -> Any:
     so_far : int
         Bytes of the same lines that the caller has read before.
     """
+    # Parsing takes ``LIMITS.copies`` times the memory of the text.
     fits(path, "a line of it, parsed,", LIMITS.copies * so_far)
     pieces = [stream.read(size)]
     # An empty text or empty bytes, as the stream has them. A long line is read in pieces, so that

@@ -57,6 +57,7 @@ class DenseLines:
 
     def cuts(self, first: int, piece_bytes: int) -> NDArray[np.int64]:
         """Return the boundaries of pieces of about ``piece_bytes``, from line ``first`` on."""
+        # An entry counts as 8 bytes, because it may become a float64.
         step = max(1, piece_bytes // (8 * self.shape[1]))
         return np.append(np.arange(first, self.shape[0], step), self.shape[0])
 

@@ -261,6 +261,7 @@ class Format:
         source = self.stream(path, request)
         X, y = source.whole()
         names = None if source.about.names is None else tuple(source.about.names)
+        # A target that nobody named is called "y".
         target = request.target if y is None else request.target or "y"
         return DataTable(X, y, Schema(X.shape[1], names), target, str(path))
 

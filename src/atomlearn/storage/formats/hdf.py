@@ -138,7 +138,7 @@ class HdfNode(Node):
                 raise ValueError(f"{self.name!r} is empty; expected numbers or text")
             stored = item.id.get_storage_size()
             chunk = math.prod(item.chunks or (0,))
-        # Compact and contiguous datasets are stored uncompressed; filters may shrink the others.
+        # Only chunked datasets may be compressed. Without stored bytes all entries are equal.
         self.check_size(stored, chunk, bool(chunk or not stored))
         with understood(self.path, _KIND):
             rows = item.asstr() if is_text else item

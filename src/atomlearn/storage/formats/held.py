@@ -239,6 +239,7 @@ def check_declared(path: object, what: str, declared: int, stored: int, ratio: i
     ratio : int
         Number of declared bytes that one stored byte can hold after decompression.
     """
+    # A small piece of compressed data may have any ratio: it cannot exhaust the memory.
     if declared < 0 or declared > max(ratio * stored, (ratio > 1) * LIMITS.piece_bytes):
         raise ValueError(
             f"{path} is damaged or cut off: {what} should take {declared:,} bytes, and there are "

@@ -86,6 +86,7 @@ class LibsvmRows(RowSource):
         from sklearn.datasets import load_svmlight_file
 
         remedy = "; expected lines of 'label index:value index:value ...' with ascending indices"
+        # Parsing takes ``LIMITS.copies`` times the memory of the text.
         n_bytes = max(min(piece_bytes, LIMITS.piece_bytes) // LIMITS.copies, 1)
         start = position
         entries = 0

@@ -160,7 +160,8 @@ def load_npy(path: Path) -> NDArray[Any]:
 class Archive(Mapping[str, NDArray[Any]]):
     """The .npz file ``path`` as a mapping from key to array; an array is read at its first access.
 
-    Two arrays of the same name are refused.
+    Two arrays of the same name are refused. ``_entries`` are the directory entries by key, and
+    ``_loaded`` the arrays that were read.
     """
 
     def __init__(self, path: Path) -> None:
@@ -199,6 +200,8 @@ class Archive(Mapping[str, NDArray[Any]]):
 
 class FlatArray:
     """An array of an .npy or .npz file, read by ranges of its entries in stored order.
+
+    ``_stream`` is the open file, in which the entries start at byte ``_begin``.
 
     Parameters
     ----------

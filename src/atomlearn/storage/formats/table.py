@@ -240,7 +240,7 @@ def sparse_size(path: object, shape: tuple[int, int], entries: int, rows_bound: 
     entries : int
         Number of stored entries.
     rows_bound : int
-        A bound on both sides, which int64 must be able to count.
+        Largest row or column number to expect; int64 must be able to hold it.
     """
     # Sizes below 2^62 leave room for small factors in int64.
     n_rows, n_columns = shape

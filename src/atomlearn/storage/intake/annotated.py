@@ -123,8 +123,10 @@ def annotated(
     persons = [name for name in rows.header if is_of_persons(name)]
     frame = _frame(path, rows, persons, n_rows)
     plans = described(frame, persons)
+    # ``with_rows_of`` takes an identifier whose values repeat: these columns count as identifiers.
     plans = [replace(plan, kind="identifier") for plan in plans if plan.kind != "constant"]
     reading = with_rows_of(frame, reading, plans)[0]
+    # If samples combine several columns of obs, such as donor and day, the first names the donors.
     donor = reading.roles.get("rows_of", by[0] if len(by) > 1 else "none")
     if donor != "none":
         reading = replace(reading, roles={**reading.roles, "rows_of": donor})
@@ -259,7 +261,8 @@ def _value_of_groups(
     """Return one value of a column of obs for each group: the mean of numbers, or the first text.
 
     ``cells`` is the column, ``first`` the first row of each group, ``group_of`` the group of each
-    row. The second result is a group in which the values differ, or None.
+    row. Missing numbers (NaN) are ignored. The second result is a group in which the values differ,
+    or None.
     """
     if cells.dtype == object:
         differing = group_of[cells != cells[first][group_of]]

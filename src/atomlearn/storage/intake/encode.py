@@ -144,6 +144,7 @@ def _values(frame: Frame, plan: ColumnPlan) -> Array:
     and False become 1 and 0. Numbers may be written with the unit that the plan has.
     """
     if plan.use in ("parts", "elapsed") and frame.is_text(plan.name):
+        # The plan of dates says what is written first: day, month or year.
         order = plan.values[0] if plan.values else ""
         days = days_of(frame.cells(plan.name).tolist(), order)
         if days is None:

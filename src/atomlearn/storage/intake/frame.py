@@ -79,6 +79,8 @@ class TableFile(ABC):
 
         Large files are collected in temporary files in place of memory.
         """
+        # A piece with text in a column that held numbers before makes the pieces so far useless.
+        # Then the rest of the file is only searched for more such columns.
         must_read = True
         pieces = list[Columns]()
         while must_read:

@@ -82,11 +82,11 @@ class Components:
     def projected(self, along: Array, squares: Array) -> Array:
         """Return the scores of new samples, (n_samples, n_components).
 
-        The plain projection V'x of a new sample x is too near to zero, because the components fit
-        the noise of the known samples. Therefore x is added to the known samples, and the singular
-        value decomposition of all is computed from the small matrix [diag(sizes), 0; V'x, r] with
-        r = sqrt(x'x - ||V'x||^2). Its scores are rotated and scaled so that those of the known
-        samples match their own scores before [1]_.
+        V are the loadings. The plain projection V'x of a new sample x is too near to zero, because
+        the components fit the noise of the known samples. Therefore x is added to the known
+        samples, and the singular value decomposition of all is computed from the small matrix
+        [diag(sizes), 0; V'x, r] with r = sqrt(x'x - ||V'x||^2). Its scores are rotated and scaled
+        so that those of the known samples match their own scores before [1]_.
 
         Parameters
         ----------
@@ -150,6 +150,7 @@ def components(
         raise ValueError(
             f"--pcs must be from 1 to {min(design.shape) - 1}, fewer than samples and variants"
         )
+    # ARPACK needs only the products Xw and X'v with the standardized X, which is never copied.
     operator = LinearOperator(
         design.shape,
         matvec=lambda w: scaled.predict(np.ravel(w)),

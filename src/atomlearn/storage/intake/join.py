@@ -58,10 +58,11 @@ def named_frame(file: Path, form: TextForm | None = None) -> Frame:
 
     ``form`` says how text is written. A file without names of columns is refused.
     """
+    # ``format_of`` raises the error about a file that does not exist.
     is_table = file.suffix in (".csv", ".tsv", ".parquet", ".xlsx") or not file.is_file()
-    cells = (format_of(file).cells if is_table else None) or TextFile
+    opened_table = (format_of(file).cells if is_table else None) or TextFile
     form = replace(form or TextForm(), header=True)
-    header = cells(file, form, None).header
+    header = opened_table(file, form, None).header
     keys, others = keys_of(header)
     if others and all(form.number(name) is not None for name in others):
         raise ValueError(
@@ -69,7 +70,7 @@ def named_frame(file: Path, form: TextForm | None = None) -> Frame:
             "expected; write a first line, such as: FID IID trait"
         )
     # Names of samples are kept as they are written.
-    return cells(file, replace(form, labels=frozenset(keys)), None).frame()
+    return opened_table(file, replace(form, labels=frozenset(keys)), None).frame()
 
 
 def frame_of_samples(

@@ -168,6 +168,7 @@ def matrix_table(table: DataTable, reading: Reading, rows: Observations | None) 
     DataTable
     """
     path = Path(table.source)
+    # The notes of the file are about its own target, which another file of targets replaces.
     notes = list(table.notes) if reading.pheno is None else []
     frame = None
     samples = None
@@ -191,7 +192,8 @@ def matrix_table(table: DataTable, reading: Reading, rows: Observations | None) 
     if reading.pheno is not None:
         name, y = phenotype(reading, samples, path, notes)
     # ``extras`` are the vectors of roles; ``kept`` are the rows with a target and these vectors.
-    table, extras = _take_roles(_genotypes(table, reading, notes), reading, frame)
+    table = _filter_variants(table, reading, notes)
+    table, extras = _take_roles(table, reading, frame)
     table = _without_columns(table, _column_numbers(table, reading.drop))
     kept, remarks = known_rows(y, name, extras, table.X.shape[0])
     notes += remarks
@@ -335,7 +337,7 @@ def _put_covariates(
     ), kept
 
 
-def _genotypes(table: DataTable, reading: Reading, notes: list[str]) -> DataTable:
+def _filter_variants(table: DataTable, reading: Reading, notes: list[str]) -> DataTable:
     """Return the table of the variants that pass the filters of ``reading``, with distinct names.
 
     Remarks on the variants left out are added to ``notes``. Tables without variants are unchanged;
@@ -428,6 +430,7 @@ def _with_gaps(
     # All columns of X that have any value are numbers; their kinds need not be detected.
     gaps = {name: int(frame.missing(name).sum()) for name in header[: len(names)]}
     plans = (ColumnPlan(name, missing=gap) for name, gap in gaps.items() if gap < frame.n_rows)
+    # The target is the last column of the header, or a column of obs, or in another file.
     target = header[-1] if targets else None if rows is None else reading.target
     request = replace(reading, target=target, schema=tuple(plans))
     encoded = encoded_table(frame, request, table.ids)

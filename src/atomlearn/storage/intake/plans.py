@@ -171,6 +171,7 @@ def require(frame: Frame, reading: Reading) -> None:
         first = frame.header[0]
         labels = frame.columns[first]
         texts = [*filter(frame.is_text, frame.columns)]
+        # A note says that the names may be on another line: this is likelier than a transposition.
         if any("--header-row" in note for note in frame.notes):
             frame.require([name])
         is_row = first in texts and name in labels
@@ -194,7 +195,8 @@ def refuse(frame: Frame, plans: Sequence[ColumnPlan], reading: Reading) -> None:
     such as how missing values are treated.
     """
     problems = faults_of(frame, plans, reading)
-    # Missing values are a fault only if they are to be refused and have no imputed value.
+    # Missing values are a fault only if they are to be refused and have no imputed value. A missing
+    # text has no words, so it is no fault.
     used_plans = [
         plan for plan in plans if plan.is_used and plan.use != "words" and plan.fill is None
     ]

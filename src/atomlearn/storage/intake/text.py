@@ -52,7 +52,8 @@ class TextFile(TableFile):
     """A table in a text file with delimited cells.
 
     Encoding, delimiter and header are detected from the first lines; the attribute ``form`` has the
-    detected encoding and delimiter. The parameters are those of ``TableFile``.
+    detected encoding and delimiter. The parameters are those of ``TableFile``. ``_begin`` is the
+    number of characters above the rows, and ``_width`` the number of cells in a row.
     """
 
     def __init__(self, path: Path, form: TextForm, sheet: str | None = None) -> None:
@@ -70,7 +71,8 @@ class TextFile(TableFile):
         _, sample = next(self._blocks(self._begin, LIMITS.head_bytes), (0, ""))
         delimiter = form.delimiter or _DELIMITERS.get(suffix_of(path)) or delimiter_in(sample)
         self.form = replace(self.form, delimiter=delimiter)
-        # The header and the first rows, after comments.
+        # The header and the first rows, after comments. ``position`` is the number of characters
+        # of the sample above the header; below, above the rows.
         position = 0 if above else _comments(sample, delimiter)
         rows = records(path, sample[position:], self.form)
         n_lines, first = self._header_of(rows)

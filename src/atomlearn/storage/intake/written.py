@@ -207,6 +207,7 @@ def order_of(cells: Sequence[str]) -> tuple[str, bool]:
     >>> order_of(["3/4/2024", "25/4/2024"]), order_of(["3/4/2024", "5/4/2024"])
     (('day', False), ('month', True))
     """
+    # Only this form of dates has two numbers before the year.
     matches = [
         match for match in map(_FORMS[1].fullmatch, filter(None, cells)) if match is not None
     ]
@@ -246,7 +247,7 @@ def days_of(cells: Sequence[str], order: str = "") -> NDArray[np.float64] | None
         return None
     if order and (order == "year") == (pattern is _FORMS[1]):
         # The dates are written in another form than when the model was fitted, so that the order
-        # has to be detected in them.
+        # has to be detected in them: only ``_FORMS[1]`` has day or month first.
         order = ""
     matches = {cell: pattern.fullmatch(cell) for cell in distinct}
     day_first = (order or order_of(list(distinct))[0]) == "day"

@@ -72,7 +72,8 @@ def grid_of(X: Any) -> Grid:
 def _grid_of_frame(X: Any) -> Grid:
     """Return the partitions of a dask.dataframe X as a ``Grid`` with one column of chunks.
 
-    The numbers of their rows are computed, which computes the data once.
+    Partitions without rows are left out. The numbers of rows are computed, which computes the data
+    once.
     """
     if not hasattr(X, "columns"):
         raise ValueError("X is a Dask series; pass a table, for example X.to_frame()")

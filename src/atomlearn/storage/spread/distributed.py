@@ -216,6 +216,7 @@ class Dask(Design, RowAccess):
             (j, sent_once(W[positions]), sent_once(numbers))
             for j, positions, numbers in self._owned(columns)
         ]
+        # For each row of chunks, the sum of the products of its chunks.
         sums = [
             added([task(call, row[j], *arrays) for j, *arrays in sent], partial(task, sum))[0]
             for row in self.chunks_for_a_pass()
@@ -239,8 +240,8 @@ class Dask(Design, RowAccess):
     def summed(self, problem: Problem) -> Problem:
         """Return an equivalent problem over sums of rows, or ``problem`` if there is none.
 
-        It exists if X has several chunks, all of whole rows, and ``sums_suffice(problem)``. In it,
-        the coefficients are the predictions, and its loss requests sums from the workers.
+        It exists if X has several chunks, all of whole rows, and ``sums_suffice(problem)``. Its
+        loss is a function of the coefficients, and requests sums from the workers.
         """
         n_rows, n_columns = self.n_chunks
         y = problem.y
@@ -287,7 +288,7 @@ class Dask(Design, RowAccess):
         starts = np.array([part.start for part in self._columns])
         owner = np.searchsorted(starts, columns, side="right") - 1
         return [
-            (j, positions := np.flatnonzero(owner == j), columns[positions] - starts[j])
+            (j, np.flatnonzero(owner == j), columns[owner == j] - starts[j])
             for j in np.unique(owner).tolist()
         ]
 
@@ -300,7 +301,8 @@ class Dask(Design, RowAccess):
         if not columns.size:
             return DenseBlock(np.zeros((self.shape[0], 0), dtype=self.dtype))
         self.travelled(self.shape[0] * columns.size)
-        # One task for each chunk that has any of the columns, in order of columns of chunks.
+        # One task for each chunk that has any of the columns, in order of columns of chunks j.
+        # ``numbers`` are their numbers in the chunk, ``positions`` are those in ``columns``.
         tasks = []
         all_positions = []
         for j, positions, numbers in self._owned(columns):

@@ -71,7 +71,8 @@ class HeldRows:
         """
         block = design.gather(existing_columns(question["columns"], design.shape[1]))
         is_used = self.weight > 0.0
-        # The sums of each point, and the dual vectors v for which scores are requested.
+        # The sums of each point, and the dual vectors v for which scores are requested. The module
+        # ``pieces`` adds up a loss over pieces of the rows, without large temporary arrays.
         sums_of_points = list[Sums]()
         duals = list[Array]()
         for weights, shift in zip(question["weights"], question["shifts"], strict=True):

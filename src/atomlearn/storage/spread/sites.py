@@ -221,12 +221,12 @@ class Sites(Design, RowAccess):
     def summed(self, problem: Problem) -> Problem:
         """Return an equivalent problem over sums of all sites; raise if there is none.
 
-        In it, the coefficients are the predictions, and its loss requests sums from the sites. A
-        problem over another design is returned unchanged.
+        Its loss is a function of the coefficients, and requests sums from the sites. A problem over
+        another design is returned unchanged.
         """
         if unwrapped(problem.design) is not self:
             return problem
-        # The sites have the targets, weights and offsets.
+        # The sites have the targets, weights and offsets: the problem must not have any.
         if problem.y.size or np.ptp(problem.weight):
             _refuse_rows()
         if known_offset(problem.loss) is not None:

@@ -77,6 +77,10 @@ class Summed(OfCoefficients):
     which F and its gradient are evaluated. In the methods of a loss, ``prediction`` is such a
     point; the arguments ``y`` and ``weight`` are not used, because the machines have them.
 
+    The object caches sums: ``_squares`` are the squared norms of the columns requested so far (NaN
+    for others), and ``_model`` is the last quadratic model of F. By point, ``_priced`` has the sums
+    for duality certificates, and ``_shifts`` the optimal intercepts.
+
     Parameters
     ----------
     problem : Problem
@@ -102,18 +106,15 @@ class Summed(OfCoefficients):
         self.intercept = problem.fit_intercept
         self.n_rows, self.size = problem.design.shape
         self.count = count
-        #: Squared norms of the columns that were requested so far, NaN for others.
         self._squares = np.full(self.size, np.nan)
         self.sent = (0, 0)
         self._send = send
-        #: The last quadratic model of F; here one without columns.
+        # The first model has no columns.
         empty = np.zeros(0)
         zeros: Sums = {"pull": empty, "gradient": empty, "hessian": np.zeros((0, 0))}
         zeros |= dict.fromkeys(("slope", "curve", "shift", "value"), 0.0)
         self._model = TaylorModel(empty.astype(np.int64), empty, zeros, False)
-        #: Cache of the sums for duality certificates, by ``_key`` of the point.
         self._priced: dict[tuple[bytes, bytes], Sums] = {}
-        #: Cache of the optimal intercept at each point, from the last sums at that point.
         self._shifts: dict[tuple[bytes, bytes], float] = {}
 
     # --- distributed requests -----------------------------------------------------------------
@@ -177,6 +178,7 @@ class Summed(OfCoefficients):
         """
         if not self.intercept:
             return first
+        # The sums by intercept. ``least_shift``, Newton's method, calls the functions below.
         sums_at = {first["shift"]: first}
 
         def slope(b: float) -> tuple[float, float]:
@@ -280,8 +282,9 @@ class Summed(OfCoefficients):
             first = self.ask("bend", model_columns, point[None], guess)[0]
             sums = self._sums_at_optimum("bend", model_columns, point, first, IN_STEPS)
             self._model = model = TaylorModel(model_columns, point, sums, self.intercept)
-            used = np.flatnonzero(point)
-            self._shifts[model_columns[used].tobytes(), point[used].tobytes()] = model.shift
+            # The key is that of ``_key`` for the coefficients of all columns.
+            nonzero = np.flatnonzero(point)
+            self._shifts[model_columns[nonzero].tobytes(), point[nonzero].tobytes()] = model.shift
         return model
 
     def lengths(self, columns: Columns) -> Array:
@@ -318,12 +321,12 @@ class Summed(OfCoefficients):
 
         F(w) = min_b f(X w + b) is the loss f with the optimal intercept b. The bound is f*(factor
         v), summed over all rows, with v the dual vector at w. The machines return f* only at v
-        (``full``) and at (1 - NEAR) v (``reduced``). Along v, f* is convex, and at most 0 at factor
-        0. Linear interpolation between these points therefore bounds it. The arguments ``y``,
-        ``dual`` (the gradient) and ``weight`` are not used.
+        (``full``) and at (1 - NEAR) v (``reduced``), with a small constant NEAR. Along v, f* is
+        convex, and at most 0 at factor 0. Linear interpolation between these points therefore
+        bounds it. The arguments ``y``, ``dual`` (the gradient) and ``weight`` are not used.
         """
         full, reduced = self.price(prediction)["conjugates"]
-        # Between 1 - NEAR and 1 the two values are interpolated; below, the result is scaled to 0.
+        # Interpolate between 1 - NEAR and 1; below, between (0, 0) and the value at 1 - NEAR.
         near = max(factor, 1.0 - NEAR)
         return float(factor / near * (full + (1.0 - near) / NEAR * (reduced - full)))
 
@@ -493,6 +496,7 @@ class SummedRows(RowAccess):
         Its loss is the quadratic model of F over these features. A feature may be in several
         columns of the block.
         """
+        # The loss does not use targets and sample weights, for which the problem has 0 and 1.
         features, positions = _features(block)
         return Problem(
             SummedOver(self.loss, features),
@@ -542,6 +546,7 @@ def problem_of_sums(problem: Problem, count: int, send: Callable[[Sums], Sums]) 
         Sends a request to all machines and returns the sum of their answers; see ``Summed``.
     """
     loss = Summed(problem, count, send)
+    # The loss does not use targets and sample weights, for which the problem has 0 and 1.
     return Problem(
         loss,
         Coefficients(loss, problem.design.dtype, problem.design.traits.reads_at_once),
@@ -565,6 +570,7 @@ def sums_suffice(problem: Problem) -> bool:
     norm = problem.regularizer.norm
     n_columns = problem.design.shape[1]
     lift = norm.lift(n_columns)
-    columns = is_restrictable(norm, n_columns) if lift is None else lift.expansion.repeats
+    is_by_column = is_restrictable(norm, n_columns) if lift is None else lift.expansion.repeats
+    # ``coupled`` counts the predictions of a row; only losses with kinks have a smoothed form.
     is_smooth = loss.coupled == 1 and loss.smoothed(1.0) is None
-    return is_smooth and free_columns(loss) is None and problem.metric is None and columns
+    return is_smooth and free_columns(loss) is None and problem.metric is None and is_by_column

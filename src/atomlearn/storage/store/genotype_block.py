@@ -155,6 +155,7 @@ class GenotypeBlock(Block):
             data = self._bytes(columns), self._n_samples, self._means[columns]
             sums[columns] = _kernels.scores_genotypes(*data, values, squared)
 
+        # The last argument is the cost in operations, which decides the number of threads.
         _kernels.share_out(work, len(pieces), self._n_samples * n_columns / 8.0)
         return sums
 
@@ -255,17 +256,18 @@ def _counted_genotypes(
     pieces = LIMITS.pieces(columns.size, block.shape[0], 16 * LIMITS.piece_entries)
 
     def work(piece: int) -> None:
-        """Count the products of the columns of one piece."""
-        some = block.gather(columns[pieces[piece]])
+        """Count the products (x_j - 1)'(x_k - 1) of one piece of the columns j."""
+        part = block.gather(columns[pieces[piece]])
         products[pieces[piece]] = _kernels.multiply_genotypes(
-            some._bytes(), some._means, new_bytes, new._means, curvature
+            part._bytes(), part._means, new_bytes, new._means, curvature
         )
 
+    # The last argument is the cost in operations, which decides the number of threads.
     _kernels.share_out(work, len(pieces), products.size * block.shape[0] / 16.0)
     scale = block._scale[columns]
     r = scale - block._shift[columns]
     products *= common_curvature * scale[:, None]
     products *= new._scale
-    half = sums - 0.5 * r * curvature.sum()
+    half = sums - 0.5 * r * curvature.sum()  # S - r W / 2
     products += np.outer(r, half[start:]) + np.outer(half, r[start:])
     return products.T

@@ -290,6 +290,8 @@ class DenseColumns(ColumnsOnDisk):
 class SparseColumns(ColumnsOnDisk):
     """Sparse columns in CSC layout: values in one file, row numbers in another.
 
+    ``_is_full`` says that most entries are stored, so that gathered columns are dense arrays.
+
     Parameters
     ----------
     files : (ByteFile, ByteFile)
@@ -324,7 +326,6 @@ class SparseColumns(ColumnsOnDisk):
         self.stored, self.row_dtype = types
         self.starts = starts
         self.dtype = np.dtype(np.float64 if self.stored == np.float64 else np.float32)
-        # Gathered columns are dense arrays if most entries of X are stored.
         entries = n_samples * (starts.size - 1)
         self._is_full = int(starts[-1]) >= LIMITS.dense_from * entries
 
@@ -394,6 +395,7 @@ class SparseColumns(ColumnsOnDisk):
         order = np.argsort(columns, kind="stable")
         for position in order.tolist():
             column = int(columns[position])
+            # None: a single column is no whole chunk, so it has no checksum.
             values, rows, _ = self._read(slice(column, column + 1), None)
             target = slice(int(pointers[position]), int(pointers[position + 1]))
             data[target] = values
@@ -502,8 +504,8 @@ class GenotypeColumns(ColumnsOnDisk):
         def found(chunk: int) -> Found:
             """Return the columns of a chunk whose |score| reaches a bound, and their scores.
 
-            ``search`` computes them from the packed genotypes and their means, and from the number
-            of called genotypes, the center and the factor of each column.
+            ``search`` computes them from the packed genotypes and their means, and from the copies
+            of the allele, the center and the factor of each column.
             """
             packed, means = self._read(chunk)
             columns = self.part(chunk)
