@@ -254,7 +254,7 @@ def summed(rows: list[dict[str, str]]) -> str:
     if left:
         text += (
             f"; of the other {len(left)} the gap was {100 * left[0]:.2g}% to {100 * left[-1]:.2g}%,"
-            f" in the middle {100 * left[len(left) // 2]:.2g}%"
+            f" {100 * left[len(left) // 2]:.2g}% in the median"
         )
     first = sorted(float(row["first_worse"]) for row in rows)
     text += (
@@ -273,7 +273,7 @@ def summed(rows: list[dict[str, str]]) -> str:
         parts.append(
             f"- {words}: as good as ours on {same} of {len(known)}"
             + (f" (better on {better})" if better else "")
-            + f"; from the proved bound it is {100 * off[len(off) // 2]:.2g}% in the middle, "
+            + f"; from the proved bound it is {100 * off[len(off) // 2]:.2g}% in the median, "
             f"{100 * off[-1]:.2g}% at the most"
         )
     return text + ".\n\n" + ";\n".join(parts) + "."

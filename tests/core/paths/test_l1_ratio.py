@@ -131,6 +131,16 @@ def test_several_shares_are_chosen_as_scikit_learn_chooses(n_features: int) -> N
         )
 
 
+def test_each_path_of_a_search_has_its_own_share() -> None:
+    X, y = drawn()
+    ratios = [1.0, 0.5]
+    found = searched(X, y, ratios, 4)
+    for candidate, (ratio, levels) in enumerate(zip(ratios, found.levels, strict=True)):
+        for (path,) in found.paths[candidate]:
+            assert path.l1_ratio == ratio
+            np.testing.assert_allclose(path.alphas, levels / ratio)
+
+
 def test_lattices_of_several_shares() -> None:
     X, y = drawn()
     problems = [mean_problem(X, y)]

@@ -200,6 +200,19 @@ def test_a_path_chooses_its_own_end(together: bool) -> None:
     )
 
 
+def test_the_explained_deviance_is_beyond_that_of_unpenalized_columns() -> None:
+    X, y = data("squared")
+    given: dict[str, Any] = {"n_alphas": 15, "unpenalized": [3, 8], "l1_ratio": 0.8}
+    whole = paths.path(X, y, **given)
+    found = paths.path(X, y, until=paths.ExplainedDeviance(0.5), **given)
+    fitted = [np.sum((y - X @ r.coef - r.intercept) ** 2) for r in whole.results]
+    baseline = np.column_stack([np.ones(len(y)), X[:, [3, 8]]])
+    null = np.sum((y - baseline @ np.linalg.lstsq(baseline, y)[0]) ** 2)
+    last = int(np.flatnonzero(np.array(fitted) <= 0.5 * null)[0])
+    assert 0 < last < 14
+    assert found.alphas.size == last + 1
+
+
 def test_an_interrupted_path_gives_what_it_has() -> None:
     X, y = data("squared")
     calls = 0
