@@ -40,8 +40,8 @@ double least(double at, double slope, double bend, double price, bool is_signed)
 
 using Strip = nb::ndarray<const float, nb::ndim<3>, nb::c_contig, nb::device::cpu>;
 
-// slope: that of the quadratic at `weights`. Returns the sweeps: the last one moved no slope by more
-// than `tolerance` times a price.
+// slope: that of the quadratic at `weights`. Returns the sweeps: the last one moved no slope by
+// more than `tolerance` times a price.
 Index descend_quadratic(const std::vector<Strip>& strips, const Doubles& slope,
                         const Doubles& price, const OutDoubles& weights, double ridge,
                         bool is_signed, double tolerance, Index most) {
