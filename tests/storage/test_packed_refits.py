@@ -12,12 +12,13 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from atomlearn import norms
 from atomlearn.core import CachedBlock, FreeColumns, affine_block, choose_master, with_amount
-from atomlearn.core.data import half_gram
 from atomlearn.core.masters.quadratic_descent import QuadraticDescent
 from atomlearn.losses import Squared
 from atomlearn.problem import Problem, Regularizer
 from atomlearn.storage.store import genotype_block
 
+#: The kind of matrix that ``QuadraticDescent`` asks for.
+HalfGram = sys.modules[QuadraticDescent.__module__].HalfGram
 N, P, LEVEL = 97, 60, 4.0
 PLAIN = np.repeat([1.0], P)
 
@@ -85,7 +86,7 @@ def test_a_later_level_extends_the_matrix_of_the_one_before() -> None:
     for level in (16.0, 8.0, 4.0):
         at = with_amount(problem, level)
         assert QuadraticDescent().solve(at, np.zeros(P), 0.0, 1e-6).gap <= 1e-6
-        known, gram = cached.growing_part(before, at.weight, None, True, half_gram.HalfGram)
+        known, gram = cached.growing_part(before, at.weight, None, True, HalfGram)
         assert {strip.dtype for strip in gram.strips} == {np.dtype(np.float32)}
         assert known[: before.size].tolist() == before.tolist()
         assert known.size > before.size
@@ -98,7 +99,7 @@ def test_a_later_level_extends_the_matrix_of_the_one_before() -> None:
 def test_counted_products_give_the_matrix_of_unpacked_columns(
     monkeypatch: pytest.MonkeyPatch, centered: bool, free: int, strip: int
 ) -> None:
-    monkeypatch.setattr(half_gram, "STRIP", strip)
+    monkeypatch.setattr(sys.modules[HalfGram.__module__], "STRIP", strip)
     block, X, _ = made(7)
     rng = np.random.default_rng(1)
     weight = np.where(rng.random(N) < 0.2, 0.0, 1.25)
@@ -106,7 +107,7 @@ def test_counted_products_give_the_matrix_of_unpacked_columns(
     monkeypatch.setattr(genotype_block.GenotypeBlock, "dense", None)  # no column is unpacked
     cached = CachedBlock(block)
     for columns in (rng.permutation(P)[:20], np.arange(8), rng.permutation(P)[:30]):
-        known, gram = cached.growing_part(columns, weight, basis, centered, half_gram.HalfGram)
+        known, gram = cached.growing_part(columns, weight, basis, centered, HalfGram)
     half = np.arange(0, known.size, 2)
     gram, known = gram.take(half), known[half]
     order = np.append(known, np.setdiff1d(np.arange(P), known))
@@ -125,7 +126,7 @@ def test_rows_that_count_differently_are_unpacked() -> None:
     weight = np.random.default_rng(1).random(N)
     cached = CachedBlock(block)
     for columns in (np.arange(30), np.arange(P)):
-        _, gram = cached.growing_part(columns, weight, None, False, half_gram.HalfGram)
+        _, gram = cached.growing_part(columns, weight, None, False, HalfGram)
     assert_allclose(gram.matrix, X.T @ (weight[:, None] * X), rtol=0, atol=1e-4)
 
 
