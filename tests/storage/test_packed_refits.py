@@ -130,6 +130,27 @@ def test_rows_that_count_differently_are_unpacked() -> None:
     assert_allclose(gram.matrix, X.T @ (weight[:, None] * X), rtol=0, atol=1e-4)
 
 
+def test_a_matrix_that_the_time_limit_left_incomplete_is_not_used(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    block, X, _ = made(7)
+    cached = CachedBlock(block)
+    given: Any = np.full(N, 1.25), None, False, HalfGram
+    cached.growing_part(np.arange(4), *given)
+    extend = HalfGram._extend
+
+    def late(gram: Any, block: Any, chosen: Any) -> None:
+        extend(gram, block, chosen[: gram.size + 2])
+        raise TimeoutError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(HalfGram, "_extend", late)
+        with pytest.raises(TimeoutError):
+            cached.growing_part(np.arange(4, 12), *given)
+    known, gram = cached.growing_part(np.array([20, 30]), *given)
+    assert_allclose(gram.matrix, 1.25 * X[:, known].T @ X[:, known], rtol=0, atol=1e-4)
+
+
 def test_of_many_violating_columns_the_worst_join_first(monkeypatch: pytest.MonkeyPatch) -> None:
     block, X, y = made(5)
     regularizer = Regularizer(norms.L1(), "penalized", 2.0)

@@ -356,6 +356,8 @@ class CachedBlock(Block):
         ):
             known = columns[:0]
             gram = kind(curvature, centered, basis)
+        # The time limit may end the changes below; a matrix that is changed in part is not kept.
+        self._part = None
         # Drop columns that are not requested if there are too many of them.
         kept = np.flatnonzero(np.isin(known, columns))
         if known.size - kept.size > FORGOTTEN + columns.size:
