@@ -224,11 +224,12 @@ def _spans_of(estimates: Estimates) -> dict[int, tuple[tuple[str, str], ...]]:
 def _marginal_facts(
     source: Dataset, fitted: FittedSelection
 ) -> dict[int, tuple[tuple[str, str], ...]]:
-    """Return the marginal statistics of each selected variant or product, {} for other data.
+    """Return the marginal statistics of each selected variant, or product of two columns.
 
     They are of regressions of the target on this feature and the covariates only, as in a
-    genome-wide association study. ``source`` is the data that was read and ``fitted`` the fitted
-    selection.
+    genome-wide association study. The result is {} without genotypes or selected features, with
+    weights or an offset, and for curves, survival times or several outputs. ``source`` is the data
+    that was read and ``fitted`` the fitted selection.
     """
     target = source.target
     roles = source.roles

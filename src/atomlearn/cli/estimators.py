@@ -50,7 +50,7 @@ class TrainingData:
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """The estimator parameter ``unpenalized``, the covariate columns, if there are any."""
+        """The parameter of the estimator {"unpenalized": covariate columns}; {} without any."""
         covariates = self.roles.covariates
         return {"unpenalized": np.array(covariates)} if covariates else {}
 

@@ -126,10 +126,12 @@ def add_option(
     if get_origin(hint) is Annotated:
         hint, converter = get_args(hint)
     kinds = [kind for kind in get_args(hint) or (hint,) if kind is not NoneType]
-    # A tuple takes several names, a bool is a switch, a Literal has choices, others have a
-    # converter.
+    # A tuple of str takes several names, and any other tuple one text (a file). A bool is a switch,
+    # a Literal has choices, others have a converter.
     settings: dict[str, Any] = {"metavar": _SHOWN.get(word, word.upper())}
     if get_origin(hint) is tuple:
+        # An option that is not given is None, and the dataclass keeps its own default. Given names
+        # would be appended to another default.
         default = None
         if kinds[0] is str:
             settings = {"action": "append", "metavar": "NAME[,NAME...]"}
@@ -137,6 +139,7 @@ def add_option(
         has_negation = default is not False
         settings = {"action": argparse.BooleanOptionalAction if has_negation else "store_true"}
     elif Literal in (get_origin(hint), get_origin(kinds[0])):
+        # The empty choice is a default only: the option is not given.
         settings = {"choices": [choice for choice in get_args(kinds[0]) or kinds if choice]}
     else:
         settings["type"] = converter or kinds[0]

@@ -43,12 +43,14 @@ def predict(options: argparse.Namespace) -> int:
     path = Path(options.model)
     model = read_model(path / "model.json" if path.is_dir() else path)
     inputs = read_inputs(model, Path(options.data), options)
+    # ``remarks`` (one a row) go into the CSV. ``inputs.notes`` (on reading the data) and ``doubts``
+    # (on the values of columns, and on the risks) are printed to the terminal.
     remarks, doubts = remarks_on(model, inputs.X, inputs.filled, inputs.ids)
     times = options.at or times_of(model.settings)
     if times and model.settings.get("other_events"):
         doubts.append(
             f"events {model.settings['other_events']} were censored: risks are those of a world "
-            "without them; select with --competing for shares of all rows"
+            "without them; run `atomlearn select --competing` to model them as competing events"
         )
     for note in [*inputs.notes, *doubts]:
         print(f"atomlearn: {note}", file=sys.stderr)

@@ -137,22 +137,23 @@ def truncated(b: float, error: float, known: Array, unknown: Array, confidence: 
     J. Lee, D. Sun, Y. Sun, J. Taylor. Exact post-selection inference, with application to the
     lasso. Annals of Statistics 44 (2016) 907-927.
     """
+    shares = np.array([0.5, (1 + confidence) / 2, (1 - confidence) / 2])
     # Known intervals below and above the estimate, then unknown ones; in standard errors.
     intervals = [np.clip(ends / error, *side) for ends in (known, unknown)
               for side in ((-np.inf, 0.0), (0.0, np.inf))]  # fmt: skip
 
     def odds(shifts: Array) -> Array:
-        """Return the log odds of F, see the module, at three means, one per element of ``shares``.
+        """Return the log odds of F, see the module, at the means b + error * ``shifts`` (..., 3).
 
-        The first ignores the unknown intervals. The second counts those above the estimate, which
-        lowers the lower end; the third counts those below, which raises the upper end.
+        The last axis is that of ``shares``: estimate, lower end, upper end. The first ignores the
+        unknown intervals. The second counts those above the estimate, which lowers the lower end;
+        the third counts those below, which raises the upper end.
         """
         below, above, more_below, more_above = (_log_masses(ends, shifts) for ends in intervals)
         below[..., 2] = np.logaddexp(below[..., 2], more_below[..., 2])
         above[..., 1] = np.logaddexp(above[..., 1], more_above[..., 1])
         return np.asarray(below - above)
 
-    shares = np.array([0.5, (1 + confidence) / 2, (1 - confidence) / 2])
     quantiles = inverted(lambda shifts: expit(odds(shifts)), shares, FARTHEST)
     value, low, high = (b + error * quantiles).tolist()
     # The p-value is that of a mean of 0. It is the largest one that the unknown intervals allow.

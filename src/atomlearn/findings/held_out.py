@@ -164,8 +164,9 @@ def trial_of(
 ) -> Trial:
     """Return the ``Trial`` of a fitted estimator on the rows of X (n, p) and y (n,).
 
-    A ``Trial`` holds the data and a function that refits the estimator, for permutation tests. rng,
-    groups, order, repeated : seed, dependence and duplicates of the rows, see ``Trial``.
+    A ``Trial`` holds the data and a function that refits the estimator, for permutation tests.
+    rng : seed of folds and permutations. groups, order : the dependence of the rows. repeated :
+    (n,) labels shared by duplicate rows, or None.
     """
     task, values, known, ranks = _trial_inputs(fitted, X, y)
     model = clone(fitted)

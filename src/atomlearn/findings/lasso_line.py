@@ -78,7 +78,8 @@ class LassoLine:
     data : FitData
         The data, for the squared loss.
     price : (p,) float64
-        The l1 penalty of each column, times n; infinite for unpenalized columns.
+        The l1 penalty of each column, times n. Unpenalized columns are projected out; their price
+        is infinite, so that they are never among the active columns.
     columns, signs : (m,) int64, (m,) float64
         Active columns at t = 0 and their signs, at least approximately. ``columns`` then becomes
         the exact ones and the unpenalized ones.
@@ -207,6 +208,8 @@ class LassoLine:
             # Columns of the wrong sign are removed first; then columns whose scores exceed their
             # prices are added.
             has_sign = signs * piece.weights[0] > 0
+            # The rows are price - score and price + score of all columns. Active columns have the
+            # score 0 here, so that they do not enter again.
             slacks = piece.forms[0, active.size :].reshape(2, -1)
             entering = np.flatnonzero(slacks.min(axis=0) < 0) if has_sign.all() else active[:0]
             if has_sign.all() and not entering.size:

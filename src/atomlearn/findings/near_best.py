@@ -70,8 +70,8 @@ class NearBest:
     values : (m,) float64
         Their coefficients in the fitted model.
     ranges : Ranges
-        ``lower`` and ``upper`` are proved: no near-best model has a coefficient outside.
-        The ends ``least`` and ``most`` are attained by near-best models.
+        The ranges of the coefficients. ``lower`` and ``upper`` are proved: no near-best model has a
+        coefficient outside. The ends ``least`` and ``most`` are attained by near-best models.
     tight : (m,) bool
         Whether the range was computed by fits. If not, it is a bound from one dual point, which may
         be much wider than the set.
@@ -81,7 +81,7 @@ class NearBest:
         Of a best-subset model: the subsets of all near-best models, the best one first.
     complete : bool
         Whether the ranges hold for all near-best models. False only for a best-subset model whose
-        list of subsets is not proved to be complete; they then hold for the listed ones.
+        ``subsets`` are not proved to be all; the ranges then hold for models of ``subsets``.
     """
 
     columns: Columns
@@ -444,7 +444,7 @@ class _Profile:
                 curvature *= 0.25
         return proved, min(attained, proved)
 
-    def _part_of_column(self, column: int, value: float) -> float:
+    def _objective_part(self, column: int, value: float) -> float:
         """Return the part of the objective that depends only on w_j, at w_j = ``value``.
 
         column : the index j. The part is the ridge term, and the penalty if it is a sum over
@@ -457,18 +457,19 @@ class _Profile:
         return objective
 
     def _permitted(self, column: int, sign: float, bound: float) -> float:
-        """Return the largest permitted value of sign * w_j up to ``bound``.
+        """Return ``bound`` if sign * w_j may be that large, else a number just above its maximum.
 
         column : the index j. Constraints such as a sign or a maximum size make larger values
         infinitely expensive; bisection finds where that begins, to a relative accuracy of 1e-9.
         """
-        if math.isfinite(self._part_of_column(column, sign * bound)):
+        if math.isfinite(self._objective_part(column, sign * bound)):
             return bound
         low = max(sign * float(self.coef[column]), 0.0)
         while bound - low > 1e-9 * bound:
             middle = 0.5 * (low + bound)
-            permitted = math.isfinite(self._part_of_column(column, sign * middle))
+            permitted = math.isfinite(self._objective_part(column, sign * middle))
             low, bound = (middle, bound) if permitted else (low, middle)
+        # This is above ``bound``, which is forbidden, so that no permitted value is cut off.
         return low * (1.0 + 2e-9)
 
     def _fit(self, column: int, value: float, start: WarmStart) -> tuple[float, float, WarmStart]:
@@ -506,7 +507,7 @@ class _Profile:
         prediction = linear + optimal_intercept(problem, linear, fit.intercept)
         upper_bound = objective_at(problem, weights, prediction, gauge)
         return (
-            fit.objective - fit.gap + self._part_of_column(column, value),
+            fit.objective - fit.gap + self._objective_part(column, value),
             upper_bound,
             WarmStart(columns, weights),
         )

@@ -184,7 +184,8 @@ class CodedBlock(Block):
         result = np.empty(self.part.size)
         starts = np.cumsum([0, *(table.shape[0] for table in self.tables)])
         codes = self.codes.ravel(order="K")
-        sums = code_histograms(CodedColumns(codes, None, None, self.shape[0], starts), v)
+        dense = CodedColumns(codes, indices=None, indptr=None, n_rows=self.shape[0], starts=starts)
+        sums = code_histograms(dense, v)
         for p, table, members in self._inputs_in_use():
             values = table[:, self.place[members]]
             result[members] = (values**power).T @ sums[starts[p] : starts[p + 1]]

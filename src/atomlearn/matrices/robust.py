@@ -17,6 +17,7 @@ def robust_coordinates(
     relative duality gap is at most ``tol``, or after ``max_iter`` steps. The second result is the
     largest relative duality gap of a row.
     """
+    # With the threshold 0, S takes up any residual, so that every C is optimal.
     if not V.shape[1] or not threshold > 0:
         return X @ V, 0.0
     # Slices of rows, so that the arrays of ``_huber`` have a bounded size.

@@ -91,7 +91,7 @@ def held_out_of(fits: Fits, view: View, test: Any, fraction: float) -> HeldOut |
 
 
 def _part_scores(fits: Fits, view: View, fitted: Any, parts: Sequence[Fold]) -> dict[str, Any]:
-    """Return the scores of the rows that the verdict is about.
+    """Return the scores of the test rows of ``parts``, which are those of the verdict.
 
     ``fitted`` is the model of a single part. ``parts`` are pairs of training and test row indices;
     each test part is scored by a model that was fitted to its training part. ``fits`` is the

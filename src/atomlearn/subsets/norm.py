@@ -88,7 +88,8 @@ class BranchNorm(RatedNorm):
 
     Here d_j is the share of the free column j: how much of it is in the subset. The conjugate of
     level / 2 times the squared gauge is the squared polar over 2 level. In it, the price is
-    subtracted from each of the k largest z_j^2 / (2 level). With a price this is no norm.
+    subtracted from each of the k largest z_j^2 / (2 level); negative results count as 0. With a
+    price this is no norm.
 
     Parameters
     ----------

@@ -39,7 +39,8 @@ class Lifted(Derived):
     def searched(self) -> tuple[float, float]:
         """The work of searches for columns so far, and the work of searches without bounds.
 
-        Both add the work for X and for the nested sets of the lifted norm; see ``Design.searched``.
+        They add the searches of X and of the tree ``expansion.nested``, if the lifted norm has
+        nested sets. The units are those of ``Design.searched``.
         """
         done, possible = self.design.searched
         nested = self.expansion.nested
@@ -70,16 +71,19 @@ class Lifted(Derived):
         return DenseBlock(np.asfortranarray(block.dense() @ matrix.toarray()))
 
     def subtracted_offsets(self, columns: Columns) -> Array:
-        """Return bounds on the offsets that are subtracted from the scores of columns of X L.
+        """Return bounds on the offsets that are subtracted from scores of columns of X L.
 
-        They have shape (len(columns),); scores lose digits in proportion to them.
+        For a standardized X the scores x_j'v, once summed, lose mean_j sum(v), and the offset is
+        mean_j. So offsets are in the units of the columns. The result is (len(columns),); scores
+        lose digits in proportion to it.
         """
         touched = self.expansion.touched(columns)
         shifts = self.design.subtracted_offsets(touched.features)
-        if self.expansion.repeats:
+        if self.expansion.repeats:  # each column is a copy of one feature
             return shifts[touched.rows]
         # If a column of L has several entries, scores of features are added, and may cancel, too.
-        # Their sizes are measured by the root mean squares of the features.
+        # For bounds on rounding, a feature with the root mean square r has the length sqrt(n) r,
+        # and an offset m adds sqrt(n) m. So r counts like an offset.
         squares = self.design.gather(touched.features).squared_norms() / self.shape[0]
         return np.asarray(abs(touched.matrix(columns.size)).T @ (shifts + np.sqrt(squares)))
 

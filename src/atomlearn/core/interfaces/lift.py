@@ -223,6 +223,7 @@ class LiftedScores(Scores):
         self.expansion = expansion
         self.base = base
         self._full: ArrayScores | None = None
+        # The norms of z over the cells of nested sets, see ``Nested``.
         self._cells: Array | None = None
         self.n_columns = self.expansion.shape[1]
 

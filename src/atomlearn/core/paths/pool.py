@@ -84,7 +84,7 @@ class Pool:
         problem = enter(over_sums(problem), lifts=True)[0]
         self._problem = problem
         self._source = source
-        self._settling = threading.Lock()
+        self._lock = threading.Lock()
         self.columns: Columns = np.zeros(0, dtype=np.int64)
         self.lengths = Lengths.none()
         self.block: Block = problem.design.gather(self.columns)
@@ -168,7 +168,7 @@ class Pool:
 
         Several threads may call this at the same time.
         """
-        with self._settling:
+        with self._lock:
             settled = self.block.shape[1]
             if settled < self.columns.size:
                 gathered, lengths = self._gathered(self.columns[settled:])
@@ -192,8 +192,9 @@ class Pool:
     def _gram_of(self, weight: Array) -> Array:
         """Return A' diag(weight) A, from the Gram matrix of all rows if few rows differ.
 
-        ``weight`` (n_samples,) are the weights of one fold: the ``known`` weights of all rows times
-        a common ``share``, but zero (or otherwise different) on the held-out rows.
+        A has the columns of the pool. ``weight`` (n_samples,) are the weights of one fold: those of
+        the problem (``all_weight``) times a common ``share``, but zero (or otherwise different) on
+        the held-out rows.
         """
         all_weight = self._problem.weight
         block = self.block
@@ -202,7 +203,7 @@ class Pool:
         held_out = np.flatnonzero(np.abs(difference) > 1e-14 * share * all_weight)
         if 2 * held_out.size > weight.size:
             return block.gram(weight)
-        with self._settling:
+        with self._lock:
             if self._gram is None:
                 self._gram = block.gram(all_weight)
         whole = share * self._gram

@@ -64,8 +64,9 @@ class Measured:
 
     def __init__(self) -> None:
         """Begin with empty caches."""
-        # Design, sample weights, columns, and the two norms of ``Lengths`` for these columns:
-        # ``summed`` and ``scored``.
+        # Design, sample weights, columns, and two norms of each of these columns, defined in
+        # ``Lengths``: ``summed`` for the rounding of predictions, ``scored`` for that of scores.
+        # ``_nothing`` has no design and no columns.
         self._known: tuple[Design | None, Array, Columns, Array, Array] = _nothing
         # Loss, targets, sample weights, and f(0) for these.
         self._zero: tuple[object, object, object, float] = None, None, None, 0.0

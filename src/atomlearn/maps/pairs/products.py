@@ -255,12 +255,14 @@ class DensePairs(PairProducts):
     def _run_in_threads(
         self, work: Callable[[int, int], None], index: PairIndex, dtype: Any, products: int = 1
     ) -> None:
-        """Call work(lo, hi) in threads for groups lo, ..., hi - 1 of the first inputs of pairs.
+        """Call work(lo, hi) in threads, for each group lo, ..., hi - 1 of first inputs of pairs.
 
         ``index`` numbers the pairs, and ``dtype`` is the type of the columns. ``products`` is the
         number of products that each group takes, from which the number of threads follows.
         """
         # At least ``shares`` groups, so that each thread has work, if they have 64 inputs or more.
+        # ``n_rows`` of the ``n_inputs`` inputs are the first of a pair: without squares all but the
+        # last. ``_width`` bounds the memory of a group.
         n_at_once = min(SETTINGS.tile, max(64, -(-index.n_rows // SETTINGS.shares)))
         width = self._width(n_at_once, dtype)
         starts = range(0, index.n_rows, width)

@@ -182,8 +182,9 @@ class PolynomialScores(Scores):
 class Memory:
     """Results that searches of one design share: their work, and the best pairs of one of them.
 
-    ``work`` counts the products of all searches. ``listing`` has the best pairs of one vector, with
-    a bound on all others. It only saves work: the result of a search does not depend on it.
+    ``work`` counts the products of all searches. ``listing`` has the pairs with the largest
+    scores in magnitude for one vector v, and a bound on all others. It only saves work: the result
+    of a search does not depend on it.
     """
 
     work: PairWork = field(default_factory=lambda: PairWork(0.0, 0.0))

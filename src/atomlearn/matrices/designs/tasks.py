@@ -255,7 +255,7 @@ class Tasks(MatrixDesign):
         self.n_tasks = int(n_tasks)
         shape = self.base.shape[1], self.n_tasks
         self.traits = Traits(self.base.traits.reads_at_once, matrix_shape=shape)
-        #: Cached sample weights and the SVD of the weighted X.
+        #: The last sample weights, and the ``TaskRidge`` with the SVD of X weighted by them.
         self._ridge: tuple[Array, TaskRidge] | None = None
         n_rows, n_features = self.base.shape
         self.shape = n_rows * self.n_tasks, n_features * self.n_tasks
@@ -304,16 +304,20 @@ class Tasks(MatrixDesign):
         return self.base.product(left)
 
     def ridge_steps(self) -> Callable[[Array], TaskRidge] | None:
-        """Return a function from sample weights to ``TaskRidge``; None if the SVD is too large."""
+        """Return a function from sample weights to ``TaskRidge``; None if the SVD is too large.
+
+        A step of ``TaskRidge`` updates one factor of W = left right' by a ridge regression. It
+        needs a base that is ``listable``: one with few enough columns to loop over all.
+        """
         base = self.base
         n_features = self.base.shape[1]
-        # X is decomposed once, which must cost less than a few passes.
+        # X is decomposed once for each array of weights, which must cost less than a few passes.
         is_small = min(base.shape) <= TUNING.few_columns and base.listable
         if not is_small or base.shape[0] * n_features > TUNING.column_entries:
             return None
 
         def begin(weight: Array) -> TaskRidge:
-            """Return the steps for these sample weights; the SVD of X is computed once."""
+            """Return the steps for these sample weights; those of the last array are kept."""
             cached = self._ridge
             if cached is None or cached[0] is not weight:
                 X = base.gather(np.arange(n_features)).dense()

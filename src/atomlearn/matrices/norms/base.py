@@ -160,10 +160,12 @@ class MatrixNorm(ShapedNorm):
         """Return the term W = 0 in the coordinates of this norm; ``term`` contains the norm.
 
         ``design`` is the design of the problem; the coordinates use it as an operator on matrices.
+        If W is the unfolding of a tensor, ``tensor`` is its shape and ``mode`` that of the rows.
         """
         p, q = self.matrix_shape
         view = as_matrix_design(design, (p, q), self.tensor, self.mode)
-        return self.coordinates(term, view, np.zeros(0), np.zeros((p, 0)), np.zeros((q, 0)))
+        no_x, no_left, no_right = np.zeros(0), np.zeros((p, 0)), np.zeros((q, 0))
+        return self.coordinates(term, view, no_x, no_left, no_right)
 
     def of_core(self, shape: Shape) -> Norm:
         """Return a norm of cores S (r, s) that equals this norm of U S V' for orthonormal U, V.

@@ -86,7 +86,7 @@ class RankOneRelaxation:
     def nearest(
         self, T: Array, radius: float, accuracy: float, deadline: Deadline
     ) -> tuple[Array, float]:
-        """Return a matrix V near T whose polar is at most about ``radius``, and a bound on it.
+        """Return V near the matrix T, and a bound on the polar of V, at most about ``radius``.
 
         V is the projection of T on the sums S + U whose bound is at most ``radius``, computed by
         accelerated projected gradients. W = T - V minimizes the objective

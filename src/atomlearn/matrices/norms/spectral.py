@@ -476,8 +476,8 @@ class PSD(SpectralNorm):
         """Return the largest ``count`` eigenpairs of (Z + Z') / 2 with positive eigenvalues.
 
         Z is ``matrix`` (p, p). The best atoms are u u' with eigenvectors u. The bounds on
-        the largest eigenvalue have the relative gap ``accuracy``; ``thorough`` changes
-        nothing.
+        the largest eigenvalue have about the relative gap ``accuracy``. It may be larger if
+        that eigenvalue is below a third of the spectral norm. ``thorough`` changes nothing.
         """
         n = matrix.shape[0]
         symmetric = symmetric_part(matrix)
@@ -487,7 +487,8 @@ class PSD(SpectralNorm):
         else:
             # Shift by an upper bound on the spectral norm: all eigenvalues become nonnegative, so
             # that the largest eigenvalue is the largest singular value.
-            # The shift enlarges the values, so a smaller relative gap is requested.
+            # The shift enlarges the values, so a smaller relative gap is requested: a quarter
+            # suffices if the shift is at most three times the largest eigenvalue.
             shift = lanczos(symmetric, 1, 1e-2).upper
             shifted = lanczos(symmetric_part(matrix, shift), count, 0.25 * accuracy)
             U = shifted.right

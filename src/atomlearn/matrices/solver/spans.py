@@ -168,7 +168,7 @@ class Span(Coordinates):
         )
 
     def sweeps(self, problem: Problem) -> bool:
-        """Return whether alternating ridge regressions can replace a re-fit of the core."""
+        """Return whether alternating ridge regressions can replace a re-fit of the core S."""
         # The ridge parameter is the multiplier of the norm, which only the penalized form fixes.
         # The samples must not be coupled, because each row or column is a regression of its own.
         is_unridged = problem.regularizer.form == "penalized" and problem.tau == 0.0

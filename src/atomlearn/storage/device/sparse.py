@@ -24,8 +24,8 @@ class SparseTensor(HeldTensor):
 
     A CSC tensor is used in place. Other layouts are converted once, on their device, and repeated
     entries of a COO tensor are added up. Converted row indices are 32-bit if that suffices. PyTorch
-    validates all indices before they are used. ``_begins`` are the column pointers on the host, and
-    ``_host`` is a copy of X there, or None.
+    validates all indices before they are used. ``sample`` are the values, ``_begins`` are the
+    column pointers on the host, and ``_host`` is a copy of X there, or None.
 
     Parameters
     ----------
@@ -109,7 +109,7 @@ class SparseTensor(HeldTensor):
     def gather(self, columns: Columns) -> Block:
         """Return the columns with these numbers as a block (columns in the processor's memory).
 
-        The block is dense if X is nearly dense, else sparse.
+        The block is dense if X is nearly dense (``is_full``), else sparse.
         """
         positions, lengths = self._places(columns)
         data = to_host(self.sample[positions]).astype(np.float64)
@@ -212,7 +212,7 @@ def _sums(values: Any, rows: Any, starts: Any, v: Any) -> Any:
         terms = values * v[rows.long()]
         return torch_module().segment_reduce(terms, "sum", offsets=starts.long())
     shape = (starts.numel() - 1, v.numel())
-    with as_written(values):
+    with as_written(values):  # autocast of PyTorch would multiply in half precision
         return torch_module().mv(_compressed(starts, rows, values, shape), v)
 
 

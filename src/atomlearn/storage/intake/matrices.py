@@ -264,11 +264,12 @@ def _take_roles(
     """Return the table without columns of roles, and the vectors (n_samples,) by role.
 
     A column with a role is no feature; roles are weights or offsets, for example. ``reading`` names
-    their columns of obs (in ``frame``) or of X, or .npy files. Columns of X with a role are removed
-    from X.
+    their columns of obs (the table of the samples of AnnData, in ``frame``) or of X, or .npy files.
+    Columns of X with a role are removed from X.
     """
     values = {}
     for role, name in reading.named_roles().items():
+        # ``matrix_table`` sets the target; an id names rows, and is no vector of numbers.
         if role in ("target", "id"):
             continue
         if frame is not None and name in frame.columns:

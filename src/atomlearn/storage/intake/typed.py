@@ -183,6 +183,7 @@ class ExcelFile(TypedFile):
 
     def _opened(self) -> list[str]:
         """Read all cells of the sheet, and return the names of the columns."""
+        # Errors of the library in ``self._understood()`` are reported as an unreadable file.
         with self._understood():
             book = self._reader.load_workbook(self.path, read_only=True, data_only=True)
         sheets = book.sheetnames
@@ -197,7 +198,8 @@ class ExcelFile(TypedFile):
             )
         with contextlib.closing(book), self._understood():
             rows = self._rows(book[self.sheet or sheets[0]])
-        # Rows of names, and the numbers of the rows of data below them.
+        # Rows of names, and the numbers of the rows of data below them. ``header_lines`` are the
+        # numbers in ``header_row``, the text of --header-row.
         lines = self.form.header_lines or [min(rows, default=1)]
         self._numbers = [number for number in rows if number > lines[-1]]
         if not self._numbers:
@@ -209,6 +211,7 @@ class ExcelFile(TypedFile):
         width = max(len(names), *(len(rows[number]) for number in self._numbers))
         cells = [rows[line] + [None] * (width - len(rows[line])) for line in self._numbers]
         self._columns = [list(column) for column in zip(*cells, strict=True)]
+        # A header that the user did not name may be a title.
         if not self.form.header_row:
             self._note_title(lines[0], rows, width)
         return names + [""] * (width - len(names))
