@@ -498,3 +498,20 @@ def test_blanks_around_categories_make_no_other_category(tmp_path):
     assert table.X[:, 0].tolist() == [0, 0, 1, 1]
     # As Python reads it, where polars is not at hand.
     assert cells.column_of([" a ", "b", "a"], TextForm(), True).tolist() == ["a", "b", "a"]
+
+
+def test_rows_of_a_matrix_have_the_names_of_the_column_asked_for(tmp_path: Path) -> None:
+    X = np.arange(12.0).reshape(4, 3)
+    np.save(tmp_path / "X.npy", X)
+    np.save(tmp_path / "y.npy", np.array([0.5, 3.5, 1.5, 2.5]))
+    np.save(tmp_path / "who.npy", np.array([7, 8, 9, 10]))
+    given = {"target": "y.npy"}
+    apart = read(tmp_path / "X.npy", **given, id=str(tmp_path / "who.npy"))
+    assert apart.ids == ("7", "8", "9", "10")
+    assert apart.X.shape == (4, 3)
+    within = read(tmp_path / "X.npy", **given, id="x1")
+    assert within.ids == ("1", "4", "7", "10")
+    assert within.feature_names == ("x0", "x2")
+    assert read(tmp_path / "X.npy", **given).ids is None
+    with pytest.raises(ValueError, match="has no column 'barcode'; there are 'x0'"):
+        read(tmp_path / "X.npy", **given, id="barcode")

@@ -194,6 +194,9 @@ def matrix_table(table: DataTable, reading: Reading, rows: Observations | None) 
     # ``extras`` are the vectors of roles; ``kept`` are the rows with a target and these vectors.
     table = _filter_variants(table, reading, notes)
     table, extras = _take_roles(table, reading, frame)
+    ids = None if samples is None else samples.names
+    if "id" in extras:
+        ids = [f"{number:.17g}" for number in extras.pop("id").tolist()]
     table = _without_columns(table, _column_numbers(table, reading.drop))
     kept, remarks = known_rows(y, name, extras, table.X.shape[0])
     notes += remarks
@@ -217,7 +220,7 @@ def matrix_table(table: DataTable, reading: Reading, rows: Observations | None) 
         table,
         y=None if y is None else tidy_target(y[kept], f"the target of {path}"),
         target_name=name,
-        ids=None if samples is None else tuple(samples.names[row] for row in kept.tolist()),
+        ids=None if ids is None else tuple(ids[row] for row in kept.tolist()),
         rows=kept,
         extras={role: values[kept] for role, values in extras.items()},
         notes=tuple(notes),
@@ -269,8 +272,8 @@ def _take_roles(
     """
     values = {}
     for role, name in reading.named_roles().items():
-        # ``matrix_table`` sets the target; an id names rows, and is no vector of numbers.
-        if role in ("target", "id"):
+        # ``matrix_table`` sets the target, and ``annotated`` the names of rows if there is an obs.
+        if role == "target" or (role == "id" and (frame is not None or reading.id is None)):
             continue
         if frame is not None and name in frame.columns:
             values[role] = frame.columns[name]
