@@ -93,8 +93,9 @@ def multiply_genotypes(
 
     ``data`` and ``means`` are those of the columns y, ``others`` and ``other_means`` those of x.
     v is (n_samples,), and the result (columns of y, columns of x). The factors are -1, 0 or 1, so
-    the sums are counts of bits, exact unless entries are missing. A thread with AVX-512 VPOPCNTDQ
-    computes about 250 products a nanosecond, and 100 if columns have missing entries.
+    the sums are counts of bits, exact unless entries are missing. Products with missing entries are
+    looked up. A thread with AVX-512 VPOPCNTDQ computes about 250 products a nanosecond, one with
+    AVX2 44, and 24 if a hundredth of the entries is missing.
     """
     rows = _checks.weights(v, "v", v.size)
     _check_genotypes(data, rows.size, means)

@@ -292,18 +292,18 @@ void genotype_counts(const Bytes& data, Index n_samples, const Doubles& means,
 
 constexpr Index kWordPair = kWordSamples * 2;
 constexpr Index kTile = kRun / 2;  // words of 64 samples that are multiplied at a time
+// Samples and columns whose missing entries are looked up at a time.
+constexpr Index kRows = 16 * kRun, kBatch = 64;
 
-// The entries x - 1 of a tile of a column, a bit a sample: those that are 1 or -1, those that are
-// -1, and the missing ones. Even bits have the first 32 samples of a word, odd bits the others.
+// The entries x - 1 of a tile of a column, a bit a sample: those that are 1 or -1, and those that
+// are -1. Missing ones are 0. Even bits have the first 32 samples of a word, odd bits the others.
 struct Planes {
-    std::uint64_t used[kTile], less[kTile], missing[kTile];
-    bool any_missing;
-    double fill;  // x - 1 where it is missing
+    std::uint64_t used[kTile], less[kTile];
 };
 
 ATOMLEARN_INLINE void planes_of(const std::uint8_t* column, Index bytes, const std::uint64_t* mask,
-                                Index words, double fill, Planes& out) {
-    std::uint64_t codes[2 * kTile] = {}, any = 0;
+                                Index words, Planes& out) {
+    std::uint64_t codes[2 * kTile] = {};
     std::memcpy(codes, column, as_size(std::min(bytes, 2 * kWordBytes * words)));
     for (Index w = 0; w < words; ++w) {
         const std::uint64_t first = codes[2 * w], second = codes[2 * w + 1];
@@ -311,32 +311,19 @@ ATOMLEARN_INLINE void planes_of(const std::uint8_t* column, Index bytes, const s
         const std::uint64_t high = ((first >> 1) & kLow) | (second & ~kLow);
         out.used[w] = ~(low ^ high) & mask[w];
         out.less[w] = low & high & mask[w];
-        out.missing[w] = low & ~high & mask[w];
-        any |= out.missing[w];
     }
-    out.any_missing = any != 0;
-    out.fill = fill;
 }
 
 // out[i] += the product of tiles of two columns, y and x[i], each less 1.
 ATOMLEARN_INLINE void multiply(const Planes* y, const Planes* x, Index count, Index words,
                                double* out) {
     for (Index i = 0; i < count; ++i, ++x) {
-        Index product = 0, at_y = 0, at_x = 0, shared = 0;
+        Index product = 0;
         for (Index w = 0; w < words; ++w) {
             const std::uint64_t both = y->used[w] & x->used[w];
             product += std::popcount(both) - 2 * std::popcount(both & (y->less[w] ^ x->less[w]));
         }
         out[i] += static_cast<double>(product);
-        if (!y->any_missing && !x->any_missing) continue;
-        for (Index w = 0; w < words; ++w) {
-            const std::uint64_t of_y = y->missing[w], of_x = x->missing[w];
-            at_y += std::popcount(x->used[w] & of_y) - 2 * std::popcount(x->less[w] & of_y);
-            at_x += std::popcount(y->used[w] & of_x) - 2 * std::popcount(y->less[w] & of_x);
-            shared += std::popcount(of_y & of_x);
-        }
-        out[i] += y->fill * (static_cast<double>(at_y) + x->fill * static_cast<double>(shared)) +
-                  x->fill * static_cast<double>(at_x);
     }
 }
 
@@ -355,6 +342,93 @@ void multiplied(Args... args) {
     if (is_fast && simd == Simd::avx512) return fast_multiply(args...);
 #endif
     vectorized<multiply>(args...);
+}
+
+// A tile of columns less 1, sample after sample, 0 where missing or where v = 0; 1 where missing,
+// else 0; and the samples that each column misses.
+struct Entries {
+    std::vector<std::int8_t> values, missing;
+    std::vector<Index> gone[kBatch];
+};
+
+// mask: for each sample 255 where it counts, else 0.
+void entries_of(const Genotypes& x, Index first, Index row, const std::vector<std::uint8_t>& mask,
+                Entries& out) {
+    constexpr std::int8_t kLess[4] = {1, 0, 0, -1};
+    out.values.assign(as_size(kRows * kBatch), 0);
+    out.missing.assign(as_size(kRows * kBatch), 0);
+    for (auto& rows : out.gone) rows.clear();
+    const Index size = static_cast<Index>(mask.size());
+    const Index columns = std::min(kBatch, x.count - first);
+    // Few samples at a time, whose entries stay in the cache.
+    for (Index block = 0; block < size; block += kBatch)
+        for (Index c = 0; c < columns; ++c) {
+            const std::uint8_t* codes = x.data + (first + c) * x.stride + row / kQuad;
+            const Index end = std::min(block + kBatch, size);
+            for (Index i = block; i < end; ++i) {
+                const int code = codes[i / kQuad] >> (2 * (i % kQuad)) & 3;
+                out.values[as_size(i * kBatch + c)] =
+                    static_cast<std::int8_t>(kLess[code] & mask[as_size(i)]);
+                if (code != 1 || mask[as_size(i)] == 0) continue;
+                out.missing[as_size(i * kBatch + c)] = 1;
+                out.gone[c].push_back(i);
+            }
+        }
+}
+
+ATOMLEARN_INLINE void add_rows(const std::vector<std::int8_t>& values,
+                               const std::vector<Index>& rows, std::int16_t* sums) {
+    for (const Index row : rows)
+        for (Index c = 0; c < kBatch; ++c)
+            sums[c] = static_cast<std::int16_t>(sums[c] + values[as_size(row * kBatch + c)]);
+}
+
+bool misses(const Genotypes& x) {
+    std::uint64_t gone = 0;
+    for (Index c = 0; c < x.count && gone == 0; ++c)
+        for (Index start = 0; start < x.stride; start += kWordBytes)
+            gone |= unpack(load_word(x.data + c * x.stride + start,
+                                     std::min(kWordBytes, x.stride - start)))
+                        .missing;
+    return gone != 0;
+}
+
+// Adds the products with missing entries, which are few: they are looked up.
+void add_missing(const Genotypes& y, const Genotypes& x, const double* v, double* out) {
+    if (!misses(y) && !misses(x)) return;
+    std::vector<Entries> of_y(as_size((y.count + kBatch - 1) / kBatch));
+    Entries of_x;
+    for (Index row = 0; row < x.n_samples; row += kRows) {
+        std::vector<std::uint8_t> mask(as_size(std::min(kRows, x.n_samples - row)));
+        for (std::size_t i = 0; i < mask.size(); ++i)
+            mask[i] = v[as_size(row) + i] != 0.0 ? 255 : 0;
+        for (Index b = 0; b * kBatch < y.count; ++b)
+            entries_of(y, b * kBatch, row, mask, of_y[as_size(b)]);
+        for (Index first = 0; first < x.count; first += kBatch) {
+            entries_of(x, first, row, mask, of_x);
+            const Index count = std::min(kBatch, x.count - first);
+            for (Index j = 0; j < y.count; ++j) {
+                const auto& rows = of_y[as_size(j / kBatch)].gone[j % kBatch];
+                if (rows.empty()) continue;
+                std::int16_t known[kBatch] = {}, both[kBatch] = {};
+                vectorized<add_rows>(of_x.values, rows, known);
+                vectorized<add_rows>(of_x.missing, rows, both);
+                for (Index i = 0; i < count; ++i)
+                    out[j * x.count + first + i] +=
+                        (y.means[j] - 1.0) * (known[i] + (x.means[first + i] - 1.0) * both[i]);
+            }
+            for (Index i = 0; i < count; ++i) {
+                const auto& rows = of_x.gone[i];
+                for (Index b = 0; b * kBatch < y.count && !rows.empty(); ++b) {
+                    std::int16_t known[kBatch] = {};
+                    vectorized<add_rows>(of_y[as_size(b)].values, rows, known);
+                    for (Index j = b * kBatch; j < std::min((b + 1) * kBatch, y.count); ++j)
+                        out[j * x.count + first + i] +=
+                            (x.means[first + i] - 1.0) * known[j - b * kBatch];
+                }
+            }
+        }
+    }
 }
 
 // out[j][i] += sum over samples of v != 0 of (y_j - 1)(x_i - 1), out zeros before: bits are
@@ -378,15 +452,16 @@ void genotype_products(const Bytes& data, const Doubles& means, const Bytes& oth
             const Index count = std::min(kRun, x.count - first);
             for (Index i = 0; i < count; ++i)
                 planes_of(x.data + (first + i) * x.stride + place, bytes, mask, words,
-                          x.means[first + i] - 1.0, planes[as_size(i)]);
+                          planes[as_size(i)]);
             for (Index j = 0; j < y.count; ++j) {
                 Planes one;
-                planes_of(y.data + j * y.stride + place, bytes, mask, words, y.means[j] - 1.0, one);
+                planes_of(y.data + j * y.stride + place, bytes, mask, words, one);
                 multiplied(&one, static_cast<const Planes*>(planes.data()), count, words,
                            out.data() + j * x.count + first);
             }
         }
     }
+    add_missing(y, x, v.data(), out.data());
 }
 
 // The columns, in Fortran order.
