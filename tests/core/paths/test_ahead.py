@@ -73,7 +73,7 @@ def test_distant_levels_take_few_columns_at_a_time() -> None:
     levels = np.geomspace(0.7 * top, 0.1 * top, 6)
     points = ahead.solved_ahead(problem, block, levels, None, 1e-9)
     assert len(points) == levels.size
-    known, _ = block.growing_part(np.arange(1), problem.weight, None, True)
+    known, _ = block.growing_part(np.arange(1), problem.weight, None, True, ahead.GrowingGram)
     assert known.size <= 8 * problem.y.size
 
 

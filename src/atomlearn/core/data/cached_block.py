@@ -336,8 +336,8 @@ class CachedBlock(Block):
         columns: Columns,
         curvature: Array,
         basis: Array | None,
-        centered: bool = False,
-        kind: type[G] = GrowingGram,
+        centered: bool,
+        kind: type[G],
     ) -> tuple[Columns, G]:
         """Return the columns requested so far, new ones last, and their Gram matrix.
 

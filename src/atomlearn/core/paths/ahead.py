@@ -11,10 +11,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from atomlearn.core.data.cached_block import CachedBlock
+from atomlearn.core.data.cached_block import CachedBlock, GrowingGram
 from atomlearn.core.interfaces import Array
 from atomlearn.core.interfaces.loss import is_quadratic
-from atomlearn.core.masters.sequential_qp import prices_of
+from atomlearn.core.masters.sequential_qp import check_prices, prices_of
 from atomlearn.core.masters.sign_pivoting import l1_quadratic
 from atomlearn.core.paths.pool import Point
 from atomlearn.core.problem.problem import Problem, negative_gradient, optimal_intercept
@@ -86,9 +86,7 @@ def solved_ahead(
     norm of an optimal w is at most F / level. The solutions before the first one whose gap is too
     large are returned. The next round starts at that one, or at the last of them.
     """
-    prices = prices_of(problem)
-    assert prices is not None
-    price = prices.price
+    price = check_prices(problem, grouped=False).price
     A = block.dense()
     weights = np.zeros(price.size)
     shift = 0.0 if start is None else start.shift
@@ -109,7 +107,9 @@ def solved_ahead(
         # For distant levels the rule keeps nearly all columns; a solution uses n_weighted at most.
         likeliest = np.argsort(-ratings, kind="stable")[: 2 * n_weighted]
         chosen = np.sort(likeliest[ratings[likeliest] >= least_rating])
-        working, gram = block.growing_part(chosen, problem.weight, None, problem.fit_intercept)
+        working, gram = block.growing_part(
+            chosen, problem.weight, None, problem.fit_intercept, GrowingGram
+        )
         rows = l1_quadratic(
             gram.matrix,
             -scores[working],
