@@ -95,7 +95,7 @@ def multiply_genotypes(
     v is (n_samples,), and the result (columns of y, columns of x). The factors are -1, 0 or 1, so
     the sums are counts of bits, exact unless entries are missing. Products with missing entries are
     looked up. A thread with AVX-512 VPOPCNTDQ computes about 250 products a nanosecond, one with
-    AVX2 44, and 24 if a hundredth of the entries is missing.
+    AVX2 43, and 21 if a hundredth of the entries is missing.
     """
     rows = _checks.weights(v, "v", v.size)
     _check_genotypes(data, rows.size, means)
