@@ -54,12 +54,12 @@ def traffic(table: Table, options: Options) -> None:
             found, seconds, _ = solved(design, y, loss)
             # Levels share rounds: each counts those up to it.
             rounds, n_bytes = np.max([result.sent for result in found.results], axis=0)
-            splits, distributed.splits = distributed.splits, lambda problem: False
+            suffice, distributed.sums_suffice = distributed.sums_suffice, lambda problem: False
             before, alone = design.sent, time.perf_counter()
             try:
                 vectors, alone, _ = solved(design, y, loss)
             finally:
-                distributed.splits = splits
+                distributed.sums_suffice = suffice
             sent = np.subtract(design.sent, before)
             apart = np.abs(found.objectives / vectors.objectives - 1.0).max()
             for what, path, s, r, b in (
