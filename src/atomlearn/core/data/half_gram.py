@@ -19,9 +19,9 @@ class HalfGram(GrowingGram):
     """The Gram matrix H = A'CA of a block A in float32, stored in strips of rows.
 
     Strip k has the rows k STRIP, ..., (k + 1) STRIP - 1 of H and the columns up to the last of
-    these rows, so that all strips together have half of the entries of H. New columns of A need new
-    strips, and no strip is copied. Entries beyond ``size`` are zero. The matrix is for
-    ``descend_quadratic``; it has no ``matrix`` and no ``factor``.
+    these rows, so that all strips together have half of the entries of H. It is an array of k + 1
+    square tiles. New columns of A need new strips, and no strip is copied. Entries beyond ``size``
+    are zero. ``descend_quadratic`` reads the strips.
 
     For genotypes that are packed in bits, A'CA is computed by counting bits. The means and the
     basis are then subtracted from the products, with D = [c, C^1/2 U] (n_samples, 1 + r): the
