@@ -26,9 +26,9 @@ def pivot_path(
 
     Here d = w - weights. Given the support S and the signs of w, w is the solution of a linear
     system. Coordinates whose solution has the wrong sign are removed from S. All others whose
-    gradient exceeds level p_j in magnitude are added. This is repeated until S does not change; if
-    S cycles, the method gives up. The Cholesky factor of H_SS + ridge I is updated with S, and
-    computed afresh after some updates.
+    gradient exceeds level p_j in magnitude are added, except those whose column of H depends on the
+    columns of S. This is repeated until S does not change; if S cycles, the method gives up. The
+    Cholesky factor of H_SS + ridge I is updated with S, and computed afresh after some updates.
 
     Parameters
     ----------
@@ -52,8 +52,8 @@ def pivot_path(
     Returns
     -------
     W : (solved, m)
-        The solutions of the first ``solved`` levels. The path ends early if S cycles, if H_SS +
-        ridge I is singular, or if S would have more than ``most`` coordinates.
+        The solutions of the first ``solved`` levels. The path ends early if S cycles, or if S would
+        have more than ``most`` coordinates.
     """
     size = weights.size
     matrix = _checks.symmetric(gram, size)

@@ -142,6 +142,7 @@ from atomlearn.core.losses.squared import Squared as Squared
 from atomlearn.core.masters.accelerated_gradient import Acceleration as Acceleration
 from atomlearn.core.masters.accelerated_gradient import Iterate as Iterate
 from atomlearn.core.masters.choose import choose_master as choose_master
+from atomlearn.core.masters.kernel_columns import columns_for_kernel as columns_for_kernel
 from atomlearn.core.masters.master import Master as Master
 from atomlearn.core.masters.master import Refit as Refit
 from atomlearn.core.masters.master import block_of as block_of
@@ -153,7 +154,6 @@ from atomlearn.core.masters.newton import SemismoothNewton as SemismoothNewton
 from atomlearn.core.masters.pattern_newton import PatternNewton as PatternNewton
 from atomlearn.core.masters.pattern_newton import pattern_of as pattern_of
 from atomlearn.core.masters.sequential_qp import SequentialQP as SequentialQP
-from atomlearn.core.masters.sequential_qp import columns_for_kernel as columns_for_kernel
 from atomlearn.core.masters.tuning import TUNING as TUNING
 from atomlearn.core.norms.base import RatedNorm as RatedNorm
 from atomlearn.core.norms.base import VectorNorm as VectorNorm

@@ -46,6 +46,8 @@ constexpr double kRounding = 1e-15;
 constexpr double kExact = 1e-12;
 // Newton steps over groups for one model, and trials of each.
 constexpr int kMostRounds = 20, kFewTrials = 6;
+// Solutions with the factor at hand that a minimum by signs takes.
+constexpr double kSolutions = 2.0;
 // Levels that begin at a time.
 constexpr Index kBeginning = 2;
 
@@ -862,9 +864,12 @@ class Fit {
             work_of_model_ = work += (used + 1.0) * all / tasks;
             if (whole && largest <= least) return true;
             whole = largest <= least;
-            const double factor = p_.starts
-                                      ? used * used * (used / 3.0 + all) / std::pow(tasks, 3.0)
-                                      : all * all * all / 3.0;
+            // Of columns alone the factor at hand counts, which needs a few solutions only.
+            const double kept = std::min(static_cast<double>(k_.factored), used);
+            const double factor =
+                p_.starts ? used * used * (used / 3.0 + all) / std::pow(tasks, 3.0)
+                          : (used * used * used - kept * kept * kept) / 3.0 +
+                                kSolutions * kBlasGain * (used + 1.0) * all;
             if (work * kBlasGain < factor) continue;
             if (!p_.starts) return false;
             ++rounds;

@@ -16,6 +16,8 @@ namespace {
 
 // Rounds without fewer exchanges than ever before, after which pivoting is left.
 constexpr int kPatience = 3;
+// Columns that are appended to the factor at once.
+constexpr std::size_t kPanel = 64;
 
 class Pivoting {
   public:
@@ -159,45 +161,58 @@ class Pivoting {
         for (Index i = place; i < state_.count; ++i) place_[as_size(state_.order[i])] = i;
     }
 
+    // Appends what entered, panel by panel. A column that depends on those in use stays out: the
+    // others can take its weight over.
     bool append() {
         fresh_.clear();
         for (const Index j : support_)
             if (place_[as_size(j)] < 0) fresh_.push_back(j);
-        const Index old = state_.count, count = static_cast<Index>(fresh_.size());
-        if (count == 0) return true;
-        if (old + count > state_.stride) return false;
+        if (state_.count + static_cast<Index>(fresh_.size()) > state_.stride) return false;
+        for (std::size_t from = 0; from < fresh_.size(); from += kPanel)
+            append_panel(fresh_.data() + from,
+                         static_cast<Index>(std::min(kPanel, fresh_.size() - from)));
+        std::erase_if(support_, [&](Index j) { return signs_[as_size(j)] == 0.0; });
+        return true;
+    }
+
+    void append_panel(const Index* fresh, Index count) {
+        const Index old = state_.count;
         cross_.resize(as_size(old * count));
         corner_.resize(as_size(count * count));
         for (Index c = 0; c < count; ++c) {
-            const double* row = q_.gram + fresh_[as_size(c)] * q_.stride;
+            const double* row = q_.gram + fresh[c] * q_.stride;
             double* column = cross_.data() + c * old;
             for (Index i = 0; i < old; ++i) column[i] = row[state_.order[i]];
             double* own = corner_.data() + c * count;
-            for (Index r = c; r < count; ++r) own[r] = row[fresh_[as_size(r)]];
+            for (Index r = c; r < count; ++r) own[r] = row[fresh[r]];
             own[c] += q_.ridge;
         }
         blas::solve_lower(old, count, state_.factor, state_.stride, cross_.data(), old);
         blas::add_gram(count, old, -1.0, cross_.data(), std::max<Index>(old, 1), 1.0,
                        corner_.data(), count);
-        if (!blas::cholesky(count, corner_.data(), count)) return false;
         for (Index c = 0; c < count; ++c) {
-            const Index j = fresh_[as_size(c)];
-            const double pivot = corner_[as_size(c * count + c)];
-            if (!(pivot * pivot > kTiny * (q_.gram[j * q_.stride + j] + q_.ridge))) return false;
+            const Index j = fresh[c];
+            double* own = corner_.data() + c * count;
+            if (!(own[c] > kTiny * (q_.gram[j * q_.stride + j] + q_.ridge))) {
+                signs_[as_size(j)] = 0.0;
+                continue;
+            }
+            const double root = std::sqrt(own[c]);
+            for (Index r = c; r < count; ++r) own[r] /= root;
+            for (Index k = c + 1; k < count; ++k)
+                for (Index r = k; r < count; ++r) corner_[as_size(k * count + r)] -= own[k] * own[r];
+            const Index place = state_.count++;
+            for (Index i = 0; i < old; ++i)
+                state_.factor[i * state_.stride + place] = cross_[as_size(c * old + i)];
+            // Rows of the panel's columns before this one, as far as they were kept.
+            for (Index k = 0; k < c; ++k)
+                if (place_[as_size(fresh[k])] >= 0)
+                    state_.factor[place_[as_size(fresh[k])] * state_.stride + place] =
+                        corner_[as_size(k * count + c)];
+            state_.factor[place * state_.stride + place] = root;
+            state_.order[place] = j;
+            place_[as_size(j)] = place;
         }
-        for (Index i = 0; i < old; ++i) {
-            double* column = state_.factor + i * state_.stride + old;
-            for (Index c = 0; c < count; ++c) column[c] = cross_[as_size(c * old + i)];
-        }
-        for (Index c = 0; c < count; ++c) {
-            double* column = state_.factor + (old + c) * state_.stride + old;
-            for (Index r = c; r < count; ++r) column[r] = corner_[as_size(c * count + r)];
-            const Index j = fresh_[as_size(c)];
-            state_.order[old + c] = j;
-            place_[as_size(j)] = old + c;
-        }
-        state_.count = old + count;
-        return true;
     }
 
     // x = (H_SS + ridge I)^-1 x in the order of the factor.

@@ -29,8 +29,8 @@ struct SupportFactor {
 };
 
 // The solutions at the prices levels[k] * price, each from the one before, the first from `start`,
-// where the slope is: rows of `size` numbers, until exchanges cycle, columns that would be used
-// depend on each other, or more would be used than may be. Returns how many levels are solved.
+// where the slope is: rows of `size` numbers, until exchanges cycle, or more would be used than may
+// be. A column that depends on those in use is left out. Returns how many levels are solved.
 Index pivot_path(const SignedQuadratic& quadratic, const double* levels, Index count,
                  SupportFactor& state, const double* start, double* rows);
 

@@ -21,16 +21,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import singledispatch
 from typing import Any, ClassVar
 
 import numpy as np
 
 from atomlearn._kernels import KeptHessian
-from atomlearn.core.data.cached_block import CachedBlock, distinct_columns
-from atomlearn.core.data.lifted import RepeatedBlock
-from atomlearn.core.interfaces import Array, Block, Columns
+from atomlearn.core.data.cached_block import CachedBlock
+from atomlearn.core.interfaces import Array, Columns
 from atomlearn.core.losses.free_columns import free_columns, plain_loss
+from atomlearn.core.masters.kernel_columns import columns_and_offsets, reads
 from atomlearn.core.masters.master import Candidate, Master, Refit, block_of, certified, finished
 from atomlearn.core.masters.newton import SemismoothNewton
 from atomlearn.core.masters.separate_tasks import newton_by_task
@@ -178,7 +177,7 @@ class SequentialQP(Master):
             other_master = self.fallback or SemismoothNewton()
             return other_master.solve(problem, weights, intercept, gap_target)
         w = prices.feasible(problem, weights)
-        columns = columns_for_kernel(block)
+        columns = columns_and_offsets(problem, block)
         best: Candidate | None = None
         last_gap = math.inf
         target = gap_target
@@ -224,8 +223,10 @@ class SequentialQP(Master):
         """
         n_samples, size = problem.design.shape
         is_small = 0 < n_samples * size <= TUNING.small_entries and size <= TUNING.few_columns
-        columns = columns_for_kernel(block_of(problem)) if is_small else None
-        if columns is None or problem.deadline.passed or problem.loss.coupled != 1:
+        if not is_small or problem.deadline.passed or problem.loss.coupled != 1:
+            return None
+        columns = columns_and_offsets(problem, block_of(problem))
+        if columns[0] is None:
             return None
         prices = check_prices(problem)
         w = prices.feasible(problem, weights)
@@ -244,12 +245,11 @@ class SequentialQP(Master):
         read the columns.
         """
         first = problems[0]
-        block = block_of(first)
-        if not reads(first, block):
+        if not reads(first, block_of(first)):
             return []
         prices = check_prices(first)
         start = prices.feasible(first, weights)
-        columns = columns_for_kernel(block)
+        columns = columns_and_offsets(first, block_of(first))
         terms = np.array([terms_of(problem) for problem in problems])
         solutions, intercepts, _ = _steps(
             first, terms, prices, columns, start, intercept, 0.0, share
@@ -285,7 +285,7 @@ def solved_at(
     zero = np.zeros(columns.shape[1])
     start = optimal_intercept(problem, np.zeros(problem.y.size))
     solutions, intercepts, _ = _steps(
-        problem, terms, check_prices(problem), columns, zero, start, 0.0, share
+        problem, terms, check_prices(problem), (columns, None), zero, start, 0.0, share
     )
     return solutions, intercepts
 
@@ -303,7 +303,7 @@ def _steps(
     first: Problem,
     terms: Array,
     prices: Prices,
-    columns: Any,
+    columns: tuple[Any, Array | None],
     weights: Array,
     intercept: float,
     gap: float,
@@ -312,23 +312,27 @@ def _steps(
     """Return the kernel's solution at each level: weights (n_solved, m), intercepts; and its steps.
 
     first : the problem, at any of the levels. terms : (n_levels, 4), the numbers of ``terms_of`` at
-    each level. prices : the penalty weights. columns : the block as the kernel reads it. weights,
-    intercept : warm start of the first level. The kernel ends a level when it estimates the duality
-    gap to be at most ``gap``, or at most ``share`` of the objective.
+    each level. prices : the penalty weights. columns : the block as the kernel reads it, and
+    the offsets o that its columns lack (see ``columns_and_offsets``). weights, intercept : warm
+    start of the first level. The kernel ends a level when it estimates the duality gap to be at
+    most ``gap``, or at most ``share`` of the objective.
     """
+    # The predictions are C w - o'w + b for the columns C of the kernel: its intercept is b - o'w.
+    read, offsets = columns
+    subtracted = 0.0 if offsets is None else float(offsets @ weights)
     # The kernel minimizes over the coefficients of a basis of the unpenalized columns, one row for
     # each basis vector: a row of ones for an intercept only. ``start`` has the coefficients at the
     # warm start; ``whole`` adds the optimal contribution of these columns to a prediction.
     free = free_columns(first.loss)
     if free is None:
         basis = np.ones((int(first.fit_intercept), first.y.size))
-        start = np.full(len(basis), intercept)
+        start = np.full(len(basis), intercept - subtracted)
     else:
         basis = free.basis.T
-        linear = block_of(first).predict(weights)
+        linear = block_of(first).predict(weights) + subtracted
         start = basis @ (free.whole(first.y, linear, first.weight) - linear)
     solutions, free_coefficients, steps = newton_by_task(
-        columns,
+        read,
         first.y,
         first.weight,
         plain_loss(first.loss),
@@ -348,47 +352,6 @@ def _steps(
     )
     # Intercepts inside the loss (unpenalized columns) are not reported here.
     intercepts = free_coefficients[:, 0] if first.fit_intercept else np.zeros(len(solutions))
+    if offsets is not None and first.fit_intercept:
+        intercepts = intercepts + solutions @ offsets
     return solutions, intercepts.tolist(), steps
-
-
-@singledispatch
-def columns_for_kernel(block: Block) -> Any:
-    """Return the columns of ``block`` in the form that the kernel ``newton_qp`` reads.
-
-    It is one dense or sparse array (n_samples, m). None if the block does not store such an array
-    and is too large to make one.
-    """
-    stored = block.stored()
-    if stored is None and math.prod(block.shape) <= TUNING.column_entries:
-        return block.dense()
-    return stored
-
-
-@columns_for_kernel.register
-def _of_repeated(block: RepeatedBlock) -> Any:
-    """Return the columns of a block of repeated features; see ``columns_for_kernel``.
-
-    ``block.base`` has each feature once, and ``block.positions`` the feature of each column in it.
-    """
-    stored = columns_for_kernel(block.base)
-    if stored is None or np.array_equal(block.positions, np.arange(block.features.size)):
-        return stored
-    return columns_for_kernel(block.base.gather(block.positions))
-
-
-@columns_for_kernel.register
-def _of_cached(block: CachedBlock) -> Any:
-    """Return the columns of the block inside the cache; see ``columns_for_kernel``."""
-    return columns_for_kernel(block.inner)
-
-
-def reads(problem: Problem, block: Block) -> bool:
-    """Return whether the kernel can read the columns of ``block`` and the unpenalized columns.
-
-    A basis of the unpenalized columns of ``problem`` must fit into memory.
-    """
-    free = free_columns(problem.loss)
-    if free is not None and math.prod(free.columns.shape) > TUNING.gram_entries:
-        return False
-    base, _ = distinct_columns(block)
-    return block.shape[1] > 0 and columns_for_kernel(base) is not None
