@@ -12,20 +12,18 @@ __getattr__ = lazy(
         "catalogue": "loaded",
         "data.blocks": "DenseBlock SparseBlock check_same_rows coupled_gram",
         "data.cached_block": "CachedBlock distinct_columns without",
-        "data.half_gram": "counted_products",
         "data.compressed": "is_sparse scaled_columns",
         "data.convert": (
             "as_compressed as_design check_shape existing_columns feature_names held_design "
             "is_finite is_opened one_weight_each readable refuse_entry refuse_not_finite"
         ),
         "data.dense": "DenseDesign",
-        "data.frames": ("as_frame as_table frame_to_array holds_numbers narrowest number_types"),
+        "data.frames": "as_frame as_table frame_to_array holds_numbers narrowest number_types",
+        "data.half_gram": "counted_products",
         "data.lifted": "RepeatedBlock",
         "data.limits": "LIMITS",
         "data.moments": "from_moments",
-        "data.parts": (
-            "ColumnSubset RowSubset SpreadRows check_rows dense_part part_of spread_rows"
-        ),
+        "data.parts": "ColumnSubset RowSubset SpreadRows check_rows dense_part part_of spread_rows",
         "data.scores": "FoundScores largest",
         "data.sparse": "SparseDesign block_of_entries",
         "data.standardized": (
@@ -47,8 +45,8 @@ __getattr__ = lazy(
         "interfaces.loss": "Loss Task has_link has_probabilities is_quadratic",
         "interfaces.norm": "Form GroupWeights Lift Norm Term is_restrictable",
         "interfaces.numbers": (
-            "all_text check_offset check_share check_weight is_number is_whole normalized positive "
-            "unmasked whole_number"
+            "all_text check_offset check_share check_weight is_number is_whole normalized "
+            "positive unmasked whole_number"
         ),
         "interfaces.other_names": "OwnParameters own_parameters refuse_unknown",
         "interfaces.proximal": "ProxJacobian ProxPoint",
@@ -57,10 +55,10 @@ __getattr__ = lazy(
         "interfaces.warm_start": "Arrays Atom WarmStart",
         "losses.around": "Offset bare_loss loss_of_rows mean_loss",
         "losses.domain": "EDGE_TOLERANCE",
-        "losses.free_columns": "FreeColumns LastAnswer free_columns known_offset",
+        "losses.free_columns": "FreeColumns LastAnswer free_columns",
         "losses.pieces": "pieces",
         "losses.probabilities": "for_classes log_probabilities",
-        "losses.registry": "as_loss loss_named loss_names",
+        "losses.registry": "as_loss loss_names",
         "losses.shift": "least_shift",
         "losses.squared": "Squared",
         "masters.accelerated_gradient": "Acceleration Iterate",
@@ -76,7 +74,7 @@ __getattr__ = lazy(
         "norms.combine": "Nonnegative Scaled",
         "norms.elastic_net": "ElasticNetNorm",
         "norms.groups": "Groups L2 l1_weights",
-        "norms.ksupport": "KSupport fair_share scaling_vector",
+        "norms.ksupport": "KSupport fair_share",
         "norms.ksupport_point": "ksupport_point",
         "norms.l1": "L1",
         "norms.names": "named named_columns needs_names resolved",
@@ -97,12 +95,11 @@ __getattr__ = lazy(
         "paths.settings": "Settings",
         "problem.checks": "check_free check_loss",
         "problem.problem": (
-            "Problem center_targets checked_problem enter free_part gauge_of is_perfect "
+            "Problem center_targets changed checked_problem enter free_part gauge_of is_perfect "
             "loss_at_zero loss_gradient loss_value negative_gradient negligible_objective "
-            "objective_at of_checked_data optimal_intercept restrict shrink_inside with_amount "
-            "with_deadline with_free with_norm with_offset"
+            "objective_at of_checked_data optimal_intercept restrict"
         ),
-        "problem.proof": "certify dual_part prove prove_from with_rounding",
+        "problem.proof": "certificate_of dual_part prove",
         "problem.regularizer": "Regularizer",
         "problem.result": "Record Result together",
         "problem.rounding": "Lengths counted growth",
@@ -115,6 +112,6 @@ __getattr__ = lazy(
         "solvers.run": "default_solver run",
         "solvers.schedule": "drive",
         "solvers.solver": "INNER_RATIO MAX_ITER PATIENCE Solver State TOLERANCE",
-        "solvers.stopping": "Callback Iterations RelativeGap StoppingRule check_rule",
+        "solvers.stopping": "Callback StoppingRule",
     },
 )

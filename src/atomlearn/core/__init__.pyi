@@ -131,11 +131,9 @@ from atomlearn.core.losses.domain import EDGE_TOLERANCE as EDGE_TOLERANCE
 from atomlearn.core.losses.free_columns import FreeColumns as FreeColumns
 from atomlearn.core.losses.free_columns import LastAnswer as LastAnswer
 from atomlearn.core.losses.free_columns import free_columns as free_columns
-from atomlearn.core.losses.free_columns import known_offset as known_offset
 from atomlearn.core.losses.probabilities import for_classes as for_classes
 from atomlearn.core.losses.probabilities import log_probabilities as log_probabilities
 from atomlearn.core.losses.registry import as_loss as as_loss
-from atomlearn.core.losses.registry import loss_named as loss_named
 from atomlearn.core.losses.registry import loss_names as loss_names
 from atomlearn.core.losses.shift import least_shift as least_shift
 from atomlearn.core.losses.squared import Squared as Squared
@@ -169,7 +167,6 @@ from atomlearn.core.norms.groups import Groups as Groups
 from atomlearn.core.norms.groups import l1_weights as l1_weights
 from atomlearn.core.norms.ksupport import KSupport as KSupport
 from atomlearn.core.norms.ksupport import fair_share as fair_share
-from atomlearn.core.norms.ksupport import scaling_vector as scaling_vector
 from atomlearn.core.norms.ksupport_point import ksupport_point as ksupport_point
 from atomlearn.core.norms.l1 import L1 as L1
 from atomlearn.core.norms.names import named as named
@@ -216,6 +213,7 @@ from atomlearn.core.problem.checks import check_free as check_free
 from atomlearn.core.problem.checks import check_loss as check_loss
 from atomlearn.core.problem.problem import Problem as Problem
 from atomlearn.core.problem.problem import center_targets as center_targets
+from atomlearn.core.problem.problem import changed as changed
 from atomlearn.core.problem.problem import checked_problem as checked_problem
 from atomlearn.core.problem.problem import enter as enter
 from atomlearn.core.problem.problem import free_part as free_part
@@ -230,17 +228,9 @@ from atomlearn.core.problem.problem import objective_at as objective_at
 from atomlearn.core.problem.problem import of_checked_data as of_checked_data
 from atomlearn.core.problem.problem import optimal_intercept as optimal_intercept
 from atomlearn.core.problem.problem import restrict as restrict
-from atomlearn.core.problem.problem import shrink_inside as shrink_inside
-from atomlearn.core.problem.problem import with_amount as with_amount
-from atomlearn.core.problem.problem import with_deadline as with_deadline
-from atomlearn.core.problem.problem import with_free as with_free
-from atomlearn.core.problem.problem import with_norm as with_norm
-from atomlearn.core.problem.problem import with_offset as with_offset
-from atomlearn.core.problem.proof import certify as certify
+from atomlearn.core.problem.proof import certificate_of as certificate_of
 from atomlearn.core.problem.proof import dual_part as dual_part
 from atomlearn.core.problem.proof import prove as prove
-from atomlearn.core.problem.proof import prove_from as prove_from
-from atomlearn.core.problem.proof import with_rounding as with_rounding
 from atomlearn.core.problem.regularizer import Regularizer as Regularizer
 from atomlearn.core.problem.result import Record as Record
 from atomlearn.core.problem.result import Result as Result
@@ -271,7 +261,4 @@ from atomlearn.core.solvers.solver import TOLERANCE as TOLERANCE
 from atomlearn.core.solvers.solver import Solver as Solver
 from atomlearn.core.solvers.solver import State as State
 from atomlearn.core.solvers.stopping import Callback as Callback
-from atomlearn.core.solvers.stopping import Iterations as Iterations
-from atomlearn.core.solvers.stopping import RelativeGap as RelativeGap
 from atomlearn.core.solvers.stopping import StoppingRule as StoppingRule
-from atomlearn.core.solvers.stopping import check_rule as check_rule

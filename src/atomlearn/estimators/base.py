@@ -24,6 +24,7 @@ from atomlearn.core import (
     WarmStart,
     as_loss,
     as_norm,
+    changed,
     check_weight,
     has_link,
     loaded,
@@ -32,8 +33,6 @@ from atomlearn.core import (
     of_checked_data,
     relaxed,
     unwrapped,
-    with_free,
-    with_offset,
 )
 from atomlearn.estimators import matrices
 from atomlearn.estimators.checks import (
@@ -216,11 +215,12 @@ class AtomicModel(FitParameters):
             data.fitted_design, data.targets[0], data.weight, data.loss, penalty, self.fit_intercept
         )
         free = unpenalized_columns(self, design)
+        free = () if free is None else free
         problems = []
         for output, y in enumerate(data.targets):
             offset = None if data.offset is None else data.offset[:, output]
             problem = replace(first, y=y, tau=tau)
-            problems.append(with_free(with_offset(problem, offset), free))
+            problems.append(changed(problem, offset=offset, unpenalized=free))
         return problems
 
     @property

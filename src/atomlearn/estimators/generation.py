@@ -16,21 +16,19 @@ from atomlearn.core import (
     Columns,
     Design,
     FreeColumns,
-    Iterations,
     KSupport,
     Lift,
     Norm,
     Problem,
     Regularizer,
-    RelativeGap,
     Result,
+    Settings,
     check_loss,
     for_classes,
     free_columns,
     free_part,
     membership_of,
     named,
-    run,
 )
 from atomlearn.estimators.base import AtomicModel
 from atomlearn.estimators.checks import input_names, table_groups, unpenalized_inputs
@@ -288,7 +286,7 @@ def debiased(problem: Problem, result: Result, factor: float, gap: float) -> Res
         regularizer=Regularizer(L2(), "squared", 1.0),
         free=columns[:0],
     )
-    refit = run(restricted, ColumnGeneration(tol=gap), RelativeGap(gap) | Iterations(50))
+    refit = Settings(gap, 50, ColumnGeneration(tol=gap)).run(restricted)
     linear = selected_block.gather(refit.columns).predict(refit.weights)
     # Back to the columns of the whole problem, with the coefficients of unpenalized columns.
     refit = replace(refit, columns=columns[refit.columns], n_features=problem.design.shape[1])
@@ -394,7 +392,7 @@ def weighed(problem: Problem, selection: Result, solver: FeatureGeneration, gap:
     weights at which the fit starts. ``gap`` is the relative duality gap at which it ends. The
     result also counts the passes and seconds of the selection.
     """
-    result = run(problem, solver, RelativeGap(gap))
+    result = Settings(gap, solver=solver).run(problem)
     result.state.found = selection.state.found
     # If neither run converged, the reason is that of the selection.
     ended = result.converged or selection.converged

@@ -32,7 +32,6 @@ from atomlearn.core import (
     Status,
     StoppingRule,
     WarmStart,
-    check_rule,
     drive,
     positive,
 )
@@ -72,8 +71,6 @@ class ProvedModel(OwnParameters, PackedState):
     def _settings(self) -> Settings:
         """Return the settings of the fit, whose time limit begins now."""
         tol = positive("tol", self.tol, "relative duality gap to prove, for example 1e-6")
-        if self.stop is not None:
-            check_rule(self.stop)
         deadline = Deadline.limited(self.time_limit)
         solver = as_solver(self.solver, tol)
         steps = whole("max_iter", self.max_iter)

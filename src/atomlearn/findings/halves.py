@@ -24,8 +24,8 @@ from atomlearn.core import (
     Result,
     Rows,
     Settings,
+    bare_loss,
     drive,
-    known_offset,
     l1_weights,
     largest_useful_alpha,
     training_part,
@@ -134,7 +134,7 @@ def _is_lasso(problem: Problem) -> bool:
     has_equal_weights = weights is not None and bool((weights == 1.0).all())
     is_least_squares = np.ptp(problem.weight) == 0 and problem.loss.name == "squared"
     is_penalized = problem.regularizer.form == "penalized" and not problem.tau
-    has_no_offset = problem.free is None and known_offset(problem.loss) is None
+    has_no_offset = bare_loss(problem.loss) is problem.loss
     return has_equal_weights and is_least_squares and is_penalized and has_no_offset
 
 

@@ -27,19 +27,16 @@ from atomlearn.core import (
     Problem,
     Settings,
     WarmStart,
-    bare_loss,
+    changed,
     counted,
     dense_part,
-    free_columns,
     gauge_of,
     growth,
-    known_offset,
     negative_gradient,
     objective_at,
     optimal_intercept,
     positive,
     restrict,
-    with_offset,
 )
 from atomlearn.estimators.base import AtomicModel
 from atomlearn.estimators.checks import input_names
@@ -486,12 +483,7 @@ class _Profile:
         others = np.delete(np.arange(size), column)
         reduced = restrict(problem, ColumnSubset(problem.design, others), others)
         # value * x_j is added to the offset of the loss; unpenalized columns stay free.
-        free = free_columns(problem.loss)
-        offset = known_offset(problem.loss)
-        loss = bare_loss(problem.loss)
-        loss = loss if free is None else free.around(loss)
-        fixed_part = value * x_j + (0.0 if offset is None else offset)
-        reduced = with_offset(replace(reduced, loss=loss, free=None), fixed_part)
+        reduced = changed(replace(reduced, free=None), offset=value * x_j)
         # Column numbers of the warm start, counted in the problem without column j.
         is_other = start.columns != column
         start_positions = np.searchsorted(others, start.columns[is_other])

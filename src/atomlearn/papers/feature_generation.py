@@ -14,7 +14,7 @@ factor 1/2, so the objective is the paper's.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -44,7 +44,6 @@ from atomlearn.core import (
     objective_at,
     optimal_intercept,
     prove,
-    scaling_vector,
 )
 
 
@@ -150,11 +149,11 @@ class GenerationState(State):
         such that sum d = B. With groups, all columns of a group have the same d. ``norm`` is the
         norm of the problem, whose k is B, over ``n_features`` features.
         """
+        plain: Any = KSupport(norm.k)
         if norm.groups is None:
-            return self.columns, scaling_vector(self.weights, norm.k)
+            return self.columns, plain.scaling(self.weights)
         partition, _ = norm.partition(n_features).restrict(self.columns)
-        of_groups = scaling_vector(partition.norms(self.weights), norm.k)
-        return self.columns, of_groups[partition.labels]
+        return self.columns, plain.scaling(partition.norms(self.weights))[partition.labels]
 
     def selection(self) -> tuple[Columns, Columns]:
         """Return the columns in the order of selection, and the round that found each."""

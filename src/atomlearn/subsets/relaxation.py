@@ -22,6 +22,7 @@ from atomlearn.core import (
     Scores,
     TimeIsUp,
     Work,
+    changed,
     choose_master,
     counted,
     dual_part,
@@ -34,7 +35,6 @@ from atomlearn.core import (
     negative_gradient,
     objective_at,
     optimal_intercept,
-    with_deadline,
 )
 from atomlearn.subsets.fit import ridge_fit
 from atomlearn.subsets.norm import IN, OUT, BranchNorm, Choices
@@ -352,7 +352,7 @@ class Relaxation:
             positions = self._gathered(columns)  # may replace ``_block``
             block = CachedBlock(self._block.inner.gather(positions))
             restricted = self._problem_with(inner, block)
-            restricted = with_deadline(restricted, Deadline(work=Work(WORK)))
+            restricted = changed(restricted, deadline=Deadline(work=Work(WORK)))
             refit = choose_master(restricted).solve(restricted, weights, intercept, target)
             return refit.weights, refit.intercept, refit.prediction
         # For a quadratic f and single columns, the model is exact.

@@ -21,12 +21,13 @@ from atomlearn.core import (
     Regularizer,
     Status,
     check_free,
+    check_loss,
     check_offset,
     check_weight,
     growth,
     positive,
 )
-from atomlearn.core.problem.checks import check_loss, check_tau
+from atomlearn.core.problem.checks import check_tau
 from atomlearn.core.solvers.solver import checked_warm_start
 from atomlearn.designs import as_design
 from atomlearn.interfaces import WarmStart

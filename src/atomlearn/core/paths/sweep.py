@@ -29,7 +29,7 @@ from atomlearn.core.masters.sequential_qp import reads, solved_at
 from atomlearn.core.masters.sign_pivoting import l1_quadratic
 from atomlearn.core.norms.groups import l1_weights
 from atomlearn.core.paths.pool import Point, Pool
-from atomlearn.core.problem.problem import Problem, with_amount
+from atomlearn.core.problem.problem import Problem, changed
 from atomlearn.core.problem.proof import (
     lost_in_loss,
     prove_from,
@@ -291,7 +291,7 @@ class Sweep:
 
     def _certificate(self, number: int, scores: Scores) -> Certificate:
         """Return the certificate of the level with index ``number``, from its scores X'v."""
-        problem = with_amount(self.problem, float(self.levels[number]))
+        problem = changed(self.problem, amount=float(self.levels[number]))
         used = self.weights[number].nonzero()[0]
         columns = self.pool.columns[used]
         point = self.weights[number, used], self.predictions[number], self.duals[number]

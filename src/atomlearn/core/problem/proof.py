@@ -255,6 +255,22 @@ def certify(
     )
 
 
+def certificate_of(
+    problem: Problem,
+    weights: Array,
+    prediction: Array,
+    dual: Array,
+    gauge: float,
+    polar: tuple[float, float],
+) -> Certificate:
+    """Return the certificate of a point with a bound on its rounding errors; see ``certify``.
+
+    The ridge term and the bound are those of ``weights`` on all columns.
+    """
+    exact = certify(problem, weights, prediction, dual, gauge, polar)
+    return with_rounding(problem, exact, weights, prediction, dual)
+
+
 def dual_part(problem: Problem, prediction: Array, dual: Array) -> tuple[float, float]:
     """Return the conjugate f*(-v) at v = ``dual``, and a bound on its rounding error.
 

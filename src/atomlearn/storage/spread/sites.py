@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any, NoReturn
 
 import numpy as np
@@ -19,10 +19,10 @@ from atomlearn.core import (
     RowAccess,
     Scores,
     as_design,
+    as_loss,
+    bare_loss,
     check_offset,
     check_weight,
-    known_offset,
-    loss_named,
     loss_names,
     unwrapped,
     whole_number,
@@ -122,7 +122,7 @@ class Site:
             )
         if question["loss"] not in loss_names():
             raise ValueError(f"this site knows the losses {list(loss_names())}")
-        loss = loss_named(question["loss"])(**question["parameters"])
+        loss: Any = replace(as_loss(question["loss"]), **question["parameters"])
         y = loss.check_target(self._y)
         if y.size != n_rows:
             raise ValueError(f"X has {n_rows} rows and y {y.size} targets")
@@ -229,8 +229,6 @@ class Sites(Design, RowAccess):
         # The sites have the targets, weights and offsets: the problem must not have any.
         if problem.y.size or np.ptp(problem.weight):
             _refuse_rows()
-        if known_offset(problem.loss) is not None:
-            raise ValueError("offsets belong to the sites: Site(X, y, offset=...)")
         loss = problem.loss
         if not sums_suffice(problem):
             raise TypeError(
@@ -238,7 +236,9 @@ class Sites(Design, RowAccess):
                 f"{type(problem.regularizer.norm).__name__}: Sites take smooth losses of one "
                 "prediction a row, and norms over columns such as l1, groups and k-support"
             )
-        if loss.name not in loss_names() or loss_named(loss.name) is not type(loss):
+        if bare_loss(loss) is not loss:
+            raise ValueError("offsets belong to the sites: Site(X, y, offset=...)")
+        if loss.name not in loss_names() or type(as_loss(loss.name)) is not type(loss):
             raise TypeError(
                 f"sites know the losses {list(loss_names())}, not {type(loss).__name__}"
             )
