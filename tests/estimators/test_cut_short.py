@@ -10,7 +10,7 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 from atomlearn import AtomicRegressorCV, norms, solvers
-from atomlearn.core.paths.search_ends import known_folds
+from atomlearn.core import known_folds
 from atomlearn.core.paths.shared_levels import SharedLevels
 from atomlearn.core.solvers import schedule
 from atomlearn.core.solvers.run import SteppedLevels

@@ -72,6 +72,7 @@ ROOMS = {
     "papers": "tests/papers/test_fista_and_kfcfw.py tests/papers/test_feature_generation.py "
               "tests/papers/test_atom_solvers.py tests/papers/test_frank_wolfe_matrices.py",
     "reports": "tests/reports",
+    "storage": "tests/storage/test_on_device.py tests/storage/test_on_disk.py",
     "storage/conversion": "tests/storage/test_conversion.py",
     "storage/device": "tests/storage/test_on_device.py tests/maps/test_device_pairs.py",
     "storage/formats": "tests/storage/test_formats.py tests/storage/test_readers.py "

@@ -30,11 +30,11 @@ from atomlearn.core import (
     dense_part,
     has_probabilities,
     is_sparse,
-    log_probabilities,
     part_of,
 )
 from atomlearn.estimators.dependent_rows import held_out as held_out_rows
 from atomlearn.estimators.prediction_sets import drift_along, held_out_errors, score_of
+from atomlearn.estimators.probabilities import log_probabilities
 from atomlearn.estimators.survival import StepFunction
 from atomlearn.findings.held_out import fits_of
 from atomlearn.findings.trials import A_FIT, LOOSE_GAP, Trial

@@ -14,8 +14,8 @@ __getattr__ = lazy(
         "data.cached_block": "CachedBlock distinct_columns without",
         "data.compressed": "is_sparse scaled_columns",
         "data.convert": (
-            "as_compressed as_design check_shape existing_columns feature_names held_design "
-            "is_finite is_opened one_weight_each readable refuse_entry refuse_not_finite"
+            "as_compressed as_design check_shape feature_names is_opened readable refuse_entry "
+            "refuse_not_finite"
         ),
         "data.dense": "DenseDesign",
         "data.frames": "as_frame as_table frame_to_array holds_numbers narrowest number_types",
@@ -24,10 +24,10 @@ __getattr__ = lazy(
         "data.limits": "LIMITS",
         "data.moments": "from_moments",
         "data.parts": "ColumnSubset RowSubset SpreadRows check_rows dense_part part_of spread_rows",
-        "data.scores": "FoundScores largest",
+        "data.scores": "FoundScores",
         "data.sparse": "SparseDesign block_of_entries",
         "data.standardized": (
-            "Affine Standardized affine_block centered column_moments moments_of scaled_design "
+            "Affine Standardized affine_block centered column_moments scaled_design "
             "scales_of_inputs"
         ),
         "data.whole_files": (
@@ -50,14 +50,15 @@ __getattr__ = lazy(
         ),
         "interfaces.other_names": "OwnParameters own_parameters refuse_unknown",
         "interfaces.proximal": "ProxJacobian ProxPoint",
-        "interfaces.scores": "ArrayScores Scores norms_by_label",
+        "interfaces.scores": "ArrayScores Scores",
         "interfaces.targets": "finite",
         "interfaces.warm_start": "Arrays Atom WarmStart",
         "losses.around": "Offset bare_loss loss_of_rows mean_loss",
         "losses.domain": "EDGE_TOLERANCE",
         "losses.free_columns": "FreeColumns LastAnswer free_columns",
+        "losses.logistic": "Logistic",
+        "losses.multinomial": "Multinomial",
         "losses.pieces": "pieces",
-        "losses.probabilities": "for_classes log_probabilities",
         "losses.registry": "as_loss loss_names",
         "losses.shift": "least_shift",
         "losses.squared": "Squared",
@@ -77,16 +78,15 @@ __getattr__ = lazy(
         "norms.ksupport": "KSupport fair_share",
         "norms.ksupport_point": "ksupport_point",
         "norms.l1": "L1",
-        "norms.names": "named named_columns needs_names resolved",
+        "norms.names": "named_columns resolved",
         "norms.ordered": "LInf OWL",
         "norms.parameters": "Parameters",
-        "norms.partition": "Membership Partition check_members membership_of set_weights",
+        "norms.partition": "Membership Partition check_members set_weights",
         "norms.registry": "as_norm",
         "norms.vectors": "to_float64",
         "paths.cross_validation": "CrossValidation Rule cross_validate",
         "paths.ends": "End NoImprovement NumberOfFeatures Reached",
         "paths.folds": "Fold Score decisions_at held_out_loss training_part",
-        "paths.lattice": "search_lattice",
         "paths.levels": "alpha_grid check_levels largest_useful_alpha level_grids",
         "paths.path": "PathResult path path_of",
         "paths.pool": "Pool",

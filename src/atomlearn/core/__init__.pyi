@@ -13,12 +13,8 @@ from atomlearn.core.data.compressed import scaled_columns as scaled_columns
 from atomlearn.core.data.convert import as_compressed as as_compressed
 from atomlearn.core.data.convert import as_design as as_design
 from atomlearn.core.data.convert import check_shape as check_shape
-from atomlearn.core.data.convert import existing_columns as existing_columns
 from atomlearn.core.data.convert import feature_names as feature_names
-from atomlearn.core.data.convert import held_design as held_design
-from atomlearn.core.data.convert import is_finite as is_finite
 from atomlearn.core.data.convert import is_opened as is_opened
-from atomlearn.core.data.convert import one_weight_each as one_weight_each
 from atomlearn.core.data.convert import readable as readable
 from atomlearn.core.data.convert import refuse_entry as refuse_entry
 from atomlearn.core.data.convert import refuse_not_finite as refuse_not_finite
@@ -41,7 +37,6 @@ from atomlearn.core.data.parts import dense_part as dense_part
 from atomlearn.core.data.parts import part_of as part_of
 from atomlearn.core.data.parts import spread_rows as spread_rows
 from atomlearn.core.data.scores import FoundScores as FoundScores
-from atomlearn.core.data.scores import largest as largest
 from atomlearn.core.data.sparse import SparseDesign as SparseDesign
 from atomlearn.core.data.sparse import block_of_entries as block_of_entries
 from atomlearn.core.data.standardized import Affine as Affine
@@ -49,7 +44,6 @@ from atomlearn.core.data.standardized import Standardized as Standardized
 from atomlearn.core.data.standardized import affine_block as affine_block
 from atomlearn.core.data.standardized import centered as centered
 from atomlearn.core.data.standardized import column_moments as column_moments
-from atomlearn.core.data.standardized import moments_of as moments_of
 from atomlearn.core.data.standardized import scaled_design as scaled_design
 from atomlearn.core.data.standardized import scales_of_inputs as scales_of_inputs
 from atomlearn.core.data.whole_files import check_place as check_place
@@ -117,7 +111,6 @@ from atomlearn.core.interfaces.proximal import ProxJacobian as ProxJacobian
 from atomlearn.core.interfaces.proximal import ProxPoint as ProxPoint
 from atomlearn.core.interfaces.scores import ArrayScores as ArrayScores
 from atomlearn.core.interfaces.scores import Scores as Scores
-from atomlearn.core.interfaces.scores import norms_by_label as norms_by_label
 from atomlearn.core.interfaces.targets import finite as finite
 from atomlearn.core.interfaces.warm_start import Arrays as Arrays
 from atomlearn.core.interfaces.warm_start import Atom as Atom
@@ -131,8 +124,8 @@ from atomlearn.core.losses.domain import EDGE_TOLERANCE as EDGE_TOLERANCE
 from atomlearn.core.losses.free_columns import FreeColumns as FreeColumns
 from atomlearn.core.losses.free_columns import LastAnswer as LastAnswer
 from atomlearn.core.losses.free_columns import free_columns as free_columns
-from atomlearn.core.losses.probabilities import for_classes as for_classes
-from atomlearn.core.losses.probabilities import log_probabilities as log_probabilities
+from atomlearn.core.losses.logistic import Logistic as Logistic
+from atomlearn.core.losses.multinomial import Multinomial as Multinomial
 from atomlearn.core.losses.registry import as_loss as as_loss
 from atomlearn.core.losses.registry import loss_names as loss_names
 from atomlearn.core.losses.shift import least_shift as least_shift
@@ -169,9 +162,7 @@ from atomlearn.core.norms.ksupport import KSupport as KSupport
 from atomlearn.core.norms.ksupport import fair_share as fair_share
 from atomlearn.core.norms.ksupport_point import ksupport_point as ksupport_point
 from atomlearn.core.norms.l1 import L1 as L1
-from atomlearn.core.norms.names import named as named
 from atomlearn.core.norms.names import named_columns as named_columns
-from atomlearn.core.norms.names import needs_names as needs_names
 from atomlearn.core.norms.names import resolved as resolved
 from atomlearn.core.norms.ordered import OWL as OWL
 from atomlearn.core.norms.ordered import LInf as LInf
@@ -179,7 +170,6 @@ from atomlearn.core.norms.parameters import Parameters as Parameters
 from atomlearn.core.norms.partition import Membership as Membership
 from atomlearn.core.norms.partition import Partition as Partition
 from atomlearn.core.norms.partition import check_members as check_members
-from atomlearn.core.norms.partition import membership_of as membership_of
 from atomlearn.core.norms.partition import set_weights as set_weights
 from atomlearn.core.norms.registry import as_norm as as_norm
 from atomlearn.core.norms.vectors import to_float64 as to_float64
@@ -195,7 +185,6 @@ from atomlearn.core.paths.folds import Score as Score
 from atomlearn.core.paths.folds import decisions_at as decisions_at
 from atomlearn.core.paths.folds import held_out_loss as held_out_loss
 from atomlearn.core.paths.folds import training_part as training_part
-from atomlearn.core.paths.lattice import search_lattice as search_lattice
 from atomlearn.core.paths.levels import alpha_grid as alpha_grid
 from atomlearn.core.paths.levels import check_levels as check_levels
 from atomlearn.core.paths.levels import largest_useful_alpha as largest_useful_alpha

@@ -28,7 +28,6 @@ from atomlearn.core import (
     check_weight,
     has_link,
     loaded,
-    log_probabilities,
     normalized,
     of_checked_data,
     relaxed,
@@ -53,6 +52,7 @@ from atomlearn.estimators.checks import (
 from atomlearn.estimators.coefficients import coefficient_rows, nonzero_coefficients, single_row
 from atomlearn.estimators.encoded import was_encoded
 from atomlearn.estimators.parameters import FitParameters, entries_of, keeps_blas_single
+from atomlearn.estimators.probabilities import log_probabilities
 from atomlearn.estimators.targets import (
     Checked,
     checked_labels,

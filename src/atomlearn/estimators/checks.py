@@ -34,7 +34,6 @@ from atomlearn.core import (
     frame_to_array,
     has_probabilities,
     holds_numbers,
-    is_finite,
     is_number,
     is_opened,
     is_table,
@@ -45,7 +44,7 @@ from atomlearn.core import (
     unwrapped,
     whole_number,
 )
-from atomlearn.estimators.encoded import was_encoded
+from atomlearn.estimators.encoded import is_finite, was_encoded
 from atomlearn.maps.feature_map import map_of
 from atomlearn.maps.features import features_named
 

@@ -18,21 +18,20 @@ from atomlearn.core import (
     FreeColumns,
     KSupport,
     Lift,
+    Membership,
     Norm,
     Problem,
     Regularizer,
     Result,
     Settings,
     check_loss,
-    for_classes,
     free_columns,
     free_part,
-    membership_of,
-    named,
 )
 from atomlearn.estimators.base import AtomicModel
 from atomlearn.estimators.checks import input_names, table_groups, unpenalized_inputs
 from atomlearn.estimators.coefficients import coefficient_rows, single_row
+from atomlearn.estimators.probabilities import for_classes
 from atomlearn.estimators.selects_columns import SelectsColumns
 from atomlearn.estimators.targets import Checked
 from atomlearn.estimators.units import Units, batch_of, too_many
@@ -62,7 +61,7 @@ def norm_of(estimator: Any, design: Design) -> tuple[Any, int]:
     if isinstance(groups, LatentNorm):
         sets = groups.membership(n_columns)
     elif _overlap(groups):
-        sets = membership_of(groups, n_columns, "groups")
+        sets = Membership.of(groups, n_columns, "groups")
     if sets is not None:
         return LatentKSupport(min(batch, sets.n_sets), groups), sets.n_sets
     # Columns in no group are groups of their own.
@@ -96,7 +95,7 @@ def problem_of(estimator: Any, data: Checked) -> tuple[Problem, int]:
     n_outputs = len(data.targets)
     names = input_names(estimator)
     norm, n_units = norm_of(estimator, design)
-    norm = named(norm, names)
+    norm = norm if names is None else norm.with_names(names)
     # Survival models have no intercept: it is part of the baseline hazard.
     intercept = estimator.fit_intercept and loss.task != "survival"
     # Unpenalized features are always in the model, so they are no candidates.

@@ -20,7 +20,6 @@ from atomlearn.core import (
     check_free,
     check_shape,
     holds_numbers,
-    is_finite,
     is_table,
     library_of,
     named_columns,
@@ -28,7 +27,7 @@ from atomlearn.core import (
     number_types,
     refuse_entry,
 )
-from atomlearn.estimators.encoded import EncodedDesign
+from atomlearn.estimators.encoded import EncodedDesign, is_finite
 from atomlearn.storage.formats.messages import listing
 from atomlearn.storage.intake.columns import INTAKE, ColumnPlan
 from atomlearn.storage.intake.encode import encode_columns

@@ -23,11 +23,11 @@ from atomlearn.core import (
     as_design,
     check_offset,
     finite,
-    for_classes,
     is_opened,
     normalized,
     unmasked,
 )
+from atomlearn.estimators.probabilities import for_classes
 from atomlearn.estimators.units import Units
 from atomlearn.maps.feature_map import map_of
 

@@ -19,13 +19,11 @@ from atomlearn.core import (
     Array,
     Mask,
     NumberOfFeatures,
-    Pool,
     Problem,
     Result,
     Rows,
     Settings,
     bare_loss,
-    drive,
     l1_weights,
     largest_useful_alpha,
     training_part,
@@ -148,16 +146,14 @@ def _joint_paths(
     ``parts`` are the rows of each part.
     """
     end = None if limit is None else NumberOfFeatures(limit)
-    # A pool keeps the columns that a path has used; paths may share one.
-    path_tasks = []
-    for rows, pool in zip(parts, Pool(problem).for_paths(len(parts)), strict=True):
-        ends_path = None if end is None else end.begin()
-        path_tasks.append(
-            settings.task(training_part(problem, rows), levels, pool, reached=ends_path)
-        )
-    if drive(problem.design, path_tasks):
+    tasks = [
+        (training_part(problem, rows), levels, None if end is None else end.begin())
+        for rows in parts
+    ]
+    paths = settings.paths(problem, tasks)
+    if paths is None:
         raise KeyboardInterrupt("stability selection was interrupted")
-    return [task.results for task in path_tasks]
+    return paths
 
 
 def _lasso_sizes(

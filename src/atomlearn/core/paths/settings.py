@@ -7,7 +7,7 @@ computes the scores X'v of one or more vectors v.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from atomlearn.core import solvers
@@ -21,7 +21,7 @@ from atomlearn.core.problem.result import Result
 from atomlearn.core.solvers.column_generation import ColumnGeneration
 from atomlearn.core.solvers.progress import Observer
 from atomlearn.core.solvers.run import RunSettings, SteppedLevels, default_solver, run
-from atomlearn.core.solvers.schedule import Task
+from atomlearn.core.solvers.schedule import Task, drive
 from atomlearn.core.solvers.solver import MAX_ITER, TOLERANCE, Solver
 from atomlearn.core.solvers.stopping import (
     FirstOf,
@@ -141,6 +141,22 @@ class Settings:
             pool = pool or Pool(problem)
             return SharedLevels(problem, levels, settings, self.tol, pool, zero, reached, last)
         return SteppedLevels(problem, levels.tolist(), settings, warm, reached)
+
+    def paths(
+        self, common: Problem, paths: Sequence[tuple[Problem, Array, Reached | None]]
+    ) -> list[list[Result]] | None:
+        """Return the results of each path, solved with shared readings; None after Ctrl-C.
+
+        Each of ``paths`` has a problem, its levels in their order, and the function that ends it,
+        see ``task``. ``common`` is the problem whose design they share. A pool keeps the columns
+        that any path has used.
+        """
+        pools = Pool(common).for_paths(len(paths))
+        tasks = [
+            self.task(problem, levels, pool, reached=reached)
+            for (problem, levels, reached), pool in zip(paths, pools, strict=True)
+        ]
+        return None if drive(common.design, tasks) else [task.results for task in tasks]
 
     def shares_levels(self, problem: Problem) -> bool:
         """Return whether several levels of ``problem`` can share readings of X.

@@ -33,7 +33,7 @@ from atomlearn.core.losses.around import Offset, bare_loss
 from atomlearn.core.losses.free_columns import FreeColumns, free_columns, known_offset, plain_loss
 from atomlearn.core.losses.registry import as_loss
 from atomlearn.core.losses.shift import optimal_shift, without_surplus
-from atomlearn.core.norms.names import named, named_columns
+from atomlearn.core.norms.names import named_columns
 from atomlearn.core.problem.checks import check_free, check_intercept, check_loss, check_tau
 from atomlearn.core.problem.regularizer import Regularizer
 from atomlearn.core.problem.rounding import Measured, less
@@ -232,8 +232,9 @@ def checked_problem(
         long = loaded(TARGETS[-1])(X, y, weight, the_loss, fit_intercept)
         X, y, weight, the_loss, fit_intercept = long
         design = as_design(X)
-    # Names of columns in the norm become indices.
-    the_norm = named(penalty.norm, feature_names(X))
+    # Names of columns in the norm become indices. A norm that needs names says so if X has none.
+    column_names = feature_names(X)
+    the_norm = penalty.norm if column_names is None else penalty.norm.with_names(column_names)
     return Problem.build(
         design,
         y,

@@ -18,9 +18,9 @@ from atomlearn.core import (
     Columns,
     DenseDesign,
     SparseDesign,
+    as_design,
     check_shape,
     frame_to_array,
-    held_design,
     is_sparse,
     narrowest,
     refuse_not_finite,
@@ -163,7 +163,7 @@ def held_chunk(
     row, column : int
         First row and column of the chunk in X, for error messages.
     """
-    design = held_design(piece, check_finite=False)
+    design = as_design(piece, check_finite=False)
     if design.shape != shape:
         raise ValueError(
             f"the chunk of X at row {row}, column {column} is a {type(piece).__name__} of shape "

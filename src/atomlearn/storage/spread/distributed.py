@@ -26,12 +26,12 @@ from atomlearn.core import (
     Scores,
     SparseDesign,
     Traits,
-    existing_columns,
     is_dask,
     is_sparse,
     loss_of_rows,
     unwrapped,
 )
+from atomlearn.storage.checks import existing_columns
 from atomlearn.storage.spread import chunks as pieces
 from atomlearn.storage.spread.rows import Sums, summed
 from atomlearn.storage.spread.summed import problem_of_sums, sums_suffice
