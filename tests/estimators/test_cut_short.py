@@ -121,7 +121,7 @@ def test_a_time_limit_keeps_the_levels_that_were_solved(
     after: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Levels that were only begun are no candidates; one that none of the folds solved is."""
-    from atomlearn.core import Deadline
+    from atomlearn._support import Deadline
 
     whole = AtomicRegressorCV(PAIRS, n_alphas=40).fit(X, Y)
     calls, read = [], schedule._read

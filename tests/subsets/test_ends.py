@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 
 from atomlearn import SubsetRegressor, losses
-from atomlearn.core import Deadline, Status, Work, changed
+from atomlearn._support import Deadline, Work
+from atomlearn.core import Status, changed
 from atomlearn.subsets.fit import ridge_fit
 from atomlearn.subsets.result import SubsetResult, SubsetStatus
 from benchmarks.subsets.brute_force import fault_of_status, faults

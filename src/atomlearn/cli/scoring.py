@@ -11,6 +11,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from atomlearn._support import Deadline
 from atomlearn.cli.fitting import FittedSelection, fit_rows, with_baseline
 from atomlearn.cli.options import CommandError
 from atomlearn.cli.progress import ProgressPrinter
@@ -19,7 +20,6 @@ from atomlearn.cli.source import DataRoles, Dataset
 from atomlearn.cli.targets import Target, labels_in
 from atomlearn.core import (
     Array,
-    Deadline,
     Design,
     Fold,
     Rows,

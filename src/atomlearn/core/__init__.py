@@ -11,14 +11,13 @@ __getattr__ = lazy(
     {
         "catalogue": "loaded",
         "data.blocks": "DenseBlock SparseBlock check_same_rows coupled_gram",
-        "data.cached_block": "CachedBlock distinct_columns without",
+        "data.cached_block": "CachedBlock distinct_columns",
         "data.compressed": "is_sparse scaled_columns",
         "data.convert": (
             "as_compressed as_design check_shape feature_names is_opened readable refuse_entry "
             "refuse_not_finite"
         ),
         "data.dense": "DenseDesign",
-        "data.frames": "as_frame as_table frame_to_array holds_numbers narrowest number_types",
         "data.half_gram": "counted_products",
         "data.lifted": "RepeatedBlock",
         "data.limits": "LIMITS",
@@ -30,28 +29,17 @@ __getattr__ = lazy(
             "Affine Standardized affine_block centered column_moments scaled_design "
             "scales_of_inputs"
         ),
-        "data.whole_files": (
-            "check_place sync_folder whole_file write_text write_together write_whole"
-        ),
         "data.wrappers": "Concatenated Counted",
-        "interfaces.arrays": "Array Columns EPS Mask Rows TINY power_of_two ranges",
+        "interfaces": "Array Columns Mask Rows",
         "interfaces.certificate": "Certificate Status",
-        "interfaces.deadline": "Deadline TimeIsUp Work",
         "interfaces.design": "Block Design RowAccess Traits",
         "interfaces.factored": "Factored MatrixPart",
         "interfaces.forwarding": "Forwarding unwrapped",
-        "interfaces.libraries": "is_anndata is_dask is_table library_of",
         "interfaces.lift": "Expansion Nested Part SearchWork",
         "interfaces.loss": "Loss Task has_link has_probabilities is_quadratic",
         "interfaces.norm": "Form GroupWeights Lift Norm Term is_restrictable",
-        "interfaces.numbers": (
-            "all_text check_offset check_share check_weight is_number is_whole normalized "
-            "positive unmasked whole_number"
-        ),
-        "interfaces.other_names": "OwnParameters own_parameters refuse_unknown",
         "interfaces.proximal": "ProxJacobian ProxPoint",
         "interfaces.scores": "ArrayScores Scores",
-        "interfaces.targets": "finite",
         "interfaces.warm_start": "Arrays Atom WarmStart",
         "losses.around": "Offset bare_loss loss_of_rows mean_loss",
         "losses.domain": "EDGE_TOLERANCE",
@@ -83,7 +71,6 @@ __getattr__ = lazy(
         "norms.parameters": "Parameters",
         "norms.partition": "Membership Partition check_members set_weights",
         "norms.registry": "as_norm",
-        "norms.vectors": "to_float64",
         "paths.cross_validation": "CrossValidation Rule cross_validate",
         "paths.ends": "End NoImprovement NumberOfFeatures Reached",
         "paths.folds": "Fold Score decisions_at held_out_loss training_part",
@@ -102,7 +89,7 @@ __getattr__ = lazy(
         "problem.proof": "certificate_of dual_part prove",
         "problem.regularizer": "Regularizer",
         "problem.result": "Record Result together",
-        "problem.rounding": "Lengths counted growth",
+        "problem.rounding": "Lengths",
         "solvers.atom_generation": "AtomGeneration PATIENCE_WITH_NEW_ATOMS",
         "solvers.atoms": "AtomSet",
         "solvers.checkpoint": "Checkpoint",

@@ -7,7 +7,6 @@ from atomlearn.core.data.blocks import check_same_rows as check_same_rows
 from atomlearn.core.data.blocks import coupled_gram as coupled_gram
 from atomlearn.core.data.cached_block import CachedBlock as CachedBlock
 from atomlearn.core.data.cached_block import distinct_columns as distinct_columns
-from atomlearn.core.data.cached_block import without as without
 from atomlearn.core.data.compressed import is_sparse as is_sparse
 from atomlearn.core.data.compressed import scaled_columns as scaled_columns
 from atomlearn.core.data.convert import as_compressed as as_compressed
@@ -19,12 +18,6 @@ from atomlearn.core.data.convert import readable as readable
 from atomlearn.core.data.convert import refuse_entry as refuse_entry
 from atomlearn.core.data.convert import refuse_not_finite as refuse_not_finite
 from atomlearn.core.data.dense import DenseDesign as DenseDesign
-from atomlearn.core.data.frames import as_frame as as_frame
-from atomlearn.core.data.frames import as_table as as_table
-from atomlearn.core.data.frames import frame_to_array as frame_to_array
-from atomlearn.core.data.frames import holds_numbers as holds_numbers
-from atomlearn.core.data.frames import narrowest as narrowest
-from atomlearn.core.data.frames import number_types as number_types
 from atomlearn.core.data.half_gram import counted_products as counted_products
 from atomlearn.core.data.lifted import RepeatedBlock as RepeatedBlock
 from atomlearn.core.data.limits import LIMITS as LIMITS
@@ -46,27 +39,14 @@ from atomlearn.core.data.standardized import centered as centered
 from atomlearn.core.data.standardized import column_moments as column_moments
 from atomlearn.core.data.standardized import scaled_design as scaled_design
 from atomlearn.core.data.standardized import scales_of_inputs as scales_of_inputs
-from atomlearn.core.data.whole_files import check_place as check_place
-from atomlearn.core.data.whole_files import sync_folder as sync_folder
-from atomlearn.core.data.whole_files import whole_file as whole_file
-from atomlearn.core.data.whole_files import write_text as write_text
-from atomlearn.core.data.whole_files import write_together as write_together
-from atomlearn.core.data.whole_files import write_whole as write_whole
 from atomlearn.core.data.wrappers import Concatenated as Concatenated
 from atomlearn.core.data.wrappers import Counted as Counted
-from atomlearn.core.interfaces.arrays import EPS as EPS
-from atomlearn.core.interfaces.arrays import TINY as TINY
-from atomlearn.core.interfaces.arrays import Array as Array
-from atomlearn.core.interfaces.arrays import Columns as Columns
-from atomlearn.core.interfaces.arrays import Mask as Mask
-from atomlearn.core.interfaces.arrays import Rows as Rows
-from atomlearn.core.interfaces.arrays import power_of_two as power_of_two
-from atomlearn.core.interfaces.arrays import ranges as ranges
+from atomlearn.core.interfaces import Array as Array
+from atomlearn.core.interfaces import Columns as Columns
+from atomlearn.core.interfaces import Mask as Mask
+from atomlearn.core.interfaces import Rows as Rows
 from atomlearn.core.interfaces.certificate import Certificate as Certificate
 from atomlearn.core.interfaces.certificate import Status as Status
-from atomlearn.core.interfaces.deadline import Deadline as Deadline
-from atomlearn.core.interfaces.deadline import TimeIsUp as TimeIsUp
-from atomlearn.core.interfaces.deadline import Work as Work
 from atomlearn.core.interfaces.design import Block as Block
 from atomlearn.core.interfaces.design import Design as Design
 from atomlearn.core.interfaces.design import RowAccess as RowAccess
@@ -75,10 +55,6 @@ from atomlearn.core.interfaces.factored import Factored as Factored
 from atomlearn.core.interfaces.factored import MatrixPart as MatrixPart
 from atomlearn.core.interfaces.forwarding import Forwarding as Forwarding
 from atomlearn.core.interfaces.forwarding import unwrapped as unwrapped
-from atomlearn.core.interfaces.libraries import is_anndata as is_anndata
-from atomlearn.core.interfaces.libraries import is_dask as is_dask
-from atomlearn.core.interfaces.libraries import is_table as is_table
-from atomlearn.core.interfaces.libraries import library_of as library_of
 from atomlearn.core.interfaces.lift import Expansion as Expansion
 from atomlearn.core.interfaces.lift import Nested as Nested
 from atomlearn.core.interfaces.lift import Part as Part
@@ -94,24 +70,10 @@ from atomlearn.core.interfaces.norm import Lift as Lift
 from atomlearn.core.interfaces.norm import Norm as Norm
 from atomlearn.core.interfaces.norm import Term as Term
 from atomlearn.core.interfaces.norm import is_restrictable as is_restrictable
-from atomlearn.core.interfaces.numbers import all_text as all_text
-from atomlearn.core.interfaces.numbers import check_offset as check_offset
-from atomlearn.core.interfaces.numbers import check_share as check_share
-from atomlearn.core.interfaces.numbers import check_weight as check_weight
-from atomlearn.core.interfaces.numbers import is_number as is_number
-from atomlearn.core.interfaces.numbers import is_whole as is_whole
-from atomlearn.core.interfaces.numbers import normalized as normalized
-from atomlearn.core.interfaces.numbers import positive as positive
-from atomlearn.core.interfaces.numbers import unmasked as unmasked
-from atomlearn.core.interfaces.numbers import whole_number as whole_number
-from atomlearn.core.interfaces.other_names import OwnParameters as OwnParameters
-from atomlearn.core.interfaces.other_names import own_parameters as own_parameters
-from atomlearn.core.interfaces.other_names import refuse_unknown as refuse_unknown
 from atomlearn.core.interfaces.proximal import ProxJacobian as ProxJacobian
 from atomlearn.core.interfaces.proximal import ProxPoint as ProxPoint
 from atomlearn.core.interfaces.scores import ArrayScores as ArrayScores
 from atomlearn.core.interfaces.scores import Scores as Scores
-from atomlearn.core.interfaces.targets import finite as finite
 from atomlearn.core.interfaces.warm_start import Arrays as Arrays
 from atomlearn.core.interfaces.warm_start import Atom as Atom
 from atomlearn.core.interfaces.warm_start import WarmStart as WarmStart
@@ -172,7 +134,6 @@ from atomlearn.core.norms.partition import Partition as Partition
 from atomlearn.core.norms.partition import check_members as check_members
 from atomlearn.core.norms.partition import set_weights as set_weights
 from atomlearn.core.norms.registry import as_norm as as_norm
-from atomlearn.core.norms.vectors import to_float64 as to_float64
 from atomlearn.core.paths.cross_validation import CrossValidation as CrossValidation
 from atomlearn.core.paths.cross_validation import Rule as Rule
 from atomlearn.core.paths.cross_validation import cross_validate as cross_validate
@@ -225,8 +186,6 @@ from atomlearn.core.problem.result import Record as Record
 from atomlearn.core.problem.result import Result as Result
 from atomlearn.core.problem.result import together as together
 from atomlearn.core.problem.rounding import Lengths as Lengths
-from atomlearn.core.problem.rounding import counted as counted
-from atomlearn.core.problem.rounding import growth as growth
 from atomlearn.core.solvers.atom_generation import (
     PATIENCE_WITH_NEW_ATOMS as PATIENCE_WITH_NEW_ATOMS,
 )

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
+from atomlearn._support import check_weight, normalized
 from atomlearn.core import (
     Array,
     Design,
@@ -25,10 +26,8 @@ from atomlearn.core import (
     as_loss,
     as_norm,
     changed,
-    check_weight,
     has_link,
     loaded,
-    normalized,
     of_checked_data,
     relaxed,
     unwrapped,

@@ -14,16 +14,15 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 
 from atomlearn._kernels import single_threaded_blas
+from atomlearn._support import Deadline, OwnParameters, positive
 from atomlearn.core import (
     MAX_ITER,
     TOLERANCE,
     Array,
     Columns,
-    Deadline,
     Form,
     Norm,
     Observer,
-    OwnParameters,
     PrintProgress,
     Problem,
     Result,
@@ -33,7 +32,6 @@ from atomlearn.core import (
     StoppingRule,
     WarmStart,
     drive,
-    positive,
 )
 from atomlearn.estimators.checks import as_solver, whole
 from atomlearn.estimators.coefficients import packed, unpacked

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import rankdata
 
+from atomlearn._support import TINY
 from atomlearn.core import (
     LIMITS,
-    TINY,
     Array,
     Columns,
     Design,

@@ -22,6 +22,7 @@ from sklearn.utils.metadata_routing import (
 )
 from sklearn.utils.validation import _check_method_params
 
+from atomlearn._support import check_share
 from atomlearn.core import (
     Array,
     CrossValidation,
@@ -42,7 +43,6 @@ from atomlearn.core import (
     as_norm,
     check_levels,
     check_rows,
-    check_share,
     cross_validate,
     held_out_loss,
     is_opened,

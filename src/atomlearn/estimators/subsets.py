@@ -12,8 +12,8 @@ import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin, clone
 from sklearn.exceptions import ConvergenceWarning
 
+from atomlearn._support import Deadline
 from atomlearn.core import (
-    Deadline,
     Form,
     KSupport,
     Loss,

@@ -19,9 +19,9 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.stats import chi2, false_discovery_control
 from sklearn.base import clone, is_classifier
 
+from atomlearn._support import TINY, whole_number
 from atomlearn.core import (
     L1,
-    TINY,
     Array,
     Columns,
     Loss,
@@ -34,7 +34,6 @@ from atomlearn.core import (
     dense_part,
     feature_names,
     loss_gradient,
-    whole_number,
 )
 from atomlearn.estimators.checks import encoded_rows
 from atomlearn.estimators.dependent_rows import held_out

@@ -15,27 +15,22 @@ from typing import Any
 
 import numpy as np
 
+from atomlearn._support import EPS, TINY, Deadline, counted, growth, positive
 from atomlearn.core import (
-    EPS,
     L1,
-    TINY,
     Array,
     ArrayScores,
     Columns,
     ColumnSubset,
-    Deadline,
     Problem,
     Settings,
     WarmStart,
     changed,
-    counted,
     dense_part,
     gauge_of,
-    growth,
     negative_gradient,
     objective_at,
     optimal_intercept,
-    positive,
     restrict,
 )
 from atomlearn.estimators.base import AtomicModel
@@ -314,7 +309,7 @@ class _Profile:
         self._rounding = 2.0 * growth(dual.size) * float(np.linalg.norm(dual)) * column_norms
         self._scores = scores - problem.tau * self.coef
         nonzero = np.flatnonzero(self.coef)
-        active = np.asarray(dense_part(problem.design, nonzero), dtype=np.float64)
+        active = dense_part(problem.design, nonzero)
         # The Hessian of the loss in the predictions is diag(c) - K K', with c the curvatures of the
         # rows. K couples the rows that share a risk set or a class probability; otherwise it has no
         # columns.
@@ -478,7 +473,7 @@ class _Profile:
         """
         problem = self.problem
         size = self.coef.size
-        x_j = np.asarray(dense_part(problem.design, np.array([column])), dtype=np.float64)[:, 0]
+        x_j = dense_part(problem.design, np.array([column]))[:, 0]
         # The problem without column j.
         others = np.delete(np.arange(size), column)
         reduced = restrict(problem, ColumnSubset(problem.design, others), others)

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from atomlearn._support import TINY
 from atomlearn.core import (
     L1,
-    TINY,
     Array,
     Columns,
     Design,

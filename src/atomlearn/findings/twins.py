@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from atomlearn._support import TINY
 from atomlearn.core import (
-    TINY,
     Columns,
     Design,
     Problem,

@@ -9,6 +9,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from atomlearn._support import to_float64, whole_number
 from atomlearn.core import (
     Array,
     Atom,
@@ -26,8 +27,6 @@ from atomlearn.core import (
     check_members,
     resolved,
     set_weights,
-    to_float64,
-    whole_number,
 )
 from atomlearn.lifting.value import lifted_value
 

@@ -9,8 +9,8 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse.linalg import splu
 
+from atomlearn._support import TINY
 from atomlearn.core import (
-    TINY,
     TUNING,
     Array,
     ArrayScores,

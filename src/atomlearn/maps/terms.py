@@ -10,13 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from atomlearn._kernels import CodedColumns, code_histograms
+from atomlearn._support import Deadline
 from atomlearn.core import (
     LIMITS,
     Array,
     ArrayScores,
     Block,
     Columns,
-    Deadline,
     DenseBlock,
     Rows,
     Scores,

@@ -44,6 +44,7 @@ from atomlearn.core import (
     objective_at,
     optimal_intercept,
     prove,
+    restrict,
 )
 
 
@@ -438,7 +439,8 @@ class FeatureGeneration(Solver):
         point = state.weights, state.prediction
         # A final selection that is only scored needs no pass: its gap is over its own columns.
         if state.exhausted is Status.COLUMN_LIMIT and not self.proves_all:
-            selected = _restricted(problem, state.columns)
+            data = problem.design.gather(state.columns)
+            selected = restrict(problem, data, state.columns)
             state.certificate = prove(selected, None, *point).certificate
             state.candidate = state.members[:0]
             return state
@@ -495,14 +497,6 @@ def _gathered(problem: Problem, members: Columns) -> CachedBlock:
     """
     columns, positions = np.unique(members, return_inverse=True)
     return CachedBlock(RepeatedBlock(problem.design.gather(columns), columns, positions))
-
-
-def _restricted(problem: Problem, columns: Columns) -> Problem:
-    """Return ``problem`` over these columns only, whose data are read."""
-    norm = problem.regularizer.norm.restrict(columns, problem.design.shape[1])
-    assert norm is not None
-    regularizer = replace(problem.regularizer, norm=norm)
-    return replace(problem, design=problem.design.gather(columns), regularizer=regularizer)
 
 
 def _count(problem: Problem, state: GenerationState) -> int:

@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from atomlearn import __version__
-from atomlearn.core import Array, as_design, column_moments, is_anndata
+from atomlearn._support import is_anndata
+from atomlearn.core import Array, as_design, column_moments
 from atomlearn.reports.model import SavedModel
 from atomlearn.reports.model_file import read_model
 from atomlearn.reports.view import view_of

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn.core import TINY, Array, Result, Rows, as_loss, column_moments, dense_part, is_opened
+from atomlearn._support import TINY
+from atomlearn.core import Array, Result, Rows, as_loss, column_moments, dense_part, is_opened
 from atomlearn.findings.held_out import at_choices, fits_of, fitted_to, rows_of, unproved
 from atomlearn.findings.intervals import scale_of_loss
 from atomlearn.findings.stability import StabilitySelector

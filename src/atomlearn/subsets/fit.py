@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from atomlearn._support import EPS, without
 from atomlearn.core import (
-    EPS,
     Array,
     Block,
     Certificate,
@@ -25,7 +25,6 @@ from atomlearn.core import (
     objective_at,
     optimal_intercept,
     prove,
-    without,
 )
 
 #: Largest numbers of Newton steps of one fit, and of halvings in the line search of one step.

@@ -10,19 +10,18 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from atomlearn._kernels import max_threads
+from atomlearn._support import Deadline, Work
 from atomlearn.core import (
     LIMITS,
     ArrayScores,
     Callback,
     Columns,
     Counted,
-    Deadline,
     Problem,
     Result,
     Scores,
     Settings,
     Status,
-    Work,
     center_targets,
     changed,
     free_part,

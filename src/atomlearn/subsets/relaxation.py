@@ -12,23 +12,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from atomlearn._kernels import branch_newton
+from atomlearn._support import EPS, Deadline, TimeIsUp, Work, counted, growth
 from atomlearn.core import (
-    EPS,
     Array,
     CachedBlock,
     Columns,
-    Deadline,
     Problem,
     Scores,
-    TimeIsUp,
-    Work,
     changed,
     choose_master,
-    counted,
     dual_part,
     free_columns,
     gauge_of,
-    growth,
     is_perfect,
     is_quadratic,
     loss_at_zero,
@@ -333,7 +328,7 @@ class Relaxation:
 
     def _problem_with(self, norm: BranchNorm, design: object) -> Problem:
         """Return the problem with another norm and another design (or block of columns)."""
-        regularizer = replace(self.problem.regularizer, norm=norm)
+        regularizer = self.problem.regularizer.of(norm)
         return replace(self.problem, design=design, regularizer=regularizer)  # type: ignore[arg-type]
 
     def _refit(

@@ -10,10 +10,17 @@ from typing import Any
 import numpy as np
 
 from atomlearn._kernels import single_threaded_blas
-from atomlearn.core import (
+from atomlearn._support import (
     EPS,
-    Columns,
     Deadline,
+    growth,
+    is_number,
+    own_parameters,
+    positive,
+    whole_number,
+)
+from atomlearn.core import (
+    Columns,
     KSupport,
     Loss,
     Problem,
@@ -21,14 +28,9 @@ from atomlearn.core import (
     as_design,
     changed,
     checked_problem,
-    growth,
-    is_number,
     loss_value,
     negative_gradient,
     optimal_intercept,
-    own_parameters,
-    positive,
-    whole_number,
 )
 from atomlearn.subsets.hunt import GAP, Hunt, SearchSettings
 from atomlearn.subsets.norm import Choices

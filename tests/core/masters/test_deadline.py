@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 from atomlearn import norms
-from atomlearn.core import CachedBlock, DenseBlock, TimeIsUp, objective_at
+from atomlearn._support import TimeIsUp
+from atomlearn.core import CachedBlock, DenseBlock, objective_at
 from atomlearn.core.masters.newton_system import _of_samples
 from atomlearn.interfaces import Block, Deadline, Master, Norm, Solver, State
 from atomlearn.losses import Multinomial, as_loss

@@ -10,8 +10,8 @@ import pytest
 from numpy.testing import assert_allclose
 
 from atomlearn import losses, norms, solvers
+from atomlearn._support import EPS, check_offset, check_weight, growth, positive
 from atomlearn.core import (
-    EPS,
     Certificate,
     Factored,
     Lengths,
@@ -22,10 +22,6 @@ from atomlearn.core import (
     Status,
     check_free,
     check_loss,
-    check_offset,
-    check_weight,
-    growth,
-    positive,
 )
 from atomlearn.core.problem.checks import check_tau
 from atomlearn.core.solvers.solver import checked_warm_start

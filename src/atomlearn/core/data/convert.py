@@ -8,14 +8,20 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from atomlearn._support import (
+    as_table,
+    frame_to_array,
+    is_table,
+    library_of,
+    narrowest,
+    table_names,
+    unmasked,
+)
 from atomlearn.core.catalogue import DESIGNS, Kind, loaded
 from atomlearn.core.data.compressed import checked_parts, is_sparse
 from atomlearn.core.data.dense import DenseDesign
-from atomlearn.core.data.frames import as_table, frame_to_array, narrowest, table_names
 from atomlearn.core.data.sparse import SparseDesign
 from atomlearn.core.interfaces import Design
-from atomlearn.core.interfaces.libraries import is_table, library_of
-from atomlearn.core.interfaces.numbers import unmasked
 
 
 def _kind_of(X: object) -> Kind | None:

@@ -8,6 +8,7 @@ from functools import singledispatch
 import numpy as np
 from numpy.typing import ArrayLike
 
+from atomlearn._support import normalized
 from atomlearn.core.data.blocks import DenseBlock, SparseBlock
 from atomlearn.core.data.centered import CenteredBlock
 from atomlearn.core.data.compressed import scaled_columns
@@ -16,7 +17,6 @@ from atomlearn.core.data.parts import RowSubset, dense_part
 from atomlearn.core.data.sparse import SparseDesign
 from atomlearn.core.interfaces import Array, Block, Columns, Design, Rows, Scores
 from atomlearn.core.interfaces.forwarding import Derived
-from atomlearn.core.interfaces.numbers import normalized
 from atomlearn.core.interfaces.scores import affine_scores
 
 

@@ -8,11 +8,10 @@ from typing import Any, Literal
 import numpy as np
 
 from atomlearn import _kernels
+from atomlearn._support import power_of_two, to_float64
 from atomlearn.core.interfaces import Array, Columns, Form, Norm, ProxPoint, whole_number
-from atomlearn.core.interfaces.arrays import power_of_two
 from atomlearn.core.norms.base import RatedNorm, lifted_point
 from atomlearn.core.norms.ksupport_point import ksupport_point
-from atomlearn.core.norms.vectors import to_float64
 
 
 class KSupport(RatedNorm):

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from atomlearn.core.interfaces.numbers import all_text
+from atomlearn._support import all_text
 
 
 def named_columns(columns: Any, names: Sequence[str] | None, owner: str) -> Any:

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from atomlearn._support import numbered, ranges
 from atomlearn.core.interfaces import Array, Columns, Scores
-from atomlearn.core.interfaces.arrays import numbered, ranges
 from atomlearn.core.interfaces.scores import ArrayScores, norms_by_label
 from atomlearn.core.norms.names import needs_names
 

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from atomlearn._support import to_float64
 from atomlearn.core.interfaces import EPS, Array, Atom, Columns, ProxJacobian, ProxPoint, Scores
 from atomlearn.core.norms.base import VectorNorm
 from atomlearn.core.norms.names import named_groups
 from atomlearn.core.norms.partition import Membership
-from atomlearn.core.norms.vectors import to_float64
 
 #: The sum of coefficients may differ from 0 by this share of their size, for rounding.
 ROUNDING = 1e-9

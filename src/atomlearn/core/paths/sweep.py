@@ -17,6 +17,7 @@ from itertools import pairwise
 import numpy as np
 
 from atomlearn import _kernels
+from atomlearn._support import growth
 from atomlearn.core.data.blocks import DenseBlock
 from atomlearn.core.data.cached_block import CachedBlock
 from atomlearn.core.interfaces import TINY, Array, Loss, Scores
@@ -37,7 +38,6 @@ from atomlearn.core.problem.proof import (
     with_rounding,
 )
 from atomlearn.core.problem.result import Record, Result
-from atomlearn.core.problem.rounding import growth
 from atomlearn.core.solvers.run import silent
 
 #: Number of columns beyond which a Gram matrix of all columns costs more than it saves.

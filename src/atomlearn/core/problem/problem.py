@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from atomlearn._support import check_offset, check_weight, mean_weight
 from atomlearn.core.catalogue import TARGETS, loaded
 from atomlearn.core.data.convert import as_design, feature_names
 from atomlearn.core.data.lifted import Lifted
@@ -27,7 +28,6 @@ from atomlearn.core.interfaces import (
 )
 from atomlearn.core.interfaces.certificate import Certificate
 from atomlearn.core.interfaces.forwarding import wrappers
-from atomlearn.core.interfaces.numbers import check_offset, check_weight, mean_weight
 from atomlearn.core.losses import pieces
 from atomlearn.core.losses.around import Offset, bare_loss
 from atomlearn.core.losses.free_columns import FreeColumns, free_columns, known_offset, plain_loss
@@ -357,7 +357,7 @@ def _with_free(problem: Problem, unpenalized: object) -> Problem:
     free, norm = norm.without(free, n_features)
     if not free.size:
         return problem
-    regularizer = replace(problem.regularizer, norm=norm)
+    regularizer = problem.regularizer.of(norm)
     if problem.free is not None and np.array_equal(free, problem.free):
         return replace(problem, regularizer=regularizer)
     free_data = np.asarray(problem.design.gather(free).dense(), dtype=np.float64)

@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from atomlearn._support import growth
 from atomlearn.core.interfaces import EPS, Array, Columns, Norm, Scores
 from atomlearn.core.interfaces.certificate import Certificate, Excess
 from atomlearn.core.interfaces.scores import ArrayScores
@@ -34,7 +35,7 @@ from atomlearn.core.problem.problem import (
     ridge_slope,
     with_ridge,
 )
-from atomlearn.core.problem.rounding import Lengths, growth
+from atomlearn.core.problem.rounding import Lengths
 
 #: Share of the objective by which a gap may be negative without an error. Gauges that are computed
 #: by iteration are inexact, and points may violate bounds slightly.

@@ -17,11 +17,11 @@ from typing import Literal, NamedTuple, cast
 
 import numpy as np
 
+from atomlearn._support import Work
 from atomlearn.core import solvers
 from atomlearn.core.data.wrappers import Counted
 from atomlearn.core.interfaces import Deadline, Lift, Loss, Norm, TimeIsUp, WarmStart
 from atomlearn.core.interfaces.certificate import Status
-from atomlearn.core.interfaces.deadline import Work
 from atomlearn.core.interfaces.norm import is_restrictable
 from atomlearn.core.problem.problem import (
     Problem,

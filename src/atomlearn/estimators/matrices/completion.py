@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from sklearn.base import OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from atomlearn._support import check_share, positive
 from atomlearn.core import (
     Array,
     Mask,
@@ -20,9 +21,7 @@ from atomlearn.core import (
     Settings,
     Squared,
     changed,
-    check_share,
     largest_useful_alpha,
-    positive,
 )
 from atomlearn.estimators.checks import whole
 from atomlearn.estimators.matrices.matrix_models import MatrixModel, double

@@ -289,7 +289,7 @@ class MatrixGeneration(Solver):
         norm: Norm = norms[0] if len(norms) == 1 else Blocks(norms, positions)
         blocks = [term.block() for term in active]
         block = blocks[0] if len(blocks) == 1 else SideBySide(blocks)
-        regularizer = replace(problem.regularizer, norm=norm)
+        regularizer = problem.regularizer.of(norm)
         restricted = replace(problem, design=block, regularizer=regularizer)
         # Bases that span the whole space cannot be extended by a pass, so that this re-fit has to
         # solve the problem.

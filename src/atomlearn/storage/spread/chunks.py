@@ -13,6 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from atomlearn._support import frame_to_array, narrowest
 from atomlearn.core import (
     Array,
     Columns,
@@ -20,9 +21,7 @@ from atomlearn.core import (
     SparseDesign,
     as_design,
     check_shape,
-    frame_to_array,
     is_sparse,
-    narrowest,
     refuse_not_finite,
 )
 from atomlearn.storage.spread.rows import HeldRows, Sums, summed

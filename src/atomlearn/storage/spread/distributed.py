@@ -12,6 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from atomlearn._support import is_dask
 from atomlearn.core import (
     LIMITS,
     Array,
@@ -26,7 +27,6 @@ from atomlearn.core import (
     Scores,
     SparseDesign,
     Traits,
-    is_dask,
     is_sparse,
     loss_of_rows,
     unwrapped,

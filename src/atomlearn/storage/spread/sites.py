@@ -9,6 +9,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from atomlearn._support import check_offset, check_weight, whole_number
 from atomlearn.core import (
     Array,
     Block,
@@ -21,11 +22,8 @@ from atomlearn.core import (
     as_design,
     as_loss,
     bare_loss,
-    check_offset,
-    check_weight,
     loss_names,
     unwrapped,
-    whole_number,
 )
 from atomlearn.storage.spread.rows import HeldRows, Sums, summed
 from atomlearn.storage.spread.summed import problem_of_sums, sums_suffice

@@ -1,4 +1,4 @@
-"""Types of arrays, and functions of arrays, that all packages use."""
+"""Types of arrays, functions of arrays, and bounds on rounding errors, that all packages use."""
 
 from __future__ import annotations
 
@@ -57,3 +57,16 @@ def numbered(numbers: Columns, size: int) -> tuple[Columns, Columns]:
     position = np.empty(size, dtype=np.int64)
     position[distinct] = np.arange(distinct.size)
     return distinct, position[numbers]
+
+
+def growth(count: int) -> float:
+    """Return eps * (4 + sqrt(count)), which bounds the relative error of a sum of count terms.
+
+    Independent roundings add up like a random walk: [Higham, Mary 2019, doi:10.1137/18M1226312].
+    """
+    return EPS * (4.0 + math.sqrt(count))
+
+
+def counted(weight: Array) -> Array | None:
+    """Return 1 for each sample of positive ``weight``, else 0; None if all weights are positive."""
+    return None if weight.all() else (weight > 0.0).astype(np.float64)
