@@ -9,11 +9,15 @@ from atomlearn._lazy import lazy
 __getattr__ = lazy(
     __name__,
     {
-        "arrays": "Array Columns EPS Mask Rows TINY counted growth numbered power_of_two ranges",
+        "arrays": (
+            "Array Columns EPS Mask Rows TINY counted growth numbered power_of_two ranges "
+            "spread_rows"
+        ),
         "deadline": "Deadline TimeIsUp Work",
         "frames": (
             "as_frame as_table frame_to_array holds_numbers narrowest number_types table_names"
         ),
+        "last_answer": "LastAnswer",
         "libraries": "is_anndata is_dask is_table library_of",
         "numbers": (
             "all_text check_offset check_share check_weight finite is_number is_whole mean_weight "

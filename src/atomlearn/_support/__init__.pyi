@@ -11,6 +11,7 @@ from atomlearn._support.arrays import growth as growth
 from atomlearn._support.arrays import numbered as numbered
 from atomlearn._support.arrays import power_of_two as power_of_two
 from atomlearn._support.arrays import ranges as ranges
+from atomlearn._support.arrays import spread_rows as spread_rows
 from atomlearn._support.deadline import Deadline as Deadline
 from atomlearn._support.deadline import TimeIsUp as TimeIsUp
 from atomlearn._support.deadline import Work as Work
@@ -21,6 +22,7 @@ from atomlearn._support.frames import holds_numbers as holds_numbers
 from atomlearn._support.frames import narrowest as narrowest
 from atomlearn._support.frames import number_types as number_types
 from atomlearn._support.frames import table_names as table_names
+from atomlearn._support.last_answer import LastAnswer as LastAnswer
 from atomlearn._support.libraries import is_anndata as is_anndata
 from atomlearn._support.libraries import is_dask as is_dask
 from atomlearn._support.libraries import is_table as is_table

@@ -70,3 +70,13 @@ def growth(count: int) -> float:
 def counted(weight: Array) -> Array | None:
     """Return 1 for each sample of positive ``weight``, else 0; None if all weights are positive."""
     return None if weight.all() else (weight > 0.0).astype(np.float64)
+
+
+def spread_rows(v: Array, rows: Rows, n_rows: int) -> Array:
+    """Return v (m,) or (m, t), whose entries are of ``rows``, over all ``n_rows``: 0 elsewhere.
+
+    A row that is listed repeatedly gets the sum of its entries, as in X'v.
+    """
+    spread = np.zeros((n_rows, *v.shape[1:]))
+    np.add.at(spread, rows, v)
+    return spread

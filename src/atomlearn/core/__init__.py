@@ -12,7 +12,7 @@ __getattr__ = lazy(
         "catalogue": "loaded",
         "data.blocks": "DenseBlock SparseBlock check_same_rows coupled_gram",
         "data.cached_block": "CachedBlock distinct_columns",
-        "data.compressed": "is_sparse scaled_columns",
+        "data.compressed": "is_sparse",
         "data.convert": (
             "as_compressed as_design check_shape feature_names is_opened readable refuse_entry "
             "refuse_not_finite"
@@ -22,7 +22,7 @@ __getattr__ = lazy(
         "data.lifted": "RepeatedBlock",
         "data.limits": "LIMITS",
         "data.moments": "from_moments",
-        "data.parts": "ColumnSubset RowSubset SpreadRows check_rows dense_part part_of spread_rows",
+        "data.parts": "ColumnSubset RowSubset SpreadRows check_rows dense_part part_of",
         "data.scores": "FoundScores",
         "data.sparse": "SparseDesign block_of_entries",
         "data.standardized": (
@@ -43,7 +43,7 @@ __getattr__ = lazy(
         "interfaces.warm_start": "Arrays Atom WarmStart",
         "losses.around": "Offset bare_loss loss_of_rows mean_loss",
         "losses.domain": "EDGE_TOLERANCE",
-        "losses.free_columns": "FreeColumns LastAnswer free_columns",
+        "losses.free_columns": "FreeColumns free_columns",
         "losses.logistic": "Logistic",
         "losses.multinomial": "Multinomial",
         "losses.pieces": "pieces",
@@ -52,7 +52,7 @@ __getattr__ = lazy(
         "losses.squared": "Squared",
         "masters.accelerated_gradient": "Acceleration Iterate",
         "masters.choose": "choose_master",
-        "masters.master": "Master Refit block_of",
+        "masters.master": "Master Refit",
         "masters.model_newton": "ModelNewton hessian spanned",
         "masters.newton": "AcceleratedGradient SemismoothNewton",
         "masters.pattern_newton": "PatternNewton pattern_of",

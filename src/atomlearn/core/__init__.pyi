@@ -8,7 +8,6 @@ from atomlearn.core.data.blocks import coupled_gram as coupled_gram
 from atomlearn.core.data.cached_block import CachedBlock as CachedBlock
 from atomlearn.core.data.cached_block import distinct_columns as distinct_columns
 from atomlearn.core.data.compressed import is_sparse as is_sparse
-from atomlearn.core.data.compressed import scaled_columns as scaled_columns
 from atomlearn.core.data.convert import as_compressed as as_compressed
 from atomlearn.core.data.convert import as_design as as_design
 from atomlearn.core.data.convert import check_shape as check_shape
@@ -28,7 +27,6 @@ from atomlearn.core.data.parts import SpreadRows as SpreadRows
 from atomlearn.core.data.parts import check_rows as check_rows
 from atomlearn.core.data.parts import dense_part as dense_part
 from atomlearn.core.data.parts import part_of as part_of
-from atomlearn.core.data.parts import spread_rows as spread_rows
 from atomlearn.core.data.scores import FoundScores as FoundScores
 from atomlearn.core.data.sparse import SparseDesign as SparseDesign
 from atomlearn.core.data.sparse import block_of_entries as block_of_entries
@@ -84,7 +82,6 @@ from atomlearn.core.losses.around import loss_of_rows as loss_of_rows
 from atomlearn.core.losses.around import mean_loss as mean_loss
 from atomlearn.core.losses.domain import EDGE_TOLERANCE as EDGE_TOLERANCE
 from atomlearn.core.losses.free_columns import FreeColumns as FreeColumns
-from atomlearn.core.losses.free_columns import LastAnswer as LastAnswer
 from atomlearn.core.losses.free_columns import free_columns as free_columns
 from atomlearn.core.losses.logistic import Logistic as Logistic
 from atomlearn.core.losses.multinomial import Multinomial as Multinomial
@@ -97,7 +94,6 @@ from atomlearn.core.masters.accelerated_gradient import Iterate as Iterate
 from atomlearn.core.masters.choose import choose_master as choose_master
 from atomlearn.core.masters.master import Master as Master
 from atomlearn.core.masters.master import Refit as Refit
-from atomlearn.core.masters.master import block_of as block_of
 from atomlearn.core.masters.model_newton import ModelNewton as ModelNewton
 from atomlearn.core.masters.model_newton import hessian as hessian
 from atomlearn.core.masters.model_newton import spanned as spanned

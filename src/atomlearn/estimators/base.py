@@ -214,12 +214,12 @@ class AtomicModel(FitParameters):
             data.fitted_design, data.targets[0], data.weight, data.loss, penalty, self.fit_intercept
         )
         free = unpenalized_columns(self, design)
-        free = () if free is None else free
         problems = []
         for output, y in enumerate(data.targets):
             offset = None if data.offset is None else data.offset[:, output]
             problem = replace(first, y=y, tau=tau)
-            problems.append(changed(problem, offset=offset, unpenalized=free))
+            columns = () if free is None else free
+            problems.append(changed(problem, offset=offset, unpenalized=columns))
         return problems
 
     @property

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from atomlearn._kernels import CodedColumns, code_histograms
-from atomlearn._support import Deadline
+from atomlearn._support import Deadline, spread_rows
 from atomlearn.core import (
     LIMITS,
     Array,
@@ -22,7 +22,6 @@ from atomlearn.core import (
     Scores,
     Traits,
     check_same_rows,
-    spread_rows,
 )
 from atomlearn.maps.feature_map import MappedDesign, TermMap
 

@@ -120,7 +120,8 @@ class Site:
             )
         if question["loss"] not in loss_names():
             raise ValueError(f"this site knows the losses {list(loss_names())}")
-        loss: Any = replace(as_loss(question["loss"]), **question["parameters"])
+        named: Any = as_loss(question["loss"])
+        loss: Any = replace(named, **question["parameters"])
         y = loss.check_target(self._y)
         if y.size != n_rows:
             raise ValueError(f"X has {n_rows} rows and y {y.size} targets")
