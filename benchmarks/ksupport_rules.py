@@ -24,7 +24,7 @@ from sklearn.linear_model import ElasticNetCV, LassoCV
 
 from atomlearn import _kernels
 from atomlearn.core.paths.cross_validation import CrossValidation
-from atomlearn.core.paths.lattice import search_lattice
+from atomlearn.estimators.lattice import search_lattice
 from atomlearn.norms import KSupport
 
 RESULTS = Path(__file__).resolve().parent / "results"

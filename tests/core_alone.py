@@ -17,8 +17,8 @@ from tempfile import TemporaryDirectory
 
 from tests.oracles.sources import PACKAGE
 
-#: The core, and the suites that its tests use.
-KEPT = ("core", "_kernels", "testing")
+#: The core, what it is built on, and the suites that its tests use.
+KEPT = ("core", "_kernels", "_support", "testing")
 ALL = ["-n", "auto", "--dist", "worksteal", "tests/core"]
 #: Run as Python starts: the finder of an editable install would import what the copy does not have.
 START = """import sys

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn.core import Deadline
+from atomlearn._support import Deadline
 from atomlearn.designs import Identity
 from atomlearn.matrices.norms.sparse_search import SparseSearch
 from atomlearn.norms import SparsePSD, SparseRankOne

@@ -26,8 +26,8 @@ import numpy as np
 from scipy.optimize import brentq, minimize_scalar
 
 from atomlearn import losses
+from atomlearn._support import Work
 from atomlearn.core.interfaces import Deadline
-from atomlearn.core.interfaces.deadline import Work
 from atomlearn.subsets.result import SubsetStatus
 from tests.oracles.subset_sums import subset_sum
 

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from atomlearn._kernels import active_set_qp
+from atomlearn._support import to_float64
 from atomlearn.core.interfaces import Array, Atom, Columns, Norm, Scores
 from atomlearn.core.norms.parameters import Parameters
-from atomlearn.core.norms.vectors import to_float64
 
 #: Trace lasso: steps of the search for its polar, and the relative distance of the bounds at which
 #: it ends.

@@ -13,7 +13,11 @@ CEILING = 0.171
 
 
 def is_internal(module: str, name: str) -> bool:
-    """Return whether a name is private, is a module, or comes from a module inside a package."""
+    """Return whether a name is private, is a module, or comes from a module inside a package.
+
+    Names of ``_support`` are what those of the core are: known to all packages, not to users.
+    """
+    module = module.replace("atomlearn._support", "atomlearn.support")
     parts = module.split(".")
     if parts[1:2] == ["testing"] or module == "atomlearn.solvers.stopping":
         return False

@@ -25,7 +25,8 @@ from typing import Any
 
 from exact import objective, optimum
 
-from atomlearn.core import EPS, ArrayScores, Certificate, Lengths
+from atomlearn._support import EPS
+from atomlearn.core import ArrayScores, Certificate, Lengths
 from atomlearn.core.problem.proof import curved, polar_of_errors, rounding_bound
 from atomlearn.core.problem.rounding import Measured
 from atomlearn.core.solvers.column_generation import centered_columns

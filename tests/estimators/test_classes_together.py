@@ -8,12 +8,13 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+from numpy.testing import assert_allclose
 from numpy.typing import NDArray
 from sklearn.datasets import load_digits, load_iris
 from sklearn.linear_model import LogisticRegression
 from sklearn.svm import LinearSVC
 
-from atomlearn import FeatureGenerator, interop
+from atomlearn import AtomicClassifier, FeatureGenerator, interop
 
 Array = NDArray[np.float64]
 
@@ -102,3 +103,12 @@ def test_an_offset_of_classes_has_a_column_for_each() -> None:
     X, y = load_iris(return_X_y=True)
     with pytest.raises(ValueError, match=r"offset must have shape \(150, 3\)"):
         FeatureGenerator(2, standardize=True).fit(X, y, offset=np.zeros(y.size))
+
+
+def test_probabilities_one_against_rest_are_those_of_each_class() -> None:
+    X, y = load_iris(return_X_y=True)
+    for labels in (y, y == 1):
+        model = AtomicClassifier(alpha=0.01).fit(X, labels)
+        each = 1.0 / (1.0 + np.exp(-model.decision_function(X)))
+        each = each if each.ndim == 2 else np.column_stack([1.0 - each, each])
+        assert_allclose(model.predict_proba(X), each / each.sum(axis=1, keepdims=True))

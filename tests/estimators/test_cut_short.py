@@ -10,7 +10,7 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 from atomlearn import AtomicRegressorCV, norms, solvers
-from atomlearn.core.paths.search_ends import known_folds
+from atomlearn.core import known_folds
 from atomlearn.core.paths.shared_levels import SharedLevels
 from atomlearn.core.solvers import schedule
 from atomlearn.core.solvers.run import SteppedLevels
@@ -121,7 +121,7 @@ def test_a_time_limit_keeps_the_levels_that_were_solved(
     after: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Levels that were only begun are no candidates; one that none of the folds solved is."""
-    from atomlearn.core import Deadline
+    from atomlearn._support import Deadline
 
     whole = AtomicRegressorCV(PAIRS, n_alphas=40).fit(X, Y)
     calls, read = [], schedule._read

@@ -15,10 +15,10 @@ from sklearn.metrics import log_loss
 from sklearn.preprocessing import StandardScaler
 
 from atomlearn import FeatureGenerator, norms
-from atomlearn.core import Iterations
 from atomlearn.estimators.generation_trials import Trials
 from atomlearn.papers import generated
 from atomlearn.result import Status
+from atomlearn.solvers import stopping
 from tests.oracles.sums import solve_sum
 
 
@@ -195,7 +195,9 @@ def test_weights_are_repetitions(loss: str, n_features: int, seed: int) -> None:
 def test_a_block_is_no_more_than_a_tenth_of_what_is_asked_for() -> None:
     X = np.random.default_rng(0).standard_normal((60, 1200))
     for count, batch in ((1, 1), (20, 2), (1000, 40)):
-        model = FeatureGenerator(count, loss="squared", stop=Iterations(1), standardize=True)
+        model = FeatureGenerator(
+            count, loss="squared", stop=stopping.Iterations(1), standardize=True
+        )
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)
             model.fit(X, X[:, 0])

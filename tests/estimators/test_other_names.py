@@ -12,7 +12,7 @@ import pytest
 from sklearn.model_selection import GroupKFold
 
 import atomlearn as al
-from atomlearn.core.interfaces.other_names import PARAMETERS, SAME
+from atomlearn._support import PARAMETERS, SAME
 from atomlearn.interfaces import DenseBlock
 
 RNG = np.random.default_rng(0)

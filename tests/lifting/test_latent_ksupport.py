@@ -9,13 +9,13 @@ import pytest
 from numpy.testing import assert_allclose
 from numpy.typing import NDArray
 
-from atomlearn.core import ArrayScores, Iterations, RelativeGap
+from atomlearn.core import ArrayScores
 from atomlearn.designs import as_design
 from atomlearn.losses import as_loss
 from atomlearn.norms import Chains, KSupport, LatentGroups, LatentKSupport, Trees
 from atomlearn.problem import Problem, Regularizer
 from atomlearn.result import Result, Status
-from atomlearn.solvers import FeatureGeneration, run
+from atomlearn.solvers import FeatureGeneration, run, stopping
 from atomlearn.testing.cases import each
 from atomlearn.testing.norms import NormChecks
 from atomlearn.testing.problems import cvxpy_optimum
@@ -66,7 +66,7 @@ def problem_of(
 
 def generate(problem: Problem, gap: float = 1e-7, **settings: object) -> Result:
     solver = FeatureGeneration(**settings)  # type: ignore[arg-type]
-    return run(problem, solver, RelativeGap(gap) | Iterations(400))
+    return run(problem, solver, stopping.RelativeGap(gap) | stopping.Iterations(400))
 
 
 @pytest.mark.parametrize("tree", [False, True])

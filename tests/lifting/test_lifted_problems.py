@@ -10,7 +10,6 @@ from numpy.testing import assert_allclose
 from scipy import sparse
 
 from atomlearn import norms
-from atomlearn.core import Iterations, RelativeGap
 from atomlearn.designs import as_design
 from atomlearn.losses import as_loss
 from atomlearn.norms import (
@@ -30,7 +29,7 @@ from atomlearn.norms import (
 )
 from atomlearn.paths import path
 from atomlearn.problem import Problem, Regularizer
-from atomlearn.solvers import FISTA, ColumnGeneration, run
+from atomlearn.solvers import FISTA, ColumnGeneration, run, stopping
 from tests.core.data.test_moments import assert_moments_have_the_solution_of_the_rows
 from tests.core.problem.test_offset_and_free import assert_leaves_free_columns_alone
 from tests.core.problem.test_verification import X as VERIFIED
@@ -202,7 +201,12 @@ def test_limits_and_interrupts_return_features():
         if progress.state.iteration == 1:
             raise KeyboardInterrupt
 
-    r = run(problem, ColumnGeneration(batch=1), RelativeGap(1e-12) | Iterations(50), (stop,))
+    r = run(
+        problem,
+        ColumnGeneration(batch=1),
+        stopping.RelativeGap(1e-12) | stopping.Iterations(50),
+        (stop,),
+    )
     assert r.status.name == "INTERRUPTED"
     assert r.n_features == P
     assert r.columns.max() < P

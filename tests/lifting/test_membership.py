@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 
 from atomlearn import AtomicClassifier, AtomicRegressor
-from atomlearn.core import ArrayScores, named
+from atomlearn.core import ArrayScores
 from atomlearn.norms import L1, Groups, KSupport, LatentGroups, Nonnegative, Scaled, Trees, Union
 from tests.oracles.sums import solve_sum
 
@@ -42,25 +42,24 @@ def test_all_forms_are_the_same_sets():
     assert sets_of(LatentGroups(sparse.csr_array(matrix))) == expected
     assert sets_of(LatentGroups(stored_zero)) == [[1, 2], *SETS[1:], [0], [6]]
     for groups in (NAMED, frame, long, list(NAMED.values())):
-        assert sets_of(named(LatentGroups(groups), NAMES)) == expected
-    assert named(LatentGroups(NAMED), NAMES).membership(7).names == tuple(NAMED)
+        assert sets_of(LatentGroups(groups).with_names(NAMES)) == expected
+    assert LatentGroups(NAMED).with_names(NAMES).membership(7).names == tuple(NAMED)
 
 
 def test_names_reach_the_norms_inside_others():
     inside = Union([Scaled(Nonnegative(LatentGroups(NAMED)), 2.0), L1()])
-    norm = named(inside, NAMES)
+    norm = inside.with_names(NAMES)
     assert norm.norms[0].norm.norm.groups == {
         "basic": [0, 1, 2],
         "body": [2, 3],
         "blood": [3, 4, 5],
     }
-    assert named(Groups([["age", "bmi"], ["dose_*"]]), NAMES).groups == [[0, 3], [1, 2]]
-    assert named(KSupport(2, groups=[["age", "bmi"]]), NAMES).groups == [[0, 3]]
+    assert Groups([["age", "bmi"], ["dose_*"]]).with_names(NAMES).groups == [[0, 3], [1, 2]]
+    assert KSupport(2, groups=[["age", "bmi"]]).with_names(NAMES).groups == [[0, 3]]
     labels = ["a", "a", "b", "b", "b", "c", "c"]
-    assert named(Groups(labels), NAMES).groups is labels
-    assert named(Trees({"all": ["*"], "doses": ["dose_*"]}), NAMES).groups["doses"] == [1, 2]
-    assert named(L1(), NAMES) == L1()
-    assert named(inside, None) is inside
+    assert Groups(labels).with_names(NAMES).groups is labels
+    assert Trees({"all": ["*"], "doses": ["dose_*"]}).with_names(NAMES).groups["doses"] == [1, 2]
+    assert L1().with_names(NAMES) == L1()
 
 
 @pytest.mark.parametrize("model", [AtomicRegressor, AtomicClassifier])
@@ -90,13 +89,13 @@ def test_solve_and_missing_names():
         solve_sum(X, y, norm=LatentGroups(sets), level=1.0)
     norm = LatentGroups(sets, missing="ignore", weights={**dict.fromkeys(sets, 1.0), "body": 3.0})
     assert solve_sum(X, y, norm=norm, level=1.0).converged
-    resolved = named(norm, NAMES)
+    resolved = norm.with_names(NAMES)
     assert list(resolved.groups) == [*NAMED, "partly"]
     assert_array_equal(resolved.lift(7).norm.weights, [1.0, 3.0, 1.0, 1.0, 1.0])
     listed = LatentGroups([["tsh"], ["age"], ["bmi"]], weights=[5.0, 2.0, 3.0], missing="ignore")
-    assert_array_equal(named(listed, NAMES).weights, [2.0, 3.0])
+    assert_array_equal(listed.with_names(NAMES).weights, [2.0, 3.0])
     with pytest.raises(ValueError, match="pattern 'zz\\*' of group"):
-        named(LatentGroups([["zz*"]]), NAMES)
+        LatentGroups([["zz*"]]).with_names(NAMES)
 
 
 @pytest.mark.parametrize(
@@ -158,7 +157,7 @@ def test_a_norm_inside_may_change_its_parameters():
 
 def test_trees_lose_the_weights_of_sets_that_are_not_there():
     tree = Trees([["age", "bmi"], ["tsh"], ["bmi"]], weights=[3.0, 9.0, 2.0], missing="ignore")
-    found = named(tree, NAMES)
+    found = tree.with_names(NAMES)
     assert isinstance(found, Trees)
     assert found.groups == [[0, 3], [3]]
     assert_array_equal(found.weights, [3.0, 2.0])

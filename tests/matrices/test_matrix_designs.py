@@ -8,7 +8,8 @@ import scipy.sparse as sp
 from numpy.testing import assert_allclose
 
 from atomlearn import solve
-from atomlearn.core import Counted, DenseDesign, TimeIsUp, unwrapped
+from atomlearn._support import TimeIsUp
+from atomlearn.core import Counted, DenseDesign, unwrapped
 from atomlearn.designs import Entries, Identity, Tasks, from_moments
 from atomlearn.interfaces import Deadline, Design
 from atomlearn.matrices.designs.base import as_matrix_design

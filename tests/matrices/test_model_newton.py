@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose
 from scipy.optimize import minimize
 
 from atomlearn import designs, norms
-from atomlearn.core import DenseBlock, FreeColumns, hessian, objective_at, shrink_inside
+from atomlearn.core import DenseBlock, FreeColumns, gauge_of, hessian, objective_at
 from atomlearn.core.masters.model_newton import is_coupled, levelled
 from atomlearn.interfaces import Block, Loss, Norm
 from atomlearn.losses import Logistic, Multinomial
@@ -123,7 +123,8 @@ def test_rows_of_classes_are_solved_where_they_sum_to_zero(free: bool, form: str
     inside = levelled(structured)
     assert inside is not None
     assert inside[0].design.shape == (N * Q, P * (Q - 1))
-    start = shrink_inside(structured, None, np.random.default_rng(1).normal(size=SIZE))
+    start = np.random.default_rng(1).normal(size=SIZE)
+    start = structured.regularizer.inside(start, gauge_of(structured, None, start))
     refit = ModelNewton().solve(structured, start, 0.0, 1e-9)
     slow = AcceleratedGradient().solve(problem, np.zeros(SIZE), 0.0, 1e-9)
     assert refit.gap <= 1e-9

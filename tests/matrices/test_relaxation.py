@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from atomlearn.core import Deadline
+from atomlearn._support import Deadline
 from atomlearn.designs import Identity
 from atomlearn.matrices.norms.relaxation import RankOneRelaxation
 from atomlearn.matrices.norms.sparse_search import SparseSearch

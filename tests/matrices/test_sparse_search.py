@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from atomlearn.core import Deadline
+from atomlearn._support import Deadline
 from atomlearn.matrices.norms.sparse_search import SparseSearch
 from atomlearn.matrices.scores import dense_matrix, merged
 from atomlearn.norms import SparsePSD, SparseRankOne

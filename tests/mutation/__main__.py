@@ -44,10 +44,11 @@ ROOMS = {
                  "tests/core/data/test_blocks.py tests/core/data/test_standardized.py",
     ".": "tests/estimators/test_exports.py tests/core/norms/test_names.py tests/architecture",
     "_kernels": "tests/kernels",
+    "_support": "tests/estimators/test_other_names.py tests/core/masters/test_deadline.py "
+                "tests/core/problem/test_refusals.py tests/core/data/test_as_design.py",
     "cli": "tests/cli",
     "core": "tests/core/solvers/test_contracts_of_run.py tests/core/problem/test_results.py",
     "core/interfaces": "tests/core/solvers/test_contracts_of_run.py tests/core/data/test_scores.py "
-                       "tests/estimators/test_other_names.py tests/core/masters/test_deadline.py "
                        "tests/core/problem/test_refusals.py",
     "core/paths": "tests/core/paths",
     "datasets": "tests/datasets/test_gene_sets.py tests/testing/test_synthetic.py",
@@ -72,6 +73,7 @@ ROOMS = {
     "papers": "tests/papers/test_fista_and_kfcfw.py tests/papers/test_feature_generation.py "
               "tests/papers/test_atom_solvers.py tests/papers/test_frank_wolfe_matrices.py",
     "reports": "tests/reports",
+    "storage": "tests/storage/test_on_device.py tests/storage/test_on_disk.py",
     "storage/conversion": "tests/storage/test_conversion.py",
     "storage/device": "tests/storage/test_on_device.py tests/maps/test_device_pairs.py",
     "storage/formats": "tests/storage/test_formats.py tests/storage/test_readers.py "

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 
 from atomlearn import designs, losses, norms
-from atomlearn.core import Counted, Iterations, RelativeGap, WarmStart, objective_at
+from atomlearn.core import Counted, WarmStart, objective_at
 from atomlearn.designs import as_design
 from atomlearn.interfaces import Norm, Solver
 from atomlearn.norms import L1, L2, Groups, KSupport, Nonnegative, UserNorm
@@ -20,7 +20,7 @@ from atomlearn.papers.frank_wolfe import truncation
 from atomlearn.papers.line_search import LineProblem, best_step
 from atomlearn.problem import Problem, Regularizer, optimal_intercept
 from atomlearn.result import Status
-from atomlearn.solvers import AtomGeneration, ColumnGeneration, FrankWolfe, run
+from atomlearn.solvers import AtomGeneration, ColumnGeneration, FrankWolfe, run, stopping
 from atomlearn.testing import tolerances
 from atomlearn.testing.problems import FORMS, LOSSES, Case, cvxpy_optimum, optimum
 from tests.oracles.covering import in_turn
@@ -80,7 +80,9 @@ def test_curved_norms_agree_with_the_oracle(solver: Solver, gap: float, norm: No
         case = Case(
             loss, form, number % 2 == 0, number % 3 == 0, 0.3 * (number % 2), 0.5, seed=number
         )
-        result = run(case.problem(norm), solver, RelativeGap(gap) | Iterations(3000))
+        result = run(
+            case.problem(norm), solver, stopping.RelativeGap(gap) | stopping.Iterations(3000)
+        )
         assert result.status is Status.CONVERGED, (str(case), result.relative_gap)
         best = optimum(case, norm)
         slack = tolerances.ORACLE * best
@@ -96,7 +98,9 @@ def test_the_hull_of_given_points(loss: str, form: str) -> None:
     for intercept, weighted in itertools.product((False, True), repeat=2):
         case = Case(loss, form, intercept, weighted, seed=5)  # type: ignore[arg-type]
         problem = case.problem(hull(V))
-        result = run(problem, AtomGeneration(tol=1e-8), RelativeGap(1e-8) | Iterations(300))
+        result = run(
+            problem, AtomGeneration(tol=1e-8), stopping.RelativeGap(1e-8) | stopping.Iterations(300)
+        )
         best = hull_optimum(problem, case.data()[0], V)
         assert result.status is Status.CONVERGED
         assert abs(result.objective - best) <= tolerances.ORACLE * best
@@ -108,10 +112,10 @@ def test_a_gauge_that_is_no_norm(form: str) -> None:
     user = UserNorm(lambda z: (np.array([z.argmax()]), np.ones(1)), symmetric=False)
     case = Case("logistic", form, intercept=True, seed=3)  # type: ignore[arg-type]
     problem = case.problem(Nonnegative(L1()))
-    expected = run(problem, ColumnGeneration(tol=1e-9), RelativeGap(1e-9))
+    expected = run(problem, ColumnGeneration(tol=1e-9), stopping.RelativeGap(1e-9))
     mine = replace(problem, regularizer=replace(problem.regularizer, norm=user))
     for solver in (AtomGeneration(tol=1e-9), FrankWolfe(direction="pairwise")):
-        result = run(mine, solver, RelativeGap(1e-9) | Iterations(3000))
+        result = run(mine, solver, stopping.RelativeGap(1e-9) | stopping.Iterations(3000))
         assert result.status is Status.CONVERGED
         assert_allclose(result.objective, expected.objective, rtol=2e-9)
         assert (result.weights >= 0).all()
@@ -134,7 +138,7 @@ def test_sparse_designs_and_float32_make_the_same_steps() -> None:
                 Regularizer(L1(), "penalized", 0.5),
                 fit_intercept=True,
             )
-            result = run(problem, solver, RelativeGap(1e-7) | Iterations(2000))
+            result = run(problem, solver, stopping.RelativeGap(1e-7) | stopping.Iterations(2000))
             assert result.converged
             found.append(result.objective)
         assert_allclose(found[1], found[0], rtol=2e-7)
@@ -187,7 +191,7 @@ def test_a_step_is_one_pass() -> None:
     for solver in (AtomGeneration(), FrankWolfe(direction="blended")):
         design = Counted(as_design(case.data()[0]))
         problem = replace(case.problem(L1()), design=design)
-        result = run(problem, solver, Iterations(7) | RelativeGap(1e-300))
+        result = run(problem, solver, stopping.Iterations(7) | stopping.RelativeGap(1e-300))
         # The result may be an earlier point, where rounding is all that is left of the gap.
         last = result.history[-1]
         assert result.passes == last.passes == last.iteration + 1
@@ -217,7 +221,7 @@ def test_targets_of_zero(solver: Solver, gap: float, form: str) -> None:
     following = solver.step(problem, state)
     assert not following.weights.any()
     assert following.certificate.gap == 0.0
-    assert run(problem, solver, RelativeGap(gap)).status is Status.CONVERGED
+    assert run(problem, solver, stopping.RelativeGap(gap)).status is Status.CONVERGED
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -241,9 +245,9 @@ def test_a_warm_start_is_one_atom(form: str) -> None:
 def test_a_warm_start_of_a_norm_without_value_is_decomposed() -> None:
     V = np.random.default_rng(2).standard_normal((30, 16))
     problem = Case("logistic", "penalized", True, seed=15).problem(hull(V))
-    cold = run(problem, AtomGeneration(tol=1e-8), RelativeGap(1e-8))
+    cold = run(problem, AtomGeneration(tol=1e-8), stopping.RelativeGap(1e-8))
     start = WarmStart(cold.columns, cold.weights, cold.intercept)
-    warm = run(problem, AtomGeneration(tol=1e-8), RelativeGap(1e-7), warm=start)
+    warm = run(problem, AtomGeneration(tol=1e-8), stopping.RelativeGap(1e-7), warm=start)
     assert warm.converged
     assert warm.iterations <= 1 < cold.iterations
     assert_allclose(warm.history[0].objective, cold.objective, rtol=1e-7)
@@ -253,7 +257,7 @@ def test_parts_of_a_state_make_up_its_point_and_begin_another_fit() -> None:
     V = np.random.default_rng(3).standard_normal((30, 16))
     problem = Case("squared", "squared", True, seed=18).problem(hull(V))
     for solver in (AtomGeneration(), FrankWolfe(direction="pairwise")):
-        cold = run(problem, solver, RelativeGap(1e-5) | Iterations(2000))
+        cold = run(problem, solver, stopping.RelativeGap(1e-5) | stopping.Iterations(2000))
         parts = cold.state.parts()
         w = np.zeros(16)
         for atom, weight in parts:
@@ -261,18 +265,20 @@ def test_parts_of_a_state_make_up_its_point_and_begin_another_fit() -> None:
         assert_allclose(w, np.asarray(cold.coef), atol=1e-12)
         assert len(parts) > 1
         start = WarmStart(cold.columns, cold.weights, cold.intercept, atoms=parts)
-        warm = run(problem, solver, Iterations(0) | RelativeGap(1e-300), warm=start)
+        warm = run(
+            problem, solver, stopping.Iterations(0) | stopping.RelativeGap(1e-300), warm=start
+        )
         assert_allclose(warm.objective, cold.objective, rtol=1e-12)
         # Gaps near rounding differ by rounding.
         assert_allclose(warm.gap, cold.gap, rtol=1e-6, atol=1e-13 * cold.objective)
     # Steps toward the vertex alone keep no atoms: the point is one.
-    assert len(run(problem, FrankWolfe(), Iterations(3)).state.parts()) == 1
+    assert len(run(problem, FrankWolfe(), stopping.Iterations(3)).state.parts()) == 1
 
 
 @pytest.mark.parametrize(("solver", "gap"), SOLVERS, ids=name)
 def test_limits_are_told(solver: Solver, gap: float) -> None:
     problem = Case("logistic", "penalized", correlation=0.9, seed=16).problem(KSupport(3))
-    result = run(problem, solver, RelativeGap(1e-12) | Iterations(2))
+    result = run(problem, solver, stopping.RelativeGap(1e-12) | stopping.Iterations(2))
     assert result.status is Status.ITERATION_LIMIT
     assert result.gap == min(record.gap for record in result.history)
 
@@ -281,7 +287,11 @@ def test_no_further_progress_is_told() -> None:
     """An unreachable gap: STALLED, at a point that is right to rounding."""
     case = Case("logistic", "penalized", True, seed=17)
     for solver in (AtomGeneration(), FrankWolfe(direction="blended")):
-        result = run(case.problem(KSupport(1)), solver, RelativeGap(1e-300) | Iterations(3000))
+        result = run(
+            case.problem(KSupport(1)),
+            solver,
+            stopping.RelativeGap(1e-300) | stopping.Iterations(3000),
+        )
         assert result.status is Status.STALLED or result.gap == 0.0
         assert result.relative_gap <= 1e-11
 
@@ -309,7 +319,7 @@ def test_classic_steps_of_the_paper() -> None:
 def test_local_steps_save_passes() -> None:
     case = Case("logistic", "constrained", n_samples=60, n_features=60, strength=2.0, seed=23)
     problem = case.problem(KSupport(1))
-    stop = RelativeGap(1e-7) | Iterations(5000)
+    stop = stopping.RelativeGap(1e-7) | stopping.Iterations(5000)
     blended = run(problem, FrankWolfe(direction="blended"), stop)
     pairwise = run(problem, FrankWolfe(direction="pairwise"), stop)
     assert blended.converged
@@ -322,7 +332,7 @@ def test_the_truncated_cone_holds_every_solution() -> None:
         case = Case("logistic", form, True, seed=24)
         problem = case.problem(KSupport(3))
         state = FrankWolfe().start(problem)
-        exact = run(problem, ColumnGeneration(), RelativeGap(1e-9))
+        exact = run(problem, ColumnGeneration(), stopping.RelativeGap(1e-9))
         gauge = KSupport(3).value(np.asarray(exact.coef))
         assert gauge <= state.reach * (1 + 1e-9)
         assert_allclose(truncation(problem, state.weights, state.prediction, 0.0), state.reach)

@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from numpy.typing import NDArray
 
 from atomlearn import FeatureGenerator
-from atomlearn.core import DenseDesign, Iterations, RelativeGap, WarmStart, scaling_vector
+from atomlearn.core import DenseDesign, WarmStart
 from atomlearn.datasets import make_feature_generation
 from atomlearn.designs import Additive, as_design
 from atomlearn.interfaces import Design, Master
@@ -18,7 +18,7 @@ from atomlearn.masters import AcceleratedGradient, SemismoothNewton
 from atomlearn.norms import L1, KSupport
 from atomlearn.problem import Problem, Regularizer
 from atomlearn.result import Result, Status
-from atomlearn.solvers import ColumnGeneration, FeatureGeneration, run
+from atomlearn.solvers import ColumnGeneration, FeatureGeneration, run, stopping
 from atomlearn.testing import tolerances
 from atomlearn.testing.cases import each
 from atomlearn.testing.problems import cvxpy_optimum
@@ -55,7 +55,7 @@ def problem_of(
 
 def generate(problem: Problem, gap: float = 1e-300, steps: int = 500, **settings: object) -> Result:
     solver = FeatureGeneration(**settings)  # type: ignore[arg-type]
-    return run(problem, solver, RelativeGap(gap) | Iterations(steps))
+    return run(problem, solver, stopping.RelativeGap(gap) | stopping.Iterations(steps))
 
 
 @pytest.mark.parametrize("loss", ["squared_hinge", "logistic"])
@@ -71,7 +71,7 @@ def test_only_the_last_round_is_exact(loss: str) -> None:
             return following
 
     solver = Noted(n_features=20, tol=1e-9)
-    result = run(problem, solver, RelativeGap(1e-300) | Iterations(100))
+    result = run(problem, solver, stopping.RelativeGap(1e-300) | stopping.Iterations(100))
     assert result.status is Status.COLUMN_LIMIT
     assert result.columns.size == 20
     assert rounds[-1] <= 1e-9
@@ -129,7 +129,9 @@ def test_objective_falls_and_bounds_the_whole_problem() -> None:
         assert state.certificate.objective <= restricted[-1] * (1 + 1e-12)
         assert state.certificate.gap >= state.certificate.objective - best * (1 + 1e-6)
 
-    result = run(problem, FeatureGeneration(), RelativeGap(1e-6) | Iterations(300), [watch])
+    result = run(
+        problem, FeatureGeneration(), stopping.RelativeGap(1e-6) | stopping.Iterations(300), [watch]
+    )
     assert result.status is Status.CONVERGED
     assert_allclose(result.objective, best, rtol=2e-6)
     assert (np.diff(restricted) <= 1e-12 * np.array(restricted[1:])).all()
@@ -196,7 +198,8 @@ def test_scaling_vector_attains_the_gauge(seed: int) -> None:
     rng = np.random.default_rng(seed)
     w = rng.standard_cauchy(12) if seed % 2 else np.round(2 * rng.standard_normal(12))
     k = 1 + seed % 14
-    d = scaling_vector(w, k)
+    d = KSupport(k).scaling(w)
+    assert d is not None
     assert (d >= 0).all()
     assert (d <= 1).all()
     assert d.sum() <= k * (1 + 1e-12)
@@ -239,10 +242,10 @@ def test_warm_start_is_cut_into_blocks() -> None:
     """A dense warm start is a sum of blocks of B, whose F_t is above F."""
     X, y = data(10)
     problem = problem_of(X, y)
-    cold = run(problem, ColumnGeneration(), RelativeGap(1e-8) | Iterations(100))
+    cold = run(problem, ColumnGeneration(), stopping.RelativeGap(1e-8) | stopping.Iterations(100))
     solver = FeatureGeneration(inner_tol=1e-8)
     warm = WarmStart(cold.columns, cold.weights, cold.intercept)
-    result = run(problem, solver, RelativeGap(1e-6) | Iterations(100), (), warm)
+    result = run(problem, solver, stopping.RelativeGap(1e-6) | stopping.Iterations(100), (), warm)
     assert result.iterations == 0
     assert result.state.n_blocks == -(-cold.columns.size // 4)
     assert result.state.restricted_objective >= cold.objective * (1 - 1e-12)
@@ -265,10 +268,10 @@ def test_refusals() -> None:
     for regularizer in others:
         problem = Problem.build(design, y, loss, regularizer)
         with pytest.raises(ValueError, match="KSupport"):
-            run(problem, FeatureGeneration(), Iterations(1))
+            run(problem, FeatureGeneration(), stopping.Iterations(1))
     problem = Problem.build(design, y, loss, Regularizer(KSupport(2), "squared", 1.0), tau=0.1)
     with pytest.raises(ValueError, match="l1_ratio=1"):
-        run(problem, FeatureGeneration(), Iterations(1))
+        run(problem, FeatureGeneration(), stopping.Iterations(1))
 
 
 @each("seed", [7, 22, 97, 247])
@@ -293,7 +296,7 @@ def test_the_gap_asked_of_the_last_round_is_of_its_own_objective(seed: int) -> N
         sample_weight=np.full(n, [1.0, 100.0, 1e4][seed % 5 % 3]),
     )
     solver = FeatureGeneration(n_features=min(3, d), inner_tol=0.5e-6)
-    state = run(problem, solver, RelativeGap(1e-6) | Iterations(200)).state
+    state = run(problem, solver, stopping.RelativeGap(1e-6) | stopping.Iterations(200)).state
     assert state.restricted_gap <= 0.5e-6 * abs(state.restricted_objective)
 
 

@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from numpy.typing import NDArray
 
 from atomlearn import norms
-from atomlearn.core import Block, Columns, Design, Iterations, RelativeGap, Scores
+from atomlearn.core import Block, Columns, Design, Scores
 from atomlearn.designs import as_design
 from atomlearn.interfaces import Norm
 from atomlearn.norms import L1, L2, ElasticNetNorm, Groups, KSupport
@@ -30,7 +30,7 @@ Array = NDArray[np.float64]
 GROUPS = [[0, 1, 2], [3, 4], [5, 6, 7, 8], [10, 11]]
 NORMS = (L1(), L2(), KSupport(2, groups=GROUPS), Groups(GROUPS))
 NAMES: tuple[NamedProx, ...] = ("box_norm", "binary_search", "two_step", "exhaustive")
-STOP = RelativeGap(1e-7) | Iterations(1000)
+STOP = stopping.RelativeGap(1e-7) | stopping.Iterations(1000)
 
 
 @pytest.mark.parametrize("norm", NORMS, ids=lambda norm: type(norm).__name__)
@@ -56,7 +56,7 @@ def test_elastic_net_norm() -> None:
 def test_named_proxes_make_the_same_run(name: NamedProx) -> None:
     """The papers' proximal maps compute the same point, so the runs agree step by step."""
     problem = Case("logistic", "squared", tau=0.3, seed=41).problem(KSupport(4))
-    stop = Iterations(3)
+    stop = stopping.Iterations(3)
     ours = run(problem, FISTA(iterations=2), stop)
     theirs = run(problem, FISTA(iterations=2, prox=name), stop)
     mine = [record.objective for record in ours.history]
@@ -107,14 +107,14 @@ def test_designs_without_predict_are_refused() -> None:
 def test_kfcfw_needs_no_predict() -> None:
     case = Case("logistic", seed=2, strength=0.6)
     problem = replace(case.problem(KSupport(3)), design=ScoresOnly(case.data()[0]))
-    result = run(problem, KFCFW(), RelativeGap(1e-4) | Iterations(300))
+    result = run(problem, KFCFW(), stopping.RelativeGap(1e-4) | stopping.Iterations(300))
     assert result.status is Status.CONVERGED
 
 
 def test_fista_passes() -> None:
     """Two passes an iteration, one for the certificate, one more for each refused step size."""
     problem = Case("squared", seed=3).problem(KSupport(3))
-    result = run(problem, FISTA(iterations=5), Iterations(4))
+    result = run(problem, FISTA(iterations=5), stopping.Iterations(4))
     assert result.history[0].passes == 1
     assert result.passes >= 1 + 4 * 11
     assert result.passes <= 1 + 4 * 11 + 12
@@ -182,7 +182,7 @@ def test_kfcfw_model_objective_never_rises_and_bounds_f() -> None:
 @pytest.mark.parametrize("form", ["squared", "constrained"])
 def test_kfcfw_for_every_norm_whose_atom_is_known(norm: Norm, form: str) -> None:
     case = Case("logistic", form, True, strength=0.5, seed=65)  # type: ignore[arg-type]
-    result = run(case.problem(norm), KFCFW(), RelativeGap(1e-4) | Iterations(500))
+    result = run(case.problem(norm), KFCFW(), stopping.RelativeGap(1e-4) | stopping.Iterations(500))
     assert result.status is Status.CONVERGED
     best = optimum(case, norm)
     assert -1e-6 * best <= result.objective - best <= result.gap + 1e-6 * best
@@ -207,14 +207,14 @@ def test_kfcfw_returns_the_best_point_with_the_best_bound(form: str, strength: f
     # After so many steps, what is carried on proves most beyond the iterate of least gap.
     steps = 5 + int(shares[5:].argmin())
     assert shares[steps] < 0.9
-    result = run(problem, KFCFW(), Iterations(steps))
+    result = run(problem, KFCFW(), stopping.Iterations(steps))
     assert result.status is Status.ITERATION_LIMIT
     assert_allclose(result.objective, objectives[: steps + 1].min(), rtol=1e-12)
     bound = lower[: steps + 1].max()
     assert_allclose(result.objective - result.gap, bound, rtol=1e-12)
     recorded = [record.gap for record in result.history]
     assert (np.diff(recorded) <= 1e-12 * result.objective).all()
-    other = run(problem, FISTA(), RelativeGap(1e-9) | Iterations(3000))
+    other = run(problem, FISTA(), stopping.RelativeGap(1e-9) | stopping.Iterations(3000))
     assert bound <= other.objective
     result.problem = problem
     found = result.verify()
@@ -229,7 +229,7 @@ def test_kfcfw_returns_the_best_point_with_the_best_bound(form: str, strength: f
 def test_the_paper_stops_k_fcfw_by_the_change_of_its_objective() -> None:
     X, y, _ = Case("logistic", n_samples=40, n_features=300, correlation=0.5, seed=5).data()
     problem = problem_on(X, y, KSupport(30), Case("logistic", strength=0.02))
-    rule = RelativeGap(1e-6) | stopping.RelativeChange(1e-3) | Iterations(500)
+    rule = stopping.RelativeGap(1e-6) | stopping.RelativeChange(1e-3) | stopping.Iterations(500)
     result = run(problem, KFCFW(), rule)
     assert result.status is Status.SMALL_CHANGE
     assert not result.converged

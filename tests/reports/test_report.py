@@ -14,7 +14,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from atomlearn.core import write_text
+from atomlearn._support import write_text
 from atomlearn.findings.verdict import Verdict
 from atomlearn.reports import ConvergenceDisplay, GroupsDisplay, InteractionsDisplay, MatrixDisplay
 from atomlearn.reports.content import Content, FitSummary, HeldOut, Score, SelectedFeature

@@ -13,9 +13,8 @@ import numpy as np
 import pytest
 
 from atomlearn import AtomicRegressor, report, solvers
+from atomlearn._support import whole_files, write_text, write_together
 from atomlearn.cli import main
-from atomlearn.core import write_text, write_together
-from atomlearn.core.data import whole_files
 from tests.oracles.sums import solve_sum
 
 #: What each run writes: the first names the run.

@@ -11,7 +11,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from atomlearn import norms
-from atomlearn.core import CachedBlock, FreeColumns, affine_block, choose_master, with_amount
+from atomlearn.core import CachedBlock, FreeColumns, affine_block, changed, choose_master
 from atomlearn.core.masters.quadratic_descent import QuadraticDescent
 from atomlearn.losses import Squared
 from atomlearn.problem import Problem, Regularizer
@@ -84,7 +84,7 @@ def test_a_later_level_extends_the_matrix_of_the_one_before() -> None:
     problem = Problem.build(cached, y, Squared(), regularizer, fit_intercept=True)
     before = np.zeros(0, dtype=np.int64)
     for level in (16.0, 8.0, 4.0):
-        at = with_amount(problem, level)
+        at = changed(problem, amount=level)
         assert QuadraticDescent().solve(at, np.zeros(P), 0.0, 1e-6).gap <= 1e-6
         known, gram = cached.growing_part(before, at.weight, None, True, HalfGram)
         assert {strip.dtype for strip in gram.strips} == {np.dtype(np.float32)}

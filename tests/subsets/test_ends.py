@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 
 from atomlearn import SubsetRegressor, losses
-from atomlearn.core import Deadline, Status, Work, with_deadline
+from atomlearn._support import Deadline, Work
+from atomlearn.core import Status, changed
 from atomlearn.subsets.fit import ridge_fit
 from atomlearn.subsets.result import SubsetResult, SubsetStatus
 from benchmarks.subsets.brute_force import fault_of_status, faults
@@ -59,7 +60,7 @@ def test_a_set_whose_fit_was_cut_short_leaves_the_gap_open(monkeypatch: pytest.M
         """Fit all sets but one, which stays where fits begin."""
         columns = problem.design.dense()
         if columns.shape[1] == 2 and np.array_equal(columns, X[:, cut]):
-            problem = with_deadline(problem, Deadline(work=Work(0)))
+            problem = changed(problem, deadline=Deadline(work=Work(0)))
         return ridge_fit(problem, accuracy, gram)
 
     monkeypatch.setattr("atomlearn.subsets.relaxation.ridge_fit", at_zero)

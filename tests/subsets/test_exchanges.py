@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from atomlearn.core import Deadline, Work
+from atomlearn._support import Deadline, Work
 from atomlearn.subsets.result import SubsetStatus
 from tests.oracles.subset_sums import subset_sum
 

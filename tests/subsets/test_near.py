@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from atomlearn import solve_subset
-from atomlearn.core import Deadline, Work
+from atomlearn._support import Deadline, Work
 
 cvxpy = pytest.importorskip("cvxpy")
 

@@ -20,7 +20,7 @@ from atomlearn.cli.genotypes import about, alleles_of
 from atomlearn.cli.scoring import ScoredSelection
 from atomlearn.cli.settings import LARGE, SelectionSettings
 from atomlearn.cli.source import DataRoles, Dataset
-from atomlearn.core import Status, as_design, column_moments, dense_part, is_sparse, moments_of
+from atomlearn.core import Status, as_design, column_moments, dense_part, is_sparse
 from atomlearn.findings.conditional import FeatureTests
 from atomlearn.findings.enrichment import enrichment
 from atomlearn.findings.intervals import Estimates
@@ -299,7 +299,7 @@ def _grouped(
     else:
         # The size of a column is the norm of its standardized coefficients over the outputs.
         sizes = np.zeros(n_columns)
-        scales = moments_of(source.design(), fitted.columns)[1]
+        scales = column_moments(source.design(), columns=fitted.columns)[1]
         sizes[fitted.columns] = np.linalg.norm(fitted.coefficients * scales, axis=0)
         weights = {number: sizes[members] for number, members in enumerate(roles.groups)}
     groups = [

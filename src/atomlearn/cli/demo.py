@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from atomlearn._support import write_text
 from atomlearn.cli.arguments import build_parser
 from atomlearn.cli.select import select
-from atomlearn.core import write_text
 
 
 def demo(options: argparse.Namespace) -> int:

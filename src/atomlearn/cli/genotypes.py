@@ -10,7 +10,7 @@ import numpy as np
 
 from atomlearn.cli.options import CommandError
 from atomlearn.cli.source import Dataset
-from atomlearn.core import Array, Design, moments_of
+from atomlearn.core import Array, Design, column_moments
 from atomlearn.reports.model import Allele, SavedModel
 from atomlearn.storage.formats.held import LIMITS
 from atomlearn.storage.formats.messages import listing
@@ -43,7 +43,11 @@ def alleles_of(source: Dataset, columns: Sequence[int]) -> tuple[Allele, ...]:
     variant_columns = np.array(
         [column for column in columns if column < len(variants.names)], dtype=np.int64
     )
-    means = moments_of(source.design(), variant_columns)[0] if variant_columns.size else np.zeros(0)
+    means = (
+        column_moments(source.design(), columns=variant_columns)[0]
+        if variant_columns.size
+        else np.zeros(0)
+    )
     return tuple(
         Allele(
             source.names[column],

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import numpy as np
 
+from atomlearn._support import write_text
 from atomlearn.cli.arguments import TargetOptions, build_parser, reading_of
 from atomlearn.cli.settings import read_settings
 from atomlearn.cli.source import target_from
-from atomlearn.core import write_text
 from atomlearn.storage.formats.format import Format
 from atomlearn.storage.formats.messages import clipped, typed
 from atomlearn.storage.formats.table import DataTable, Observations, Request

@@ -12,13 +12,14 @@ from typing import Any
 
 import numpy as np
 
+from atomlearn._support import write_text
 from atomlearn.cli.arguments import reading_of
 from atomlearn.cli.genotypes import Harmonizer, notes_on, projected, read_components
 from atomlearn.cli.options import CommandError
 from atomlearn.cli.remarks import remarks_on
 from atomlearn.cli.source import given_offset
 from atomlearn.cli.targets import labels_in
-from atomlearn.core import Array, Mask, Rows, as_design, write_text
+from atomlearn.core import Array, Mask, Rows, as_design
 from atomlearn.reports.model import SavedModel, baseline_keys, times_of
 from atomlearn.reports.model_file import read_model
 from atomlearn.reports.tables import csv_text, inert

@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from atomlearn.core import Checkpoint, Deadline, Progress, RunObserver
+from atomlearn._support import Deadline
+from atomlearn.core import Checkpoint, Progress, RunObserver
 
 
 @dataclass(slots=True)

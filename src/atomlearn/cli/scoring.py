@@ -11,6 +11,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from atomlearn._support import Deadline
 from atomlearn.cli.fitting import FittedSelection, fit_rows, with_baseline
 from atomlearn.cli.options import CommandError
 from atomlearn.cli.progress import ProgressPrinter
@@ -19,7 +20,6 @@ from atomlearn.cli.source import DataRoles, Dataset
 from atomlearn.cli.targets import Target, labels_in
 from atomlearn.core import (
     Array,
-    Deadline,
     Design,
     Fold,
     Rows,
@@ -30,11 +30,11 @@ from atomlearn.core import (
     dense_part,
     has_probabilities,
     is_sparse,
-    log_probabilities,
     part_of,
 )
 from atomlearn.estimators.dependent_rows import held_out as held_out_rows
 from atomlearn.estimators.prediction_sets import drift_along, held_out_errors, score_of
+from atomlearn.estimators.probabilities import log_probabilities
 from atomlearn.estimators.survival import StepFunction
 from atomlearn.findings.held_out import fits_of
 from atomlearn.findings.trials import A_FIT, LOOSE_GAP, Trial

@@ -11,6 +11,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 
+from atomlearn._support import write_together
 from atomlearn.cli.assembly import assemble_content, saved_model, test_sentence
 from atomlearn.cli.command_line import memory
 from atomlearn.cli.genotypes import components_text, score_text
@@ -21,7 +22,6 @@ from atomlearn.cli.proofs import proof_of_selection
 from atomlearn.cli.scoring import ScoredSelection, fit_and_score, fit_halves
 from atomlearn.cli.settings import LARGE, SelectionSettings, read_settings
 from atomlearn.cli.source import Dataset, read_source
-from atomlearn.core import write_together
 from atomlearn.findings.conditional import FeatureTests, p_values
 from atomlearn.findings.intervals import Estimates
 from atomlearn.reports.content import Content

@@ -11,62 +11,49 @@ __getattr__ = lazy(
     {
         "catalogue": "loaded",
         "data.blocks": "DenseBlock SparseBlock check_same_rows coupled_gram",
-        "data.cached_block": "CachedBlock distinct_columns without",
-        "data.half_gram": "counted_products",
-        "data.compressed": "is_sparse scaled_columns",
+        "data.cached_block": "CachedBlock distinct_columns",
+        "data.compressed": "is_sparse",
         "data.convert": (
-            "as_compressed as_design check_shape existing_columns feature_names held_design "
-            "is_finite is_opened one_weight_each readable refuse_entry refuse_not_finite"
+            "as_compressed as_design check_shape feature_names is_opened readable refuse_entry "
+            "refuse_not_finite"
         ),
         "data.dense": "DenseDesign",
-        "data.frames": ("as_frame as_table frame_to_array holds_numbers narrowest number_types"),
+        "data.half_gram": "counted_products",
         "data.lifted": "RepeatedBlock",
         "data.limits": "LIMITS",
         "data.moments": "from_moments",
-        "data.parts": (
-            "ColumnSubset RowSubset SpreadRows check_rows dense_part part_of spread_rows"
-        ),
-        "data.scores": "FoundScores largest",
+        "data.parts": "ColumnSubset RowSubset SpreadRows check_rows dense_part part_of",
+        "data.scores": "FoundScores",
         "data.sparse": "SparseDesign block_of_entries",
         "data.standardized": (
-            "Affine Standardized affine_block centered column_moments moments_of scaled_design "
+            "Affine Standardized affine_block centered column_moments scaled_design "
             "scales_of_inputs"
         ),
-        "data.whole_files": (
-            "check_place sync_folder whole_file write_text write_together write_whole"
-        ),
         "data.wrappers": "Concatenated Counted",
-        "interfaces.arrays": "Array Columns EPS Mask Rows TINY power_of_two ranges",
+        "interfaces": "Array Columns Mask Rows",
         "interfaces.certificate": "Certificate Status",
-        "interfaces.deadline": "Deadline TimeIsUp Work",
         "interfaces.design": "Block Design RowAccess Traits",
         "interfaces.factored": "Factored MatrixPart",
         "interfaces.forwarding": "Forwarding unwrapped",
-        "interfaces.libraries": "is_anndata is_dask is_table library_of",
         "interfaces.lift": "Expansion Nested Part SearchWork",
         "interfaces.loss": "Loss Task has_link has_probabilities is_quadratic",
         "interfaces.norm": "Form GroupWeights Lift Norm Term is_restrictable",
-        "interfaces.numbers": (
-            "all_text check_offset check_share check_weight is_number is_whole normalized positive "
-            "unmasked whole_number"
-        ),
-        "interfaces.other_names": "OwnParameters own_parameters refuse_unknown",
         "interfaces.proximal": "ProxJacobian ProxPoint",
-        "interfaces.scores": "ArrayScores Scores norms_by_label",
-        "interfaces.targets": "finite",
+        "interfaces.scores": "ArrayScores Scores",
         "interfaces.warm_start": "Arrays Atom WarmStart",
         "losses.around": "Offset bare_loss loss_of_rows mean_loss",
         "losses.domain": "EDGE_TOLERANCE",
-        "losses.free_columns": "FreeColumns LastAnswer free_columns known_offset",
+        "losses.free_columns": "FreeColumns free_columns",
+        "losses.logistic": "Logistic",
+        "losses.multinomial": "Multinomial",
         "losses.pieces": "pieces",
-        "losses.probabilities": "for_classes log_probabilities",
-        "losses.registry": "as_loss loss_named loss_names",
+        "losses.registry": "as_loss loss_names",
         "losses.shift": "least_shift",
         "losses.squared": "Squared",
         "masters.accelerated_gradient": "Acceleration Iterate",
         "masters.choose": "choose_master",
         "masters.kernel_columns": "columns_for_kernel",
-        "masters.master": "Master Refit block_of",
+        "masters.master": "Master Refit",
         "masters.model_newton": "ModelNewton hessian spanned",
         "masters.newton": "AcceleratedGradient SemismoothNewton",
         "masters.pattern_newton": "PatternNewton pattern_of",
@@ -77,19 +64,17 @@ __getattr__ = lazy(
         "norms.combine": "Nonnegative Scaled",
         "norms.elastic_net": "ElasticNetNorm",
         "norms.groups": "Groups L2 l1_weights",
-        "norms.ksupport": "KSupport fair_share scaling_vector",
+        "norms.ksupport": "KSupport fair_share",
         "norms.ksupport_point": "ksupport_point",
         "norms.l1": "L1",
-        "norms.names": "named named_columns needs_names resolved",
+        "norms.names": "named_columns resolved",
         "norms.ordered": "LInf OWL",
         "norms.parameters": "Parameters",
-        "norms.partition": "Membership Partition check_members membership_of set_weights",
+        "norms.partition": "Membership Partition check_members set_weights",
         "norms.registry": "as_norm",
-        "norms.vectors": "to_float64",
         "paths.cross_validation": "CrossValidation Rule cross_validate",
         "paths.ends": "End NoImprovement NumberOfFeatures Reached",
         "paths.folds": "Fold Score decisions_at held_out_loss training_part",
-        "paths.lattice": "search_lattice",
         "paths.levels": "alpha_grid check_levels largest_useful_alpha level_grids",
         "paths.path": "PathResult path path_of",
         "paths.pool": "Pool",
@@ -98,15 +83,14 @@ __getattr__ = lazy(
         "paths.settings": "Settings",
         "problem.checks": "check_free check_loss",
         "problem.problem": (
-            "Problem center_targets checked_problem enter free_part gauge_of is_perfect "
+            "Problem center_targets changed checked_problem enter free_part gauge_of is_perfect "
             "loss_at_zero loss_gradient loss_value negative_gradient negligible_objective "
-            "objective_at of_checked_data optimal_intercept restrict shrink_inside with_amount "
-            "with_deadline with_free with_norm with_offset"
+            "objective_at of_checked_data optimal_intercept restrict"
         ),
-        "problem.proof": "certify dual_part prove prove_from with_rounding",
+        "problem.proof": "certificate_of dual_part prove",
         "problem.regularizer": "Regularizer",
         "problem.result": "Record Result together",
-        "problem.rounding": "Lengths counted growth",
+        "problem.rounding": "Lengths",
         "solvers.atom_generation": "AtomGeneration PATIENCE_WITH_NEW_ATOMS",
         "solvers.atoms": "AtomSet",
         "solvers.checkpoint": "Checkpoint",
@@ -116,6 +100,6 @@ __getattr__ = lazy(
         "solvers.run": "default_solver run",
         "solvers.schedule": "drive",
         "solvers.solver": "INNER_RATIO MAX_ITER PATIENCE Solver State TOLERANCE",
-        "solvers.stopping": "Callback Iterations RelativeGap StoppingRule check_rule",
+        "solvers.stopping": "Callback StoppingRule",
     },
 )

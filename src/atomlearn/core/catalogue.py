@@ -12,7 +12,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from atomlearn.core.interfaces import Loss, Norm, Task, libraries
+from atomlearn._support import libraries
+from atomlearn.core.interfaces import Loss, Norm, Task
 
 #: The import path "module:attribute" of a part that is not loaded yet.
 Place = str
@@ -114,8 +115,8 @@ DESIGNS = [
     ),
     Kind(
         libraries.is_arrow,
-        "atomlearn.core.data.frames:as_table",
-        "atomlearn.core.data.frames:table_names",
+        "atomlearn._support:as_table",
+        "atomlearn._support:table_names",
     ),
 ]
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
+from atomlearn._support import check_weight, normalized
 from atomlearn.core import (
     Array,
     Design,
@@ -24,16 +25,12 @@ from atomlearn.core import (
     WarmStart,
     as_loss,
     as_norm,
-    check_weight,
+    changed,
     has_link,
     loaded,
-    log_probabilities,
-    normalized,
     of_checked_data,
     relaxed,
     unwrapped,
-    with_free,
-    with_offset,
 )
 from atomlearn.estimators import matrices
 from atomlearn.estimators.checks import (
@@ -54,6 +51,7 @@ from atomlearn.estimators.checks import (
 from atomlearn.estimators.coefficients import coefficient_rows, nonzero_coefficients, single_row
 from atomlearn.estimators.encoded import was_encoded
 from atomlearn.estimators.parameters import FitParameters, entries_of, keeps_blas_single
+from atomlearn.estimators.probabilities import log_probabilities
 from atomlearn.estimators.targets import (
     Checked,
     checked_labels,
@@ -220,7 +218,8 @@ class AtomicModel(FitParameters):
         for output, y in enumerate(data.targets):
             offset = None if data.offset is None else data.offset[:, output]
             problem = replace(first, y=y, tau=tau)
-            problems.append(with_free(with_offset(problem, offset), free))
+            columns = () if free is None else free
+            problems.append(changed(problem, offset=offset, unpenalized=columns))
         return problems
 
     @property

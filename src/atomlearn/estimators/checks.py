@@ -13,6 +13,15 @@ from sklearn import config_context
 from sklearn.utils.validation import _check_feature_names, _check_n_features, validate_data
 
 from atomlearn import core, papers
+from atomlearn._support import (
+    as_table,
+    frame_to_array,
+    holds_numbers,
+    is_number,
+    is_table,
+    positive,
+    whole_number,
+)
 from atomlearn.core import (
     L2,
     Columns,
@@ -28,24 +37,16 @@ from atomlearn.core import (
     as_design,
     as_loss,
     as_norm,
-    as_table,
     check_free,
     feature_names,
-    frame_to_array,
     has_probabilities,
-    holds_numbers,
-    is_finite,
-    is_number,
     is_opened,
-    is_table,
     named_columns,
-    positive,
     readable,
     refuse_not_finite,
     unwrapped,
-    whole_number,
 )
-from atomlearn.estimators.encoded import was_encoded
+from atomlearn.estimators.encoded import is_finite, was_encoded
 from atomlearn.maps.feature_map import map_of
 from atomlearn.maps.features import features_named
 

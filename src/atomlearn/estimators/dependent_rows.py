@@ -15,7 +15,8 @@ import numpy as np
 from sklearn.model_selection import KFold, StratifiedKFold, TimeSeriesSplit, check_cv
 from sklearn.utils.validation import has_fit_parameter
 
-from atomlearn.core import Fold, Rows, is_number
+from atomlearn._support import is_number
+from atomlearn.core import Fold, Rows
 
 Seed = int | np.random.Generator
 

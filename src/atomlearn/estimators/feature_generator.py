@@ -11,11 +11,11 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils import ClassifierTags, RegressorTags
 
+from atomlearn._support import Deadline, check_weight, positive
 from atomlearn.core import (
     MAX_ITER,
     TOLERANCE,
     Columns,
-    Deadline,
     Design,
     Loss,
     Observer,
@@ -26,10 +26,8 @@ from atomlearn.core import (
     Status,
     StoppingRule,
     as_loss,
-    check_weight,
     enter,
     has_probabilities,
-    positive,
 )
 from atomlearn.estimators.checks import checked_design, expanded, input_names, loss_task, whole
 from atomlearn.estimators.coefficients import coefficient_rows, single_row

@@ -16,25 +16,22 @@ from atomlearn.core import (
     Columns,
     Design,
     FreeColumns,
-    Iterations,
     KSupport,
     Lift,
+    Membership,
     Norm,
     Problem,
     Regularizer,
-    RelativeGap,
     Result,
+    Settings,
     check_loss,
-    for_classes,
     free_columns,
     free_part,
-    membership_of,
-    named,
-    run,
 )
 from atomlearn.estimators.base import AtomicModel
 from atomlearn.estimators.checks import input_names, table_groups, unpenalized_inputs
 from atomlearn.estimators.coefficients import coefficient_rows, single_row
+from atomlearn.estimators.probabilities import for_classes
 from atomlearn.estimators.selects_columns import SelectsColumns
 from atomlearn.estimators.targets import Checked
 from atomlearn.estimators.units import Units, batch_of, too_many
@@ -64,7 +61,7 @@ def norm_of(estimator: Any, design: Design) -> tuple[Any, int]:
     if isinstance(groups, LatentNorm):
         sets = groups.membership(n_columns)
     elif _overlap(groups):
-        sets = membership_of(groups, n_columns, "groups")
+        sets = Membership.of(groups, n_columns, "groups")
     if sets is not None:
         return LatentKSupport(min(batch, sets.n_sets), groups), sets.n_sets
     # Columns in no group are groups of their own.
@@ -98,7 +95,7 @@ def problem_of(estimator: Any, data: Checked) -> tuple[Problem, int]:
     n_outputs = len(data.targets)
     names = input_names(estimator)
     norm, n_units = norm_of(estimator, design)
-    norm = named(norm, names)
+    norm = norm if names is None else norm.with_names(names)
     # Survival models have no intercept: it is part of the baseline hazard.
     intercept = estimator.fit_intercept and loss.task != "survival"
     # Unpenalized features are always in the model, so they are no candidates.
@@ -288,7 +285,7 @@ def debiased(problem: Problem, result: Result, factor: float, gap: float) -> Res
         regularizer=Regularizer(L2(), "squared", 1.0),
         free=columns[:0],
     )
-    refit = run(restricted, ColumnGeneration(tol=gap), RelativeGap(gap) | Iterations(50))
+    refit = Settings(gap, 50, ColumnGeneration(tol=gap)).run(restricted)
     linear = selected_block.gather(refit.columns).predict(refit.weights)
     # Back to the columns of the whole problem, with the coefficients of unpenalized columns.
     refit = replace(refit, columns=columns[refit.columns], n_features=problem.design.shape[1])
@@ -394,7 +391,7 @@ def weighed(problem: Problem, selection: Result, solver: FeatureGeneration, gap:
     weights at which the fit starts. ``gap`` is the relative duality gap at which it ends. The
     result also counts the passes and seconds of the selection.
     """
-    result = run(problem, solver, RelativeGap(gap))
+    result = Settings(gap, solver=solver).run(problem)
     result.state.found = selection.state.found
     # If neither run converged, the reason is that of the selection.
     ended = result.converged or selection.converged

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from atomlearn._support import EPS, is_number
 from atomlearn.core import (
-    EPS,
     Array,
     Design,
     Fold,
@@ -21,7 +21,6 @@ from atomlearn.core import (
     Status,
     as_loss,
     has_probabilities,
-    is_number,
 )
 from atomlearn.estimators.checks import checked_design, whole
 from atomlearn.estimators.dependent_rows import folds, splits

@@ -7,6 +7,7 @@ from typing import Self
 
 import numpy as np
 
+from atomlearn._support import growth
 from atomlearn.core import (
     LIMITS,
     Array,
@@ -17,7 +18,6 @@ from atomlearn.core import (
     Status,
     as_loss,
     from_moments,
-    growth,
     of_checked_data,
     part_of,
 )

@@ -14,16 +14,15 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 
 from atomlearn._kernels import single_threaded_blas
+from atomlearn._support import Deadline, OwnParameters, positive
 from atomlearn.core import (
     MAX_ITER,
     TOLERANCE,
     Array,
     Columns,
-    Deadline,
     Form,
     Norm,
     Observer,
-    OwnParameters,
     PrintProgress,
     Problem,
     Result,
@@ -32,9 +31,7 @@ from atomlearn.core import (
     Status,
     StoppingRule,
     WarmStart,
-    check_rule,
     drive,
-    positive,
 )
 from atomlearn.estimators.checks import as_solver, whole
 from atomlearn.estimators.coefficients import packed, unpacked
@@ -72,8 +69,6 @@ class ProvedModel(OwnParameters, PackedState):
     def _settings(self) -> Settings:
         """Return the settings of the fit, whose time limit begins now."""
         tol = positive("tol", self.tol, "relative duality gap to prove, for example 1e-6")
-        if self.stop is not None:
-            check_rule(self.stop)
         deadline = Deadline.limited(self.time_limit)
         solver = as_solver(self.solver, tol)
         steps = whole("max_iter", self.max_iter)

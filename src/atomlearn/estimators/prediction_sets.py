@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import rankdata
 
+from atomlearn._support import TINY
 from atomlearn.core import (
     LIMITS,
-    TINY,
     Array,
     Columns,
     Design,
@@ -26,13 +26,13 @@ from atomlearn.core import (
     decisions_at,
     has_link,
     has_probabilities,
-    log_probabilities,
     relaxed,
     together,
     training_part,
 )
 from atomlearn.core.solve import solve
 from atomlearn.estimators.dependent_rows import unit_numbers
+from atomlearn.estimators.probabilities import log_probabilities
 from atomlearn.estimators.survival import Baseline
 from atomlearn.estimators.units import Units
 

@@ -8,7 +8,8 @@ from typing import Any, ClassVar, Self
 
 from sklearn.base import RegressorMixin
 
-from atomlearn.core import Loss, as_loss, check_weight
+from atomlearn._support import check_weight
+from atomlearn.core import Loss, as_loss
 from atomlearn.estimators.base import AtomicModel
 from atomlearn.estimators.checks import available_if, checked_design, norm_for, norm_on, penalty_of
 from atomlearn.estimators.moments import Moments

@@ -22,6 +22,7 @@ from sklearn.utils.metadata_routing import (
 )
 from sklearn.utils.validation import _check_method_params
 
+from atomlearn._support import check_share
 from atomlearn.core import (
     Array,
     CrossValidation,
@@ -30,7 +31,6 @@ from atomlearn.core import (
     Form,
     Groups,
     Norm,
-    Pool,
     Problem,
     Result,
     Rows,
@@ -43,13 +43,11 @@ from atomlearn.core import (
     as_norm,
     check_levels,
     check_rows,
-    check_share,
     cross_validate,
     held_out_loss,
     is_opened,
     level_grids,
     relaxed,
-    search_lattice,
     training_part,
 )
 from atomlearn.estimators import matrices
@@ -63,6 +61,7 @@ from atomlearn.estimators.checks import (
     table_groups,
 )
 from atomlearn.estimators.dependent_rows import splits
+from atomlearn.estimators.lattice import search_lattice
 from atomlearn.estimators.parameters import keeps_blas_single
 from atomlearn.estimators.prediction_sets import OutOfFold
 from atomlearn.estimators.targets import Checked, filled_for, joint_loss, offset_of
@@ -421,7 +420,7 @@ class CrossValidatedModel(AtomicModel):
             alphas = np.tile(check_levels(self.alphas, form, "alphas"), (row_ratios.size, 1))
             levels = alphas * row_ratios
         # The columns that paths have used, which later paths of the search share.
-        pools: dict[int, Pool] = {}
+        pools: dict[int, Any] = {}
 
         def scored(norms: Sequence[Norm], levels: Array, l1_ratios: Array) -> CrossValidation:
             """Cross-validate norms (m,) with their levels (m, n_levels) and l1_ratios (m,)."""

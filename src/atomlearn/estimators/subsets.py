@@ -12,8 +12,8 @@ import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin, clone
 from sklearn.exceptions import ConvergenceWarning
 
+from atomlearn._support import Deadline
 from atomlearn.core import (
-    Deadline,
     Form,
     KSupport,
     Loss,
@@ -22,7 +22,7 @@ from atomlearn.core import (
     Settings,
     Solver,
     StoppingRule,
-    with_amount,
+    changed,
 )
 from atomlearn.estimators.base import AtomicModel
 from atomlearn.estimators.checks import checked_design, input_names, whole
@@ -132,7 +132,7 @@ class SubsetModel(ScaledModel):
             means = {choice: np.mean(scores) for choice, scores in self.cv_scores_.items()}
             # There are no scores if the time ended during the first pair: the middle ridge.
             k, l2 = max(means, key=means.__getitem__, default=(k, ridges[len(ridges) // 2]))
-        problem = with_amount(problem, l2)
+        problem = changed(problem, amount=l2)
         # Observers of the search, and with ``verbose`` a line for each record.
         watch: tuple[Any, ...] = tuple(self.observers or ())
         if self.verbose:

@@ -11,24 +11,25 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from atomlearn._support import (
+    as_frame,
+    holds_numbers,
+    is_table,
+    library_of,
+    narrowest,
+    number_types,
+)
 from atomlearn.core import (
     Columns,
     DenseDesign,
     Rows,
     as_design,
-    as_frame,
     check_free,
     check_shape,
-    holds_numbers,
-    is_finite,
-    is_table,
-    library_of,
     named_columns,
-    narrowest,
-    number_types,
     refuse_entry,
 )
-from atomlearn.estimators.encoded import EncodedDesign
+from atomlearn.estimators.encoded import EncodedDesign, is_finite
 from atomlearn.storage.formats.messages import listing
 from atomlearn.storage.intake.columns import INTAKE, ColumnPlan
 from atomlearn.storage.intake.encode import encode_columns

@@ -12,22 +12,9 @@ from sklearn.utils import check_array
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.validation import _num_samples, column_or_1d
 
-from atomlearn.core import (
-    TINY,
-    Array,
-    Counted,
-    Design,
-    Fold,
-    Loss,
-    all_text,
-    as_design,
-    check_offset,
-    finite,
-    for_classes,
-    is_opened,
-    normalized,
-    unmasked,
-)
+from atomlearn._support import TINY, all_text, check_offset, finite, normalized, unmasked
+from atomlearn.core import Array, Counted, Design, Fold, Loss, as_design, is_opened
+from atomlearn.estimators.probabilities import for_classes
 from atomlearn.estimators.units import Units
 from atomlearn.maps.feature_map import map_of
 

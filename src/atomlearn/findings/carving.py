@@ -24,7 +24,8 @@ import numpy as np
 import scipy.linalg as la
 from scipy.special import erf, erfcx, expit, log_ndtr
 
-from atomlearn.core import TINY, Array
+from atomlearn._support import TINY
+from atomlearn.core import Array
 
 #: Inference for one coefficient: median-unbiased estimate, lower and upper end of its confidence
 #: interval, and two-sided p-value of the hypothesis that the coefficient is zero.

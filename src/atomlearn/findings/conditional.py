@@ -19,9 +19,9 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.stats import chi2, false_discovery_control
 from sklearn.base import clone, is_classifier
 
+from atomlearn._support import TINY, whole_number
 from atomlearn.core import (
     L1,
-    TINY,
     Array,
     Columns,
     Loss,
@@ -30,11 +30,10 @@ from atomlearn.core import (
     Settings,
     WarmStart,
     as_design,
+    changed,
     dense_part,
     feature_names,
     loss_gradient,
-    whole_number,
-    with_norm,
 )
 from atomlearn.estimators.checks import encoded_rows
 from atomlearn.estimators.dependent_rows import held_out
@@ -367,7 +366,7 @@ def _residuals(X: Array, y: Any, loss: Loss, l1_weight: float) -> Callable[[Colu
         prices = np.ones(X.shape[1])
         prices[unit] = BARRED
         warm = replace(start, columns=start.columns[is_kept], weights=start.weights[is_kept])
-        return fit_residuals(with_norm(problem, L1(weights=prices)), warm)[0]
+        return fit_residuals(changed(problem, norm=L1(weights=prices)), warm)[0]
 
     return residuals_without
 

@@ -8,16 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from atomlearn.core import (
-    Array,
-    as_compressed,
-    as_design,
-    check_share,
-    is_quadratic,
-    own_parameters,
-    part_of,
-    readable,
-)
+from atomlearn._support import check_share, own_parameters
+from atomlearn.core import Array, as_compressed, as_design, is_quadratic, part_of, readable
 from atomlearn.estimators.checks import checked_design, encoded_rows
 from atomlearn.estimators.encoded import was_encoded
 from atomlearn.findings.effects import line_of_lasso

@@ -22,7 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
-from atomlearn.core import TINY, Array, Design, Rows, as_design, column_moments, dense_part
+from atomlearn._support import TINY
+from atomlearn.core import Array, Design, Rows, as_design, column_moments, dense_part
 from atomlearn.findings.precision import connected_parts, standardized
 from atomlearn.findings.ranking import MOST_DRAWN
 

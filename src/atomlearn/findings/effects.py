@@ -11,18 +11,8 @@ from numpy.typing import ArrayLike
 from scipy.stats import chi2, f
 from sklearn.base import clone
 
-from atomlearn.core import (
-    L1,
-    TINY,
-    Array,
-    Columns,
-    as_design,
-    check_share,
-    is_opened,
-    is_quadratic,
-    l1_weights,
-    own_parameters,
-)
+from atomlearn._support import TINY, check_share, own_parameters
+from atomlearn.core import L1, Array, Columns, as_design, is_opened, is_quadratic, l1_weights
 from atomlearn.estimators.checks import amount_of, encoded_rows, input_names
 from atomlearn.estimators.coefficients import nonzero_coefficients
 from atomlearn.estimators.cross_validated import AtomicClassifierCV, AtomicRegressorCV

@@ -20,7 +20,8 @@ from numpy.typing import ArrayLike
 from scipy.sparse.linalg import eigsh
 from sklearn.covariance import ledoit_wolf_shrinkage
 
-from atomlearn.core import Array, as_design, dense_part, is_whole
+from atomlearn._support import is_whole
+from atomlearn.core import Array, as_design, dense_part
 from atomlearn.findings.precision import (
     inverse_of,
     scaled_by,

@@ -19,13 +19,11 @@ from atomlearn.core import (
     Array,
     Mask,
     NumberOfFeatures,
-    Pool,
     Problem,
     Result,
     Rows,
     Settings,
-    drive,
-    known_offset,
+    bare_loss,
     l1_weights,
     largest_useful_alpha,
     training_part,
@@ -134,7 +132,7 @@ def _is_lasso(problem: Problem) -> bool:
     has_equal_weights = weights is not None and bool((weights == 1.0).all())
     is_least_squares = np.ptp(problem.weight) == 0 and problem.loss.name == "squared"
     is_penalized = problem.regularizer.form == "penalized" and not problem.tau
-    has_no_offset = problem.free is None and known_offset(problem.loss) is None
+    has_no_offset = bare_loss(problem.loss) is problem.loss
     return has_equal_weights and is_least_squares and is_penalized and has_no_offset
 
 
@@ -148,16 +146,14 @@ def _joint_paths(
     ``parts`` are the rows of each part.
     """
     end = None if limit is None else NumberOfFeatures(limit)
-    # A pool keeps the columns that a path has used; paths may share one.
-    path_tasks = []
-    for rows, pool in zip(parts, Pool(problem).for_paths(len(parts)), strict=True):
-        ends_path = None if end is None else end.begin()
-        path_tasks.append(
-            settings.task(training_part(problem, rows), levels, pool, reached=ends_path)
-        )
-    if drive(problem.design, path_tasks):
+    tasks = [
+        (training_part(problem, rows), levels, None if end is None else end.begin())
+        for rows in parts
+    ]
+    paths = settings.paths(problem, tasks)
+    if paths is None:
         raise KeyboardInterrupt("stability selection was interrupted")
-    return [task.results for task in path_tasks]
+    return paths
 
 
 def _lasso_sizes(

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 import scipy.linalg as la
 
-from atomlearn.core import EPS, Array, Columns, as_design
+from atomlearn._support import EPS
+from atomlearn.core import Array, Columns, as_design
 from atomlearn.findings.nodewise import directions
 from atomlearn.findings.one_step import FitData
 

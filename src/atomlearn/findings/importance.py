@@ -22,6 +22,7 @@ import numpy as np
 import scipy.linalg as la
 from numpy.typing import NDArray
 
+from atomlearn._support import all_text, finite
 from atomlearn.core import (
     Array,
     Columns,
@@ -35,11 +36,9 @@ from atomlearn.core import (
     Regularizer,
     Result,
     Settings,
-    all_text,
     alpha_grid,
     as_design,
     as_loss,
-    finite,
     l1_weights,
     largest_useful_alpha,
     mean_loss,
@@ -296,4 +295,4 @@ def _leave_one_out(X: Array, y: Array, loss: Loss, result: Result) -> tuple[floa
     hat_diagonal = np.einsum("ij,ij->i", half_solved, half_solved)
     leverages = hat_diagonal * curvature
     left_out = predictions + hat_diagonal * slope / np.maximum(1.0 - leverages, 1e-6)
-    return float(mean_loss(loss, y, left_out, ones)), leverages
+    return mean_loss(loss, y, left_out, ones), leverages

@@ -21,8 +21,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from atomlearn._support import TINY
 from atomlearn.core import (
-    TINY,
     Array,
     ArrayScores,
     Columns,

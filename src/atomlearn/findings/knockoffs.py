@@ -12,6 +12,7 @@ from sklearn.base import BaseEstimator
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from atomlearn._support import OwnParameters, check_share, whole_number
 from atomlearn.core import (
     Array,
     Columns,
@@ -20,14 +21,11 @@ from atomlearn.core import (
     Loss,
     Mask,
     Norm,
-    OwnParameters,
     as_design,
     as_norm,
-    check_share,
     dense_part,
     is_sparse,
     refuse_not_finite,
-    whole_number,
 )
 from atomlearn.estimators.checks import checked_array, input_names
 from atomlearn.estimators.tables import table_as_numbers

@@ -17,7 +17,8 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import scipy.linalg as la
 
-from atomlearn.core import Array, Columns, Squared, growth, is_quadratic
+from atomlearn._support import growth
+from atomlearn.core import Array, Columns, Squared, is_quadratic
 from atomlearn.findings.one_step import MOST_STEPS, FitData
 
 #: Maximum number of pieces on each side of t = 0, and of pivots to the solution at t = 0.

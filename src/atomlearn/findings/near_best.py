@@ -15,31 +15,23 @@ from typing import Any
 
 import numpy as np
 
+from atomlearn._support import EPS, TINY, Deadline, counted, growth, positive
 from atomlearn.core import (
-    EPS,
     L1,
-    TINY,
     Array,
     ArrayScores,
     Columns,
     ColumnSubset,
-    Deadline,
     Problem,
     Settings,
     WarmStart,
-    bare_loss,
-    counted,
+    changed,
     dense_part,
-    free_columns,
     gauge_of,
-    growth,
-    known_offset,
     negative_gradient,
     objective_at,
     optimal_intercept,
-    positive,
     restrict,
-    with_offset,
 )
 from atomlearn.estimators.base import AtomicModel
 from atomlearn.estimators.checks import input_names
@@ -317,7 +309,7 @@ class _Profile:
         self._rounding = 2.0 * growth(dual.size) * float(np.linalg.norm(dual)) * column_norms
         self._scores = scores - problem.tau * self.coef
         nonzero = np.flatnonzero(self.coef)
-        active = np.asarray(dense_part(problem.design, nonzero), dtype=np.float64)
+        active = dense_part(problem.design, nonzero)
         # The Hessian of the loss in the predictions is diag(c) - K K', with c the curvatures of the
         # rows. K couples the rows that share a risk set or a class probability; otherwise it has no
         # columns.
@@ -481,17 +473,12 @@ class _Profile:
         """
         problem = self.problem
         size = self.coef.size
-        x_j = np.asarray(dense_part(problem.design, np.array([column])), dtype=np.float64)[:, 0]
+        x_j = dense_part(problem.design, np.array([column]))[:, 0]
         # The problem without column j.
         others = np.delete(np.arange(size), column)
         reduced = restrict(problem, ColumnSubset(problem.design, others), others)
         # value * x_j is added to the offset of the loss; unpenalized columns stay free.
-        free = free_columns(problem.loss)
-        offset = known_offset(problem.loss)
-        loss = bare_loss(problem.loss)
-        loss = loss if free is None else free.around(loss)
-        fixed_part = value * x_j + (0.0 if offset is None else offset)
-        reduced = with_offset(replace(reduced, loss=loss, free=None), fixed_part)
+        reduced = changed(replace(reduced, free=None), offset=value * x_j)
         # Column numbers of the warm start, counted in the problem without column j.
         is_other = start.columns != column
         start_positions = np.searchsorted(others, start.columns[is_other])

@@ -6,13 +6,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from atomlearn._support import TINY
 from atomlearn.core import (
     L1,
-    TINY,
     Array,
     Columns,
     Design,
-    Pool,
     Problem,
     Reached,
     Regularizer,
@@ -20,7 +19,6 @@ from atomlearn.core import (
     Settings,
     as_loss,
     dense_part,
-    drive,
     largest_useful_alpha,
 )
 
@@ -82,7 +80,6 @@ def directions(
     """
     tasks = []
     paths = list[list[Array]]()
-    settings = Settings(tol=GAP)
     for unit in units:
         prices = np.where(np.isin(np.arange(price.size), unit), BARRED * price, price)
         penalty = Regularizer(L1(weights=prices), "penalized", 1.0)
@@ -104,15 +101,8 @@ def directions(
             tasks.append(
                 (problem, levels, _path_observer(design, weight, x, size, growth, paths[-1]))
             )
-    if tasks:
-        # A pool keeps the columns that a path has used; paths may share one.
-        pools = Pool(tasks[0][0]).for_paths(len(tasks))
-        path_tasks = [
-            settings.task(problem, levels, pool, reached=reached)
-            for (problem, levels, reached), pool in zip(tasks, pools, strict=True)
-        ]
-        if drive(design, path_tasks):
-            raise KeyboardInterrupt("interrupted before the directions of all columns were known")
+    if tasks and Settings(tol=GAP).paths(tasks[0][0], tasks) is None:
+        raise KeyboardInterrupt("interrupted before the directions of all columns were known")
     # The last residuals of each path, one column after another, are joined per unit.
     last_residuals = iter(residuals[-1] for residuals in paths)
     return [np.column_stack([next(last_residuals) for _ in unit]) for unit in units]

@@ -9,9 +9,8 @@ import numpy as np
 import scipy.linalg as la
 from sklearn.base import clone, is_classifier
 
+from atomlearn._support import EPS, TINY
 from atomlearn.core import (
-    EPS,
-    TINY,
     Array,
     Columns,
     Design,

@@ -11,7 +11,8 @@ import numpy as np
 from scipy.special import expit
 from sklearn.base import clone
 
-from atomlearn.core import Array, as_design, dense_part, whole_number
+from atomlearn._support import whole_number
+from atomlearn.core import Array, as_design, dense_part
 from atomlearn.estimators.tables import table_as_numbers
 from atomlearn.findings.precision import standardized
 from atomlearn.findings.stability import selected_by

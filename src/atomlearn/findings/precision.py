@@ -19,7 +19,7 @@ from scipy.sparse.csgraph import connected_components
 from scipy.spatial.distance import squareform
 from sklearn.utils import gen_batches
 
-from atomlearn.core import Array, Columns, Groups, named, named_columns
+from atomlearn.core import Array, Columns, Groups, named_columns
 
 #: Number of columns on which each column is regressed: those most correlated with it.
 N_NEIGHBORS = 8
@@ -228,7 +228,8 @@ def labels_of(groups: Any, n_columns: int, names: Sequence[str] | None = None) -
 
     groups : lists of columns or their names, or labels. names : the names of all columns, or None.
     """
-    norm: Any = named(Groups(groups), names).on(n_columns)
+    norm: Any = Groups(groups)
+    norm = (norm if names is None else norm.with_names(names)).on(n_columns)
     return np.asarray(norm.parts(n_columns)[0].labels)
 
 

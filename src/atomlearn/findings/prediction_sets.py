@@ -13,7 +13,8 @@ from sklearn.model_selection import StratifiedKFold, cross_val_predict
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from atomlearn.core import Array, Design, Mask, as_design, check_share, dense_part, own_parameters
+from atomlearn._support import check_share, own_parameters
+from atomlearn.core import Array, Design, Mask, as_design, dense_part
 from atomlearn.estimators.checks import encoded_rows
 from atomlearn.estimators.prediction_sets import OutOfFold
 

@@ -33,16 +33,8 @@ from sklearn.utils.validation import (
     check_is_fitted,
 )
 
-from atomlearn.core import (
-    TINY,
-    Array,
-    Columns,
-    Mask,
-    OwnParameters,
-    as_table,
-    is_number,
-    whole_number,
-)
+from atomlearn._support import TINY, OwnParameters, as_table, is_number, whole_number
+from atomlearn.core import Array, Columns, Mask
 from atomlearn.estimators.base import AtomicModel
 from atomlearn.estimators.checks import encoded_rows, table_encoding
 from atomlearn.estimators.classifier import AtomicClassifier

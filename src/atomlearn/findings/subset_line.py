@@ -20,7 +20,7 @@ import numpy as np
 import scipy.linalg as la
 from sklearn.base import clone
 
-from atomlearn.core import Array, Columns, Problem, dense_part, with_amount
+from atomlearn.core import Array, Columns, Problem, changed, dense_part
 from atomlearn.estimators.subsets import SubsetRegressor
 from atomlearn.findings.one_step import FitData
 from atomlearn.subsets.solve import best_subset, search_settings
@@ -195,6 +195,6 @@ def subset_line(
     if is_searched or estimator.groups is not None or not estimator.fit_intercept:
         return None
     model = clone(estimator)
-    problem = with_amount(model._problem(model._checked(X, y, data.weight))[0], estimator.l2_)
+    problem = changed(model._problem(model._checked(X, y, data.weight))[0], amount=estimator.l2_)
     subset = np.setdiff1d(estimator.selected_, data.free)
     return SubsetLine(data, problem, np.union1d(subset, data.free), subset, dispersion)

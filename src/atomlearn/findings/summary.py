@@ -14,7 +14,8 @@ from numpy.typing import ArrayLike
 from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
-from atomlearn.core import Columns, as_loss, check_share, has_probabilities
+from atomlearn._support import check_share
+from atomlearn.core import Columns, as_loss, has_probabilities
 from atomlearn.estimators.base import AtomicModel
 from atomlearn.estimators.checks import input_names, table_encoding, unpenalized_inputs
 from atomlearn.estimators.coefficients import nonzero_coefficients

@@ -8,15 +8,14 @@ from typing import Any
 
 import numpy as np
 
+from atomlearn._support import TINY
 from atomlearn.core import (
-    TINY,
     Columns,
     Design,
     Problem,
     Result,
     WarmStart,
     column_moments,
-    moments_of,
     part_of,
     restrict,
     together,
@@ -69,7 +68,7 @@ def correlated_columns(
     """
     deviations = column_moments(design)[1]
     chosen = np.asarray(columns, dtype=np.int64)
-    means, own_deviations = moments_of(design, chosen)
+    means, own_deviations = column_moments(design, columns=chosen)
     chosen_columns = design.gather(chosen).dense()
     correlated = []
     # The scores of a centered column, divided by both standard deviations, are correlations.
@@ -169,7 +168,7 @@ def _largest(results: Sequence[Result], design: Design, most: int) -> list[int]:
     columns, weights = together(results)
     if not columns.size:
         return []
-    magnitudes = np.abs(weights).max(axis=0) * moments_of(design, columns)[1]
+    magnitudes = np.abs(weights).max(axis=0) * column_moments(design, columns=columns)[1]
     return [int(columns[index]) for index in np.argsort(-magnitudes, kind="stable")[:most]]
 
 

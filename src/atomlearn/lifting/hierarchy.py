@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from atomlearn.core import Array, Columns, Membership, positive
+from atomlearn._support import positive
+from atomlearn.core import Array, Columns, Membership
 from atomlearn.lifting.latent import LatentNorm
 
 

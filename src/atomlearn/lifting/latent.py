@@ -9,6 +9,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from atomlearn._support import to_float64, whole_number
 from atomlearn.core import (
     Array,
     Atom,
@@ -24,12 +25,8 @@ from atomlearn.core import (
     Partition,
     Scores,
     check_members,
-    membership_of,
-    needs_names,
     resolved,
     set_weights,
-    to_float64,
-    whole_number,
 )
 from atomlearn.lifting.value import lifted_value
 
@@ -255,16 +252,16 @@ class LatentGroups(LatentNorm):
 
         Groups numbered ``n_listed`` and above are the single features in no listed group.
         """
-        return membership_of(self.groups, n_features, type(self).__name__)
+        return Membership.of(self.groups, n_features, type(self).__name__)
 
     def with_names(self, names: Sequence[str]) -> Self:
         """Return the same norm with names and patterns of columns replaced by their indices.
 
         ``names`` are the names of the columns of X.
         """
-        if not needs_names(self.groups):
-            return self
         groups = resolved(self.groups, names, type(self).__name__, self.missing)
+        if groups is self.groups:
+            return self
         weights = self.weights
         if not isinstance(groups, dict):
             # Sets without any column in X are dropped, with their weights.

@@ -9,23 +9,20 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse.linalg import splu
 
+from atomlearn._support import TINY
 from atomlearn.core import (
-    TINY,
     TUNING,
     Array,
     ArrayScores,
-    Iterations,
     Lift,
     Norm,
     Problem,
     Regularizer,
-    RelativeGap,
+    Settings,
     SparseDesign,
     Squared,
     WarmStart,
-    default_solver,
     is_restrictable,
-    run,
 )
 
 #: Target for the relative gap between the bounds, and the gap accepted if rounding prevents it.
@@ -110,12 +107,11 @@ def _multiplier_bounds(
     ones = np.ones(w.size)
     dual = np.zeros(w.size)
     eps = 0.1 * norm.polar(ArrayScores(matrix.T @ w))
-    solver = default_solver(norm, matrix.shape[1], NEAR)
-    stop = RelativeGap(NEAR) | Iterations(50)
+    settings = Settings(tol=NEAR, max_iter=50)
     warm: WarmStart | None = None
     for _ in range(MOST):
         penalty = Regularizer(norm, "penalized", eps)
-        fit = run(Problem(Squared(), design, w + eps * dual, ones, penalty), solver, stop, (), warm)
+        fit = settings.run(Problem(Squared(), design, w + eps * dual, ones, penalty), warm)
         warm = fit.warm_start()
         u = fit.coef.reshape(-1)
         residual = w - matrix @ u

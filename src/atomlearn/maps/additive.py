@@ -11,15 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from atomlearn._kernels import CodedColumns
-from atomlearn.core import (
-    Array,
-    Columns,
-    Design,
-    as_design,
-    check_weight,
-    dense_part,
-    feature_names,
-)
+from atomlearn._support import check_weight
+from atomlearn.core import Array, Columns, Design, as_design, dense_part, feature_names
 from atomlearn.maps.bases import Basis, basis_of
 from atomlearn.maps.curves import AdditiveSettings, Kernel
 from atomlearn.maps.feature_map import Inputs, TermMap

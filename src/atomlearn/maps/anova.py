@@ -12,16 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from atomlearn import _kernels
 from atomlearn._kernels.codes import MOST_PAIR_LEVELS
-from atomlearn.core import (
-    LIMITS,
-    Array,
-    Columns,
-    Deadline,
-    as_design,
-    check_weight,
-    feature_names,
-    whole_number,
-)
+from atomlearn._support import Deadline, check_weight, whole_number
+from atomlearn.core import LIMITS, Array, Columns, as_design, feature_names
 from atomlearn.maps.additive import Additive, AdditiveMap
 from atomlearn.maps.curves import Kernel, shares_of
 from atomlearn.maps.feature_map import Inputs, TermMap

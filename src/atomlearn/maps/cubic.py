@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from atomlearn._support import positive
 from atomlearn.core import (
     Array,
     ArrayScores,
@@ -24,7 +25,6 @@ from atomlearn.core import (
     as_design,
     dense_part,
     feature_names,
-    positive,
 )
 from atomlearn.maps.feature_map import FeatureMap, MappedDesign
 from atomlearn.maps.features import FeatureEntry, explicit

@@ -11,7 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from atomlearn._kernels import CodedColumns, code_histograms
 from atomlearn._kernels.codes import MOST_LEVELS
-from atomlearn.core import Array, Design, as_design, dense_part, positive, whole_number
+from atomlearn._support import positive, whole_number
+from atomlearn.core import Array, Design, as_design, dense_part
 from atomlearn.maps.kernel_map import pivoted
 from atomlearn.maps.levels import Binning, Levels
 from atomlearn.maps.settings import SETTINGS

@@ -11,7 +11,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from atomlearn.core import Array, Columns, Design, KSupport, as_design, ranges
+from atomlearn._support import ranges
+from atomlearn.core import Array, Columns, Design, KSupport, as_design
 
 Labels = NDArray[np.int64]
 

@@ -11,17 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from atomlearn.core import (
-    EPS,
-    Array,
-    Columns,
-    DenseDesign,
-    Design,
-    Forwarding,
-    RowSubset,
-    normalized,
-    whole_number,
-)
+from atomlearn._support import EPS, normalized, whole_number
+from atomlearn.core import Array, Columns, DenseDesign, Design, Forwarding, RowSubset
 from atomlearn.maps.feature_map import MappedDesign, TermMap
 from atomlearn.maps.kernel_map import KernelFunction, KernelMap, checked_kernels, factored
 

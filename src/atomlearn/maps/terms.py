@@ -10,19 +10,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from atomlearn._kernels import CodedColumns, code_histograms
+from atomlearn._support import Deadline, spread_rows
 from atomlearn.core import (
     LIMITS,
     Array,
     ArrayScores,
     Block,
     Columns,
-    Deadline,
     DenseBlock,
     Rows,
     Scores,
     Traits,
     check_same_rows,
-    spread_rows,
 )
 from atomlearn.maps.feature_map import MappedDesign, TermMap
 

@@ -9,7 +9,8 @@ from typing import Any, cast
 
 import numpy as np
 
-from atomlearn.core import Array, ArrayScores, Deadline, Scores
+from atomlearn._support import Deadline
+from atomlearn.core import Array, ArrayScores, Scores
 from atomlearn.matrices.settings import SETTINGS
 
 Shape = tuple[int, int]

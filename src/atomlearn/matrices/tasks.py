@@ -19,10 +19,10 @@ from atomlearn.core import (
     RowAccess,
     Standardized,
     centered,
+    changed,
     free_columns,
     free_part,
     is_quadratic,
-    with_free,
 )
 from atomlearn.matrices.designs.tasks import Tasks
 
@@ -52,7 +52,7 @@ class TaskProblem:
         """Return the problem in which these ``columns`` of X have no penalty, for all tasks."""
         n_tasks = self.offsets.size
         entries = columns[:, None] * n_tasks + np.arange(n_tasks)
-        return replace(self, problem=with_free(self.problem, entries.reshape(-1)))
+        return replace(self, problem=changed(self.problem, unpenalized=entries.reshape(-1)))
 
     def intercepts(self, W: Array) -> Array:
         """Return the optimal intercepts (n_tasks,) at W (n_features, n_tasks), in one pass.

@@ -14,7 +14,7 @@ factor 1/2, so the objective is the paper's.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -44,7 +44,7 @@ from atomlearn.core import (
     objective_at,
     optimal_intercept,
     prove,
-    scaling_vector,
+    restrict,
 )
 
 
@@ -150,11 +150,11 @@ class GenerationState(State):
         such that sum d = B. With groups, all columns of a group have the same d. ``norm`` is the
         norm of the problem, whose k is B, over ``n_features`` features.
         """
+        plain: Any = KSupport(norm.k)
         if norm.groups is None:
-            return self.columns, scaling_vector(self.weights, norm.k)
+            return self.columns, plain.scaling(self.weights)
         partition, _ = norm.partition(n_features).restrict(self.columns)
-        of_groups = scaling_vector(partition.norms(self.weights), norm.k)
-        return self.columns, of_groups[partition.labels]
+        return self.columns, plain.scaling(partition.norms(self.weights))[partition.labels]
 
     def selection(self) -> tuple[Columns, Columns]:
         """Return the columns in the order of selection, and the round that found each."""
@@ -439,7 +439,8 @@ class FeatureGeneration(Solver):
         point = state.weights, state.prediction
         # A final selection that is only scored needs no pass: its gap is over its own columns.
         if state.exhausted is Status.COLUMN_LIMIT and not self.proves_all:
-            selected = _restricted(problem, state.columns)
+            data = problem.design.gather(state.columns)
+            selected = restrict(problem, data, state.columns)
             state.certificate = prove(selected, None, *point).certificate
             state.candidate = state.members[:0]
             return state
@@ -496,14 +497,6 @@ def _gathered(problem: Problem, members: Columns) -> CachedBlock:
     """
     columns, positions = np.unique(members, return_inverse=True)
     return CachedBlock(RepeatedBlock(problem.design.gather(columns), columns, positions))
-
-
-def _restricted(problem: Problem, columns: Columns) -> Problem:
-    """Return ``problem`` over these columns only, whose data are read."""
-    norm = problem.regularizer.norm.restrict(columns, problem.design.shape[1])
-    assert norm is not None
-    regularizer = replace(problem.regularizer, norm=norm)
-    return replace(problem, design=problem.design.gather(columns), regularizer=regularizer)
 
 
 def _count(problem: Problem, state: GenerationState) -> int:

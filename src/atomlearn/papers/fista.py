@@ -23,10 +23,10 @@ from atomlearn.core import (
     Solver,
     State,
     WarmStart,
+    gauge_of,
     optimal_intercept,
     pattern_of,
     prove,
-    shrink_inside,
 )
 from atomlearn.matrices.norms.spectral import lanczos
 from atomlearn.matrices.scores import ScoreMatrix
@@ -230,7 +230,8 @@ def dense_start(problem: Problem, warm: WarmStart | None) -> tuple[Array, Array,
     linear = np.zeros(n_samples)
     intercept = 0.0
     if warm is not None:
-        weights[warm.columns] = shrink_inside(problem, warm.columns, warm.weights)
+        gauge = gauge_of(problem, warm.columns, warm.weights)
+        weights[warm.columns] = problem.regularizer.inside(warm.weights, gauge)
         linear = design.predict(weights) if warm.columns.size else linear
         intercept = warm.intercept
     return weights, linear, optimal_intercept(problem, linear, intercept)

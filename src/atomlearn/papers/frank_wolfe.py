@@ -27,13 +27,12 @@ from atomlearn.core import (
     State,
     Status,
     WarmStart,
-    certify,
+    certificate_of,
     negative_gradient,
     objective_at,
     optimal_intercept,
     prove,
     warm_atoms,
-    with_rounding,
 )
 from atomlearn.matrices.solver.factored_atoms import FactoredAtoms, factored_atoms, warm_factors
 from atomlearn.papers.hull import Hull, Move, slope_of_gauge
@@ -329,11 +328,11 @@ class FrankWolfe(Solver):
         accuracy = min(max(accuracy, 0.05 * self.tol), 1e-2)
         point = (state.weights, state.prediction, dual, float(state.shares.sum()))
         atom, polar, bounds = atoms.best(scores, accuracy, thorough=False)
-        state.certificate = with_rounding(problem, certify(problem, *point, bounds), *point[:3])
+        state.certificate = certificate_of(problem, *point, bounds)
         if state.certificate.leaves_open(self.tol):
             # No better atom is found: now it pays to compute a tighter upper bound.
             atom, polar, bounds = atoms.best(scores, 0.05 * self.tol, thorough=True)
-            state.certificate = with_rounding(problem, certify(problem, *point, bounds), *point[:3])
+            state.certificate = certificate_of(problem, *point, bounds)
         return atom, polar, float(dual @ state.prediction)
 
     def _count_step(self, state: FrankWolfeState, previous: FrankWolfeState) -> None:

@@ -10,15 +10,13 @@ import numpy as np
 
 from atomlearn.core import (
     ColumnGeneration,
-    Iterations,
     Observer,
     Problem,
     Progress,
-    RelativeGap,
     Result,
+    Settings,
     Status,
     StoppingRule,
-    run,
 )
 from atomlearn.papers.feature_generation import (
     FeatureGeneration,
@@ -76,12 +74,11 @@ def generated(
     Result
     """
     solver = replace(solver or FeatureGeneration(), n_features=limit, tol=selected_tol)
-    stop: StoppingRule = RelativeGap(tol) | Iterations(max_iter)
-    if also_stop is not None:
-        stop = stop | also_stop
+    settings = Settings(tol, max_iter, solver, also_stop, tuple(observers))
     # Select features. Then compute the optimum, if the selection no longer grows or has no limit.
     settled = _Settled()
-    result = run(problem, solver, stop | settled, observers)
+    until = settled if also_stop is None else also_stop | settled
+    result = replace(settings, stop=until).run(problem)
     if not settled.reached and not (limit is None and result.converged):
         return result
     optimum = polished(problem, result, finish)
@@ -93,7 +90,7 @@ def generated(
         status = optimum.status if interrupted else Status.TIME_LIMIT
         return replace(result, status=status, passes=optimum.passes, seconds=optimum.seconds)
     # The optimum has more features than wanted, so generation runs again without the early stop.
-    generation = run(problem, solver, stop, observers)
+    generation = settings.run(problem)
     passes = optimum.passes + generation.passes
     seconds = optimum.seconds + generation.seconds
     return replace(generation, passes=passes, seconds=seconds)
@@ -136,8 +133,7 @@ def polished(problem: Problem, result: Result, finish: float = FINISHED) -> Resu
     ``result`` is returned.
     """
     start = result.warm_start()
-    stop = RelativeGap(finish) | Iterations(20)
-    exact = run(problem, ColumnGeneration(tol=finish), stop, (), start)
+    exact = Settings(finish, 20, ColumnGeneration(tol=finish)).run(problem, start)
     status = exact.status if exact.status is Status.INTERRUPTED else result.status
     passes = result.passes + exact.passes
     seconds = result.seconds + exact.seconds

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from atomlearn.core import EPS, Array, AtomSet, Problem, negative_gradient, optimal_intercept
+from atomlearn._support import EPS
+from atomlearn.core import Array, AtomSet, Problem, negative_gradient, optimal_intercept
 from atomlearn.matrices.solver.factored_atoms import FactoredAtoms
 from atomlearn.papers.line_search import LineProblem, best_step
 

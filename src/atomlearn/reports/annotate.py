@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from atomlearn import __version__
-from atomlearn.core import Array, as_design, is_anndata, moments_of
+from atomlearn._support import is_anndata
+from atomlearn.core import Array, as_design, column_moments
 from atomlearn.reports.model import SavedModel
 from atomlearn.reports.model_file import read_model
 from atomlearn.reports.view import view_of
@@ -76,7 +77,11 @@ def to_anndata(
     columns = _columns_of_names(selection.names, var)
     selection = replace(selection, names=[str(var.index[column]) for column in columns])
     # Coefficients per standard deviation can be compared between genes.
-    scales = moments_of(as_design(X), columns)[1] if selection.scales is None else selection.scales
+    scales = (
+        column_moments(as_design(X), columns=columns)[1]
+        if selection.scales is None
+        else selection.scales
+    )
     scores = selection.weights * scales
     if selection.classes is not None and len(scores) == 1:
         # A positive score is in favor of the second class.
@@ -143,7 +148,7 @@ def _selection(model: Any, adata: Any, groupby: str | None, layer: str | None) -
         if view.is_mapped:
             raise ValueError("the model has products or curves of columns, which var cannot hold")
         names = [view.names[column] for column in view.columns]
-        scales = moments_of(view.design, view.columns)[1]
+        scales = column_moments(view.design, columns=view.columns)[1]
         selection = _Selection(names, view.weights, scales, view.classes, groupby, layer)
     if selection.classes is not None:
         if groupby is None:

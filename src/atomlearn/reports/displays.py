@@ -14,7 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from atomlearn.core import EPS, Array, Mask, Record
+from atomlearn._support import EPS
+from atomlearn.core import Array, Mask, Record
 from atomlearn.reports.drawing import (
     MOST_BESIDE,
     OTHERS,

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn.core import TINY, Array, Result, Rows, as_loss, dense_part, is_opened, moments_of
+from atomlearn._support import TINY
+from atomlearn.core import Array, Result, Rows, as_loss, column_moments, dense_part, is_opened
 from atomlearn.findings.held_out import at_choices, fits_of, fitted_to, rows_of, unproved
 from atomlearn.findings.intervals import scale_of_loss
 from atomlearn.findings.stability import StabilitySelector
@@ -55,7 +56,7 @@ def selected_of(view: View) -> tuple[SelectedFeature, ...]:
     is_narrow = np.zeros(terms.size, dtype=bool)
     # Without a ``unit``, a feature is one column or product; else it is a curve of several columns.
     if view.map.unit is None:
-        means, deviations = moments_of(view.design, view.columns)
+        means, deviations = column_moments(view.design, columns=view.columns)
         slopes = view.weights
         sizes = view.weights * deviations
         # One unit of a narrow column is far more than its values vary. A 0/1 column, whose variance

@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from atomlearn.core import Array, as_design, as_loss, has_link, has_probabilities, log_probabilities
+from atomlearn.core import Array, as_design, as_loss, has_link, has_probabilities
 from atomlearn.estimators.prediction_sets import scale_of
+from atomlearn.estimators.probabilities import log_probabilities
 from atomlearn.maps.levels import nearest
 from atomlearn.storage.formats.messages import listing
 from atomlearn.storage.intake.columns import ColumnPlan

@@ -14,7 +14,8 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from atomlearn.core import Status, write_text
+from atomlearn._support import write_text
+from atomlearn.core import Status
 from atomlearn.reports.exported import exported_model
 from atomlearn.reports.model import ModelFeature, SavedModel
 from atomlearn.storage.formats.records import (

@@ -15,8 +15,9 @@ import sklearn
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
-from atomlearn.core import check_place, is_opened, is_sparse, write_together
+from atomlearn._support import check_place, write_together
 from atomlearn.core import feature_names as names_in
+from atomlearn.core import is_opened, is_sparse
 from atomlearn.estimators.feature_generator import FeatureGenerator
 from atomlearn.findings.conditional import FeatureTests
 from atomlearn.findings.copies import joined, repeated_rows

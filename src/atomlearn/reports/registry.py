@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import numpy as np
 from sklearn.base import is_classifier
 
-from atomlearn.core import Standardized, moments_of, path
+from atomlearn.core import Standardized, column_moments, path
 from atomlearn.estimators.coefficients import nonzero_coefficients
 from atomlearn.estimators.search import CrossValidatedModel
 from atomlearn.estimators.subsets import SubsetModel
@@ -111,7 +111,7 @@ def path_of_view(
         return None
     if not result.columns.size:
         return None
-    coefs = result.coefs * moments_of(design, result.columns)[1]
+    coefs = result.coefs * column_moments(design, columns=result.columns)[1]
     order = np.argsort(-np.abs(coefs).max(axis=0), kind="stable")[:MOST_NAMED]
     names = view.map.names(result.columns[order], view.names)
     return PathDisplay(result.alphas, coefs[:, order], names, alpha)
@@ -181,7 +181,7 @@ def coefficients_of(fitted: FittedEstimator) -> CoefficientDisplay:
         names_of_features = names_of_columns(model, columns, fitted.names)
     else:
         view = view_of(model, fitted.X, fitted.names)
-        weights = view.weights * moments_of(view.design, view.columns)[1]
+        weights = view.weights * column_moments(view.design, columns=view.columns)[1]
         names_of_features = view.map.names(view.columns, view.names)
     # The largest features, and names for the outputs if there are several.
     order = np.argsort(-np.abs(weights).max(axis=0, initial=0.0), kind="stable")[:MOST_NAMED]

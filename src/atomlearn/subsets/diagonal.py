@@ -16,13 +16,13 @@ import math
 import numpy as np
 import scipy.linalg as la
 
+from atomlearn._support import growth
 from atomlearn.core import (
     Array,
     Columns,
     DenseDesign,
     Problem,
     Squared,
-    growth,
     loss_value,
     optimal_intercept,
 )

@@ -9,23 +9,22 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
+from atomlearn._support import EPS, without
 from atomlearn.core import (
-    EPS,
     Array,
     Block,
     Certificate,
     Problem,
-    block_of,
     free_columns,
     hessian,
     is_perfect,
     objective_at,
     optimal_intercept,
     prove,
-    without,
 )
 
 #: Largest numbers of Newton steps of one fit, and of halvings in the line search of one step.
@@ -74,7 +73,7 @@ def ridge_fit(problem: Problem, accuracy: float, gram: Array | None = None) -> F
     gram : (m, m) float64, optional
         The constant Hessian A'CA of a quadratic f. If it is None, it is computed in each step.
     """
-    block = block_of(problem)
+    block: Any = problem.design
     level = problem.regularizer.amount
     iterate = _certified(problem, np.zeros(block.shape[1]), 0.0)
     # Damping adds a multiple of ``_largest``, an upper bound on all Hessians, to the Hessian. It
@@ -110,7 +109,7 @@ def _certified(problem: Problem, weights: Array, intercept: float) -> FittedPoin
 
     The search for the best intercept starts at ``intercept``.
     """
-    linear = block_of(problem).predict(weights)
+    linear = problem.design.predict(weights)
     intercept = optimal_intercept(problem, linear, intercept)
     prediction = linear + intercept
     proof = prove(problem, None, weights, prediction)  # the duality gap, and the scores A'v
@@ -138,7 +137,7 @@ def _line_search(
         return (candidate if better else None), 1.0
     for _ in range(HALVINGS):
         weights = point.weights + length * step
-        linear = block_of(problem).predict(weights)
+        linear = problem.design.predict(weights)
         b = optimal_intercept(problem, linear, point.intercept)
         value = objective_at(problem, weights, linear + b)
         if value <= point.objective - 1e-4 * length * predicted:

@@ -10,27 +10,25 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from atomlearn._kernels import max_threads
+from atomlearn._support import Deadline, Work
 from atomlearn.core import (
     LIMITS,
     ArrayScores,
     Callback,
     Columns,
     Counted,
-    Deadline,
     Problem,
     Result,
     Scores,
     Settings,
     Status,
-    Work,
     center_targets,
+    changed,
     free_part,
     loss_at_zero,
     negative_gradient,
     optimal_intercept,
     restrict,
-    with_deadline,
-    with_norm,
 )
 from atomlearn.subsets.exchange import Subset
 from atomlearn.subsets.norm import IN, OUT, BranchNorm, Choices
@@ -116,7 +114,7 @@ class Hunt:
         """Center the targets, set the limits on memory, and solve the root relaxation."""
         self.began = time.monotonic()
         self.counted = Counted.of(problem.design)  # counts the passes over X
-        problem = with_deadline(replace(problem, design=self.counted), settings.deadline)
+        problem = changed(replace(problem, design=self.counted), deadline=settings.deadline)
         self.problem = center_targets(problem)
         self.settings = settings
         self.level = problem.regularizer.amount
@@ -145,7 +143,7 @@ class Hunt:
         if self._adds_price:
             # This solution is only a warm start of the relaxation with the price. With k = 1, the
             # norm is the l1 norm, and the solution has few columns.
-            uncentered = with_norm(uncentered, self.units.norm.replaced(k=1))
+            uncentered = changed(uncentered, norm=self.units.norm.replaced(k=1))
             gap = LOOSE_GAP
         deadline = self._half_deadline.sooner(Deadline(work=Work(ROOT_WORK)))
         # With a weak ridge the relaxation may use most columns. It stops before that, because the
@@ -203,7 +201,7 @@ class Hunt:
         no subset is better. This method replaces ``root``, ``lower``, ``dual``, ``error_of_score``
         and the ratings, unless the deadline passes first.
         """
-        relaxation = self._relaxation(with_deadline(self.problem, self._half_deadline))
+        relaxation = self._relaxation(changed(self.problem, deadline=self._half_deadline))
         # All units are free, except those of unpenalized columns, which do not count toward k.
         fixed = np.zeros(self.units.count, dtype=np.int8)
         if self.problem.free is not None:

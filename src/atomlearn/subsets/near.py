@@ -17,8 +17,8 @@ from typing import Any
 
 import numpy as np
 
+from atomlearn._support import EPS, growth
 from atomlearn.core import (
-    EPS,
     Array,
     Columns,
     Design,
@@ -26,7 +26,6 @@ from atomlearn.core import (
     as_design,
     dual_part,
     free_columns,
-    growth,
     is_quadratic,
     loss_gradient,
     loss_value,

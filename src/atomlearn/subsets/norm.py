@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from atomlearn import _kernels
+from atomlearn._support import power_of_two, to_float64
 from atomlearn.core import (
     Array,
     Columns,
@@ -22,8 +23,6 @@ from atomlearn.core import (
     fair_share,
     ksupport_point,
     lifted_point,
-    power_of_two,
-    to_float64,
 )
 
 IN = 1

@@ -17,7 +17,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from atomlearn.core import EPS, Array, Columns, free_columns, growth, without
+from atomlearn._support import EPS, growth, without
+from atomlearn.core import Array, Columns, free_columns
 from atomlearn.subsets.fit import inverse_with_ridge
 from atomlearn.subsets.relaxation import Relaxation, RelaxedPoint
 

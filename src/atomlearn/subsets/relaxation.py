@@ -12,29 +12,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from atomlearn._kernels import branch_newton
+from atomlearn._support import EPS, Deadline, TimeIsUp, Work, counted, growth
 from atomlearn.core import (
-    EPS,
     Array,
     CachedBlock,
     Columns,
-    Deadline,
     Problem,
     Scores,
-    TimeIsUp,
-    Work,
+    changed,
     choose_master,
-    counted,
     dual_part,
     free_columns,
     gauge_of,
-    growth,
     is_perfect,
     is_quadratic,
     loss_at_zero,
     negative_gradient,
     objective_at,
     optimal_intercept,
-    with_deadline,
 )
 from atomlearn.subsets.fit import ridge_fit
 from atomlearn.subsets.norm import IN, OUT, BranchNorm, Choices
@@ -333,7 +328,7 @@ class Relaxation:
 
     def _problem_with(self, norm: BranchNorm, design: object) -> Problem:
         """Return the problem with another norm and another design (or block of columns)."""
-        regularizer = replace(self.problem.regularizer, norm=norm)
+        regularizer = self.problem.regularizer.of(norm)
         return replace(self.problem, design=design, regularizer=regularizer)  # type: ignore[arg-type]
 
     def _refit(
@@ -352,7 +347,7 @@ class Relaxation:
             positions = self._gathered(columns)  # may replace ``_block``
             block = CachedBlock(self._block.inner.gather(positions))
             restricted = self._problem_with(inner, block)
-            restricted = with_deadline(restricted, Deadline(work=Work(WORK)))
+            restricted = changed(restricted, deadline=Deadline(work=Work(WORK)))
             refit = choose_master(restricted).solve(restricted, weights, intercept, target)
             return refit.weights, refit.intercept, refit.prediction
         # For a quadratic f and single columns, the model is exact.

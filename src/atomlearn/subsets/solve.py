@@ -10,26 +10,27 @@ from typing import Any
 import numpy as np
 
 from atomlearn._kernels import single_threaded_blas
-from atomlearn.core import (
+from atomlearn._support import (
     EPS,
-    Columns,
     Deadline,
+    growth,
+    is_number,
+    own_parameters,
+    positive,
+    whole_number,
+)
+from atomlearn.core import (
+    Columns,
     KSupport,
     Loss,
     Problem,
     Regularizer,
     as_design,
+    changed,
     checked_problem,
-    growth,
-    is_number,
     loss_value,
     negative_gradient,
     optimal_intercept,
-    own_parameters,
-    positive,
-    whole_number,
-    with_amount,
-    with_norm,
 )
 from atomlearn.subsets.hunt import GAP, Hunt, SearchSettings
 from atomlearn.subsets.norm import Choices
@@ -207,7 +208,7 @@ def best_subset(
         null_loss = loss_value(problem, zero + optimal_intercept(problem, zero))
         affordable = (1.0 + (settings.within or 0.0)) * null_loss / price * (1.0 + 1e-9)
         largest = max(1, int(min(k, units.count - units.n_free, affordable)))
-    problem = with_norm(problem, units.norm.replaced(k=largest))
+    problem = changed(problem, norm=units.norm.replaced(k=largest))
     return replace(Hunt(problem, settings, price).run(starts), n_features=k)
 
 
@@ -247,7 +248,7 @@ def subset_problem(
             f"the loss {problem.loss.name!r} has kinks: best subsets need a smooth loss, such as "
             "losses.Huber(), 'logistic' or 'squared_hinge'"
         )
-    return problem if l2 is not None else with_amount(problem, usual_ridge(problem))
+    return problem if l2 is not None else changed(problem, amount=usual_ridge(problem))
 
 
 def search_settings(

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from atomlearn.core import EDGE_TOLERANCE, Array, LastAnswer, Loss, Task
+from atomlearn._support import LastAnswer
+from atomlearn.core import EDGE_TOLERANCE, Array, Loss, Task
 from atomlearn.survival.risk_sets import RiskSets
 from atomlearn.survival.target import checked_survival, competing_at_infinity
 

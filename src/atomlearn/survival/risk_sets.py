@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn.core import EPS, LIMITS, Array, Rows
+from atomlearn._support import EPS
+from atomlearn.core import LIMITS, Array, Rows
 from atomlearn.survival.spans import Spans, sums_of_exponentials
 
 

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn.core import Array, all_text, unmasked
+from atomlearn._support import all_text, unmasked
+from atomlearn.core import Array
 from atomlearn.survival.events import Events, read_events
 
 #: Record of one sample: whether the event was observed (else the sample is censored) at ``time``;

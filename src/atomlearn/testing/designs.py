@@ -18,7 +18,8 @@ import pytest
 from numpy.testing import assert_array_equal
 from numpy.typing import NDArray
 
-from atomlearn.core import EPS, TINY, Array, Block, Columns, Counted, Design, RowSubset, part_of
+from atomlearn._support import EPS, TINY
+from atomlearn.core import Array, Block, Columns, Counted, Design, RowSubset, part_of
 
 
 def roundings(shape: tuple[int, ...]) -> float:

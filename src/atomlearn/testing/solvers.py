@@ -16,19 +16,17 @@ from atomlearn.core import (
     Array,
     Form,
     Forwarding,
-    Iterations,
     KSupport,
     Norm,
     Problem,
     Progress,
-    RelativeGap,
     Result,
     Scores,
+    Settings,
     Solver,
     Status,
     WarmStart,
     as_design,
-    run,
 )
 from atomlearn.testing import tolerances
 from atomlearn.testing.cases import each
@@ -86,8 +84,8 @@ class SolverChecks:
 
         ``warm`` is the initial point (None: w = 0), and ``observers`` are called after each step.
         """
-        rule = RelativeGap(self.gap) | Iterations(self.max_iter)
-        return run(problem, self.solver, rule, observers, warm)
+        settings = Settings(self.gap, self.max_iter, self.solver, observers=tuple(observers))
+        return settings.run(problem, warm)
 
     def cases(self) -> list[Case]:
         """Return every case that the solver takes."""
@@ -205,7 +203,7 @@ class SolverChecks:
         """After one step the status says that the limit was reached, and the gap still holds."""
         case = Case("logistic", self.forms[0], correlation=0.9, seed=4)
         problem = case.problem(self.norm)
-        result = run(problem, self.solver, RelativeGap(1e-300) | Iterations(1))
+        result = Settings(1e-300, 1, self.solver).run(problem)
         assert result.status in (Status.ITERATION_LIMIT, Status.STALLED)
         assert result.gap >= result.objective - optimum(case, self.norm) * (1 + tolerances.ORACLE)
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from atomlearn._support import check_weight
 from atomlearn.core import (
     Affine,
     Array,
@@ -20,7 +21,6 @@ from atomlearn.core import (
     Scaled,
     as_design,
     bare_loss,
-    check_weight,
     free_columns,
 )
 from atomlearn.estimators import matrices

@@ -7,7 +7,8 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 
-from atomlearn.core import CachedBlock, DenseBlock, Expansion, growth
+from atomlearn._support import growth
+from atomlearn.core import CachedBlock, DenseBlock, Expansion
 from atomlearn.core.data.lifted import Lifted
 from atomlearn.designs import Standardized, as_design
 

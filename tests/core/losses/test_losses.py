@@ -13,7 +13,7 @@ from numpy.testing import assert_allclose
 from sklearn.metrics import r2_score
 
 from atomlearn import losses
-from atomlearn.core import EDGE_TOLERANCE, Loss, catalogue, log_probabilities, loss_names, mean_loss
+from atomlearn.core import EDGE_TOLERANCE, Loss, catalogue, loss_names, mean_loss
 from atomlearn.core.interfaces.targets import binary_target, regression_target
 from atomlearn.core.losses.shift import optimal_shift
 from atomlearn.losses import (
@@ -285,15 +285,6 @@ def test_five_labels_are_named_and_a_sixth_is_counted():
         binary_target(np.arange(5.0))
     with pytest.raises(ValueError, match=r"4\.0, \.\.\. \(6 distinct values\)"):
         binary_target(np.arange(6.0))
-
-
-def test_probabilities_one_against_rest_are_those_of_each_class():
-    decisions = np.array([[3.0, -1.0, 0.0], [-2.0, -2.0, 1.0]])
-    each = 1.0 / (1.0 + np.exp(-decisions))
-    found = np.exp(log_probabilities(losses.Logistic(), decisions))
-    assert_allclose(found, each / each.sum(axis=1, keepdims=True))
-    two = np.exp(log_probabilities(losses.Logistic(), decisions[:, :1]))
-    assert_allclose(two[:, 1], each[:, 0])
 
 
 @pytest.mark.parametrize(

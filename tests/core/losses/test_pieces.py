@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-from atomlearn.core import Loss
-from atomlearn.core.losses import pieces
+from atomlearn.core import Loss, pieces
 from atomlearn.losses import Logistic, Multinomial, Squared, SquaredHinge
 
 LOSSES = (

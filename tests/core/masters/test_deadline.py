@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 from atomlearn import norms
-from atomlearn.core import CachedBlock, DenseBlock, Iterations, TimeIsUp, objective_at
+from atomlearn._support import TimeIsUp
+from atomlearn.core import CachedBlock, DenseBlock, objective_at
 from atomlearn.core.masters.newton_system import _of_samples
 from atomlearn.interfaces import Block, Deadline, Master, Norm, Solver, State
 from atomlearn.losses import Multinomial, as_loss
@@ -161,7 +162,7 @@ class Endless(Solver):
 
 def test_a_run_keeps_its_last_certified_point_where_time_ends_a_step() -> None:
     problem = hard(norms.L1(), "squared", rows=200, size=60)  # not a small one
-    first = run(problem, ColumnGeneration(), Iterations(1))
+    first = run(problem, ColumnGeneration(), stopping.Iterations(1))
     result = run(problem, Endless(), stopping.Seconds(0.05))
     assert result.status is Status.TIME_LIMIT
     assert result.iterations <= 1

@@ -11,7 +11,8 @@ import pytest
 from numpy.testing import assert_allclose
 
 from atomlearn import losses, norms
-from atomlearn.core import CachedBlock, DenseBlock, SparseBlock, without
+from atomlearn._support import without
+from atomlearn.core import CachedBlock, DenseBlock, SparseBlock
 from atomlearn.core.data import cached_block
 from atomlearn.core.masters.master import finished
 from atomlearn.core.masters.model_newton import _factor

@@ -16,8 +16,8 @@ from atomlearn.core import (
     ModelNewton,
     PatternNewton,
     SemismoothNewton,
+    changed,
     loss_at_zero,
-    with_free,
 )
 from atomlearn.interfaces import Master, Norm
 from atomlearn.masters import AcceleratedGradient, ScalingNewton, SequentialQP, WorkingSets
@@ -89,7 +89,7 @@ def taken(kind: int, heavier: float, longer: float) -> list[tuple[int, Array, fl
         if case.loss == "multinomial":
             problem = of_classes(problem)
         elif isinstance(master, ModelNewton):
-            problem = with_free(problem, [1])
+            problem = changed(problem, unpenalized=[1])
         enough = 1e-7 * loss_at_zero(problem)
         refit = master.solve(problem, np.zeros(16), 0.0, enough)
         assert refit.gap <= enough

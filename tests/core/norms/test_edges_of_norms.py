@@ -9,9 +9,9 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from atomlearn import norms
-from atomlearn.core import ArrayScores, power_of_two
+from atomlearn._support import l2_norm, power_of_two
+from atomlearn.core import ArrayScores
 from atomlearn.core.norms.forms import l1_point
-from atomlearn.core.norms.vectors import l2_norm
 from atomlearn.interfaces import Scores
 from atomlearn.norms import L1, KSupport, Nonnegative
 from tests.core.norms.test_bounded_l1 import FORMS, one_by_one

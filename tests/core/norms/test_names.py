@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 
-from atomlearn.core import named_columns, needs_names, resolved
+from atomlearn.core import named_columns, resolved
 from atomlearn.core.norms.names import named_groups
 
 NAMES = ["age", "dose_1", "dose_2", "sex"]
@@ -50,7 +50,7 @@ def test_names_that_no_column_has(given: str, names: Any, message: str) -> None:
      (SimpleNamespace(columns=["g"]), False), (SimpleNamespace(to_numpy=len), False)],
 )  # fmt: skip
 def test_which_groups_speak_of_names(groups: Any, needed: bool) -> None:
-    assert needs_names(groups) == needed
+    assert (resolved(groups, NAMES, "Groups", "ignore") is not groups) == needed
     if not needed:
         assert named_groups(groups, NAMES, "Groups") is groups
 

@@ -9,7 +9,7 @@ import pytest
 from sklearn.model_selection import KFold
 
 from atomlearn import norms, paths, solvers
-from atomlearn.core import Counted, Settings, held_out_loss, with_norm
+from atomlearn.core import Counted, Settings, changed, held_out_loss
 from atomlearn.designs import as_design
 from atomlearn.losses import as_loss
 from atomlearn.problem import Problem, Regularizer
@@ -34,7 +34,7 @@ def search(
     candidates = [norms.L1(), norms.KSupport(3)]
     levels = np.array(
         [
-            paths.alpha_grid(paths.largest_useful_alpha(with_norm(problems[0], norm)), 25, 0.02)
+            paths.alpha_grid(paths.largest_useful_alpha(changed(problems[0], norm=norm)), 25, 0.02)
             for norm in candidates
         ]
     )

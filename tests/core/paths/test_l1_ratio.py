@@ -20,7 +20,6 @@ from atomlearn.core import (
     cross_validate,
     held_out_loss,
     level_grids,
-    search_lattice,
 )
 from atomlearn.designs import as_design
 from atomlearn.testing.problems import cvxpy_optimum
@@ -139,30 +138,6 @@ def test_each_path_of_a_search_has_its_own_share() -> None:
         for (path,) in found.paths[candidate]:
             assert path.l1_ratio == ratio
             np.testing.assert_allclose(path.alphas, levels / ratio)
-
-
-def test_lattices_of_several_shares() -> None:
-    X, y = drawn()
-    problems = [mean_problem(X, y)]
-    some = [norms.KSupport(k) for k in (1, 2, 4, 8)]
-    ratios = [0.5, 1.0]
-    levels = level_grids(problems, some * 2, 9, 0.01)
-    folds = list(KFold(4).split(X))
-    score = held_out_loss(problems)
-
-    def scored(norms: Any, levels: Array, shares: Any) -> CrossValidation:
-        settings = Settings(1e-7)
-        return cross_validate(problems, norms, levels, folds, score, settings, l1_ratios=shares)
-
-    found = search_lattice(scored, some, levels, ratios)
-    assert found.l1_ratios == (0.5,) * 4 + (1.0,) * 4
-    assert [norm.k for norm in found.norms] == [1, 2, 4, 8] * 2
-    np.testing.assert_allclose(found.alphas[:4], found.levels[:4] / 0.5)
-    known = np.isfinite(found.mean)
-    assert known[:4].any()
-    assert known[4:].any()
-    whole = [scored(some, levels[:4], [ratio] * 4).scores for ratio in ratios]
-    np.testing.assert_allclose(found.scores[known], np.vstack(whole)[known], rtol=1e-4)
 
 
 @pytest.mark.parametrize("l1_ratio", [0.0, -0.1, 1.5, True, "half", float("nan")])

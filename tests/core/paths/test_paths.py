@@ -15,7 +15,6 @@ from atomlearn import norms, paths, solve, solvers
 from atomlearn.core import (
     Counted,
     CrossValidation,
-    Iterations,
     Progress,
     Settings,
     held_out_loss,
@@ -26,6 +25,7 @@ from atomlearn.designs import as_design
 from atomlearn.losses import as_loss
 from atomlearn.problem import Problem, Regularizer, optimal_intercept
 from atomlearn.result import Status
+from atomlearn.solvers import stopping
 from tests.oracles.sums import solve_sum
 
 GAP = 1e-7
@@ -392,7 +392,7 @@ def test_a_rule_is_asked_at_every_level() -> None:
         y,
         n_alphas=5,
         solver=solvers.AtomGeneration(),
-        stop=Iterations(2),
+        stop=stopping.Iterations(2),
         tol=1e-12,
         fit_intercept=False,
     )

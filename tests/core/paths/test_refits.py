@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from atomlearn import losses, norms, paths
-from atomlearn.core import DenseBlock, DenseDesign, Settings, with_amount
-from atomlearn.core.paths.pool import Level, Pool
+from atomlearn.core import DenseBlock, DenseDesign, Pool, Settings, changed
+from atomlearn.core.paths.pool import Level
 from atomlearn.core.paths.refits import Refits
 from atomlearn.interfaces import Norm
 from atomlearn.problem import Problem, Regularizer
@@ -34,7 +34,7 @@ def test_a_level_starts_where_the_last_two_lead(
     pool.settle()
     refits = Refits(pool, 1e-9, True)
     how = Settings().run_settings(problem)
-    at = [with_amount(problem, amount) for amount in amounts]
+    at = [changed(problem, amount=amount) for amount in amounts]
     one, two, three = (Level(each, each, None, how) for each in at)
     first = refits.refitted(one, None)
     refits.remember(one, first)

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from atomlearn import losses, norms, paths
-from atomlearn.core import Deadline, Pool, Problem, Regularizer, Settings, path_of
+from atomlearn._support import Deadline
+from atomlearn.core import Pool, Problem, Regularizer, Settings, path_of
 from atomlearn.core.paths.sweep import Sweep, can_sweep
 from atomlearn.core.problem.proof import as_reported
 from atomlearn.designs import as_design

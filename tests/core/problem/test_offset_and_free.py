@@ -18,7 +18,7 @@ from atomlearn import (
     solve,
     solvers,
 )
-from atomlearn.core import FreeColumns, Problem, Regularizer, loss_value, with_free
+from atomlearn.core import FreeColumns, Problem, Regularizer, changed, loss_value
 from atomlearn.core.solvers.stopping import Passes
 from atomlearn.designs import as_design
 from atomlearn.losses import Huber, as_loss
@@ -373,8 +373,8 @@ def problem_of(X, y, norm=None, loss=None, **more) -> Problem:
 
 def test_an_intercept_stays_where_further_columns_are_freed():
     X, y = np.random.default_rng(1).normal(size=(12, 3)), np.arange(12.0)
-    task = with_free(problem_of(X, y, fit_intercept=True, unpenalized=[0]), [1])
-    none = with_free(problem_of(X, y, unpenalized=[0]), [1])
+    task = changed(problem_of(X, y, fit_intercept=True, unpenalized=[0]), unpenalized=[1])
+    none = changed(problem_of(X, y, unpenalized=[0]), unpenalized=[1])
     assert task.loss.free_part(y, np.zeros(12), np.ones(12))[1] > 1.0
     assert none.loss.free_part(y, np.zeros(12), np.ones(12))[1] == 0.0
 

@@ -10,8 +10,8 @@ import pytest
 from numpy.testing import assert_allclose
 
 from atomlearn import losses, norms, solvers
+from atomlearn._support import EPS, check_offset, check_weight, growth, positive
 from atomlearn.core import (
-    EPS,
     Certificate,
     Factored,
     Lengths,
@@ -21,12 +21,9 @@ from atomlearn.core import (
     Regularizer,
     Status,
     check_free,
-    check_offset,
-    check_weight,
-    growth,
-    positive,
+    check_loss,
 )
-from atomlearn.core.problem.checks import check_loss, check_tau
+from atomlearn.core.problem.checks import check_tau
 from atomlearn.core.solvers.solver import checked_warm_start
 from atomlearn.designs import as_design
 from atomlearn.interfaces import WarmStart

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from atomlearn import norms
-from atomlearn.core import Progress, Work, objective_at
+from atomlearn._support import Work
+from atomlearn.core import Progress, objective_at
 from atomlearn.designs import as_design
 from atomlearn.interfaces import Deadline, Norm, Solver, WarmStart
 from atomlearn.losses import as_loss

@@ -11,15 +11,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from atomlearn.core import (
-    Callback,
-    Counted,
-    Iterations,
-    Progress,
-    RelativeGap,
-    StoppingRule,
-    WarmStart,
-)
+from atomlearn.core import Callback, Counted, Progress, StoppingRule, WarmStart
 from atomlearn.core.solvers.progress import Resumed, Stall
 from atomlearn.designs import as_design
 from atomlearn.interfaces import Solver, State
@@ -74,21 +66,25 @@ SCRIPT = ((10.0, 8.0), (6.0, 4.0), (5.0, 5.0), (4.0, 1.0), (3.5, 0.1), (3.4, 1e-
 @pytest.mark.parametrize(
     ("rule", "status", "iterations"),
     [
-        (RelativeGap(0.3), Status.CONVERGED, 3),
-        (RelativeGap(0.25), Status.CONVERGED, 3),
-        (Iterations(2), Status.ITERATION_LIMIT, 2),
+        (stopping.RelativeGap(0.3), Status.CONVERGED, 3),
+        (stopping.RelativeGap(0.25), Status.CONVERGED, 3),
+        (stopping.Iterations(2), Status.ITERATION_LIMIT, 2),
         (stopping.Passes(3), Status.PASS_LIMIT, 2),
         (stopping.Seconds(0.0), Status.TIME_LIMIT, 0),
         (stopping.TargetObjective(5.5), Status.TARGET_REACHED, 2),
         (stopping.TargetObjective(5.0), Status.TARGET_REACHED, 2),
         (stopping.RelativeChange(1.0 / 6.0), Status.SMALL_CHANGE, 2),
         (stopping.RelativeChange(0.13), Status.SMALL_CHANGE, 4),
-        (RelativeGap(0.3) | stopping.RelativeChange(0.2), Status.SMALL_CHANGE, 2),
-        (RelativeGap(1.0) | stopping.RelativeChange(0.2), Status.CONVERGED, 0),
+        (stopping.RelativeGap(0.3) | stopping.RelativeChange(0.2), Status.SMALL_CHANGE, 2),
+        (stopping.RelativeGap(1.0) | stopping.RelativeChange(0.2), Status.CONVERGED, 0),
         (Callback(lambda progress: progress.state.iteration == 4), Status.STOPPED_BY_CALLBACK, 4),
-        (RelativeGap(1e-12) | Iterations(3) | stopping.Passes(100), Status.ITERATION_LIMIT, 3),
-        (Iterations(3) | RelativeGap(0.3), Status.ITERATION_LIMIT, 3),
-        (RelativeGap(0.3) | Iterations(3), Status.CONVERGED, 3),
+        (
+            stopping.RelativeGap(1e-12) | stopping.Iterations(3) | stopping.Passes(100),
+            Status.ITERATION_LIMIT,
+            3,
+        ),
+        (stopping.Iterations(3) | stopping.RelativeGap(0.3), Status.ITERATION_LIMIT, 3),
+        (stopping.RelativeGap(0.3) | stopping.Iterations(3), Status.CONVERGED, 3),
     ],
 )
 def test_each_rule_stops_where_it_says(rule: StoppingRule, status: Status, iterations: int) -> None:
@@ -114,7 +110,7 @@ def test_a_limit_of_time_is_one_that_is_reached() -> None:
 
 def test_the_best_gap_is_returned_where_a_limit_cuts_the_run_short() -> None:
     """Iteration 2 has a worse gap than iteration 1, which is therefore what comes back."""
-    result = run(problem(), Scripted(SCRIPT), Iterations(2))
+    result = run(problem(), Scripted(SCRIPT), stopping.Iterations(2))
     assert result.iterations == 1
     assert (result.objective, result.gap) == (6.0, 4.0)
     assert_array_equal(result.columns, [1, 2])
@@ -122,7 +118,7 @@ def test_the_best_gap_is_returned_where_a_limit_cuts_the_run_short() -> None:
 
 
 def test_of_points_with_one_gap_the_last_is_returned() -> None:
-    result = run(problem(), Scripted(((6.0, 2.0), (5.0, 2.0))), Iterations(1))
+    result = run(problem(), Scripted(((6.0, 2.0), (5.0, 2.0))), stopping.Iterations(1))
     assert result.objective == 5.0
 
 
@@ -153,7 +149,7 @@ class Known(RunObserver):
 
 def test_what_was_spent_before_counts() -> None:
     """Passes, seconds and history go on; the last line is that of the point priced again."""
-    ends = Iterations(8) | stopping.Seconds(100.0)
+    ends = stopping.Iterations(8) | stopping.Seconds(100.0)
     result = run(problem(), Scripted(SCRIPT), ends, [Known(50.0)])
     assert result.status is Status.ITERATION_LIMIT
     assert result.passes == 7 + 3
@@ -180,13 +176,13 @@ def test_a_warm_start_reaches_the_solver_less_what_was_taken_off_the_targets() -
             return super().start(problem, warm)
 
     warm = WarmStart(np.array([1]), np.array([0.5]), 1005.0)
-    run(task, Noting(SCRIPT), Iterations(0), warm=warm)
+    run(task, Noting(SCRIPT), stopping.Iterations(0), warm=warm)
     assert begun == [1005.0]
 
 
 @pytest.mark.parametrize("at", [1, 2, 3])
 def test_interrupt_between_steps(at: int) -> None:
-    result = run(problem(), Scripted(SCRIPT, interrupt_at=at), RelativeGap(1e-12))
+    result = run(problem(), Scripted(SCRIPT, interrupt_at=at), stopping.RelativeGap(1e-12))
     assert result.status is Status.INTERRUPTED
     assert len(result.history) == at
     assert result.gap == min(gap for _, gap in SCRIPT[:at])
@@ -197,7 +193,7 @@ def test_interrupt_in_an_observer() -> None:
         if progress.state.iteration == 3:
             raise KeyboardInterrupt
 
-    result = run(problem(), Scripted(SCRIPT), RelativeGap(1e-12), [observe])
+    result = run(problem(), Scripted(SCRIPT), stopping.RelativeGap(1e-12), [observe])
     assert result.status is Status.INTERRUPTED
     assert result.gap == 1.0
 
@@ -207,13 +203,13 @@ def test_other_errors_are_not_swallowed() -> None:
         raise RuntimeError("mine")
 
     with pytest.raises(RuntimeError, match="mine"):
-        run(problem(), Scripted(SCRIPT), Iterations(3), [observe])
+        run(problem(), Scripted(SCRIPT), stopping.Iterations(3), [observe])
 
 
 def test_exhaustion_is_consulted_last() -> None:
-    stalled = run(problem(), Scripted(SCRIPT, exhausted_at=2), RelativeGap(1e-12))
+    stalled = run(problem(), Scripted(SCRIPT, exhausted_at=2), stopping.RelativeGap(1e-12))
     assert stalled.status is Status.STALLED
-    proved = run(problem(), Scripted(SCRIPT, exhausted_at=3), RelativeGap(0.3))
+    proved = run(problem(), Scripted(SCRIPT, exhausted_at=3), stopping.RelativeGap(0.3))
     assert proved.status is Status.CONVERGED
 
 
@@ -225,7 +221,7 @@ def test_observers_see_every_step_and_are_not_timed(monkeypatch: pytest.MonkeyPa
     def slow(progress: Progress) -> None:
         seen.append(progress.state.iteration)
 
-    result = run(problem(), Scripted(SCRIPT), Iterations(4), [slow])
+    result = run(problem(), Scripted(SCRIPT), stopping.Iterations(4), [slow])
     assert seen == [0, 1, 2, 3, 4]
     assert result.seconds == 0.0
     seconds = [record.seconds for record in result.history]
@@ -236,14 +232,14 @@ def test_passes_are_those_of_this_run() -> None:
     """A design that was counted before keeps counting; the result has its own share."""
     counted = Counted(problem().design)
     counted.scores(np.ones(24))
-    result = run(replace(problem(), design=counted), Scripted(SCRIPT), Iterations(2))
+    result = run(replace(problem(), design=counted), Scripted(SCRIPT), stopping.Iterations(2))
     assert result.passes == 3
     assert counted.passes == 4
 
 
 def test_print_progress() -> None:
     stream = io.StringIO()
-    run(problem(), Scripted(SCRIPT), Iterations(4), [PrintProgress(stream, every=2)])
+    run(problem(), Scripted(SCRIPT), stopping.Iterations(4), [PrintProgress(stream, every=2)])
     lines = stream.getvalue().splitlines()
     assert lines[0].split()[:4] == ["step", "passes", "seconds", "objective"]
     assert [line.split()[0] for line in lines[1:]] == ["0", "2", "4"]
@@ -266,7 +262,9 @@ def test_progress_is_printed_at_every_step_to_stderr(capsys: pytest.CaptureFixtu
 
 
 def test_results() -> None:
-    result = run(problem(), ColumnGeneration(), RelativeGap(1e-7) | Iterations(100))
+    result = run(
+        problem(), ColumnGeneration(), stopping.RelativeGap(1e-7) | stopping.Iterations(100)
+    )
     assert result.converged
     assert result.status.is_converged
     assert "proves" in str(result.status)
@@ -286,7 +284,7 @@ def test_float32_coefficients() -> None:
         as_loss("squared"),
         Regularizer(KSupport(3), "squared", 2.0),
     )
-    result = run(single, ColumnGeneration(), RelativeGap(1e-6) | Iterations(100))
+    result = run(single, ColumnGeneration(), stopping.RelativeGap(1e-6) | stopping.Iterations(100))
     assert result.converged
     assert result.coef.dtype == np.float64  # what the gap is of, to the last digit
     assert result.weights.dtype == np.float64

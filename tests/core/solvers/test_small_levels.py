@@ -9,7 +9,7 @@ import pytest
 from scipy.optimize import linprog
 
 from atomlearn import norms, paths, solve
-from atomlearn.core import Deadline
+from atomlearn._support import Deadline
 from atomlearn.core.solvers import run
 from atomlearn.interfaces import Norm
 from atomlearn.losses import Quantile, as_loss

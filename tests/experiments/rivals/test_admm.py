@@ -8,12 +8,11 @@ from numpy.testing import assert_allclose
 from numpy.typing import NDArray
 
 from atomlearn import norms
-from atomlearn.core import Iterations, RelativeGap
 from atomlearn.designs import Tasks
 from atomlearn.interfaces import Norm
 from atomlearn.norms import L1, L2, Groups, KSupport
 from atomlearn.result import Status
-from atomlearn.solvers import run
+from atomlearn.solvers import run, stopping
 from atomlearn.testing import tolerances
 from atomlearn.testing.cases import each
 from atomlearn.testing.problems import FORMS, LOSSES, Case, optimum
@@ -25,7 +24,7 @@ Array = NDArray[np.float64]
 
 GROUPS = [[0, 1, 2], [3, 4], [5, 6, 7, 8], [10, 11]]
 NORMS = (L1(), L2(), KSupport(2, groups=GROUPS), Groups(GROUPS))
-STOP = RelativeGap(1e-7) | Iterations(1000)
+STOP = stopping.RelativeGap(1e-7) | stopping.Iterations(1000)
 
 
 class TestADMM(SolverChecks):

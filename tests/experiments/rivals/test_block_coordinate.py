@@ -9,11 +9,11 @@ import pytest
 from numpy.testing import assert_allclose
 from numpy.typing import NDArray
 
-from atomlearn.core import Form, Iterations, RelativeGap
+from atomlearn.core import Form
 from atomlearn.interfaces import Norm
 from atomlearn.norms import L1, Groups, KSupport
 from atomlearn.result import Status
-from atomlearn.solvers import ColumnGeneration, run
+from atomlearn.solvers import ColumnGeneration, run, stopping
 from atomlearn.testing.problems import Case, all_cases
 from atomlearn.testing.solvers import SolverChecks
 from experiments.rivals import BlockCoordinateDescent, active_groups
@@ -51,8 +51,8 @@ def test_agrees_with_column_generation(norm: Groups | L1, newton: bool) -> None:
     for case in all_cases(("penalized",)):
         problem = case.problem(norm)
         solver = BlockCoordinateDescent(newton, tol=1e-10)
-        result = run(problem, solver, RelativeGap(1e-10) | Iterations(300))
-        exact = run(problem, ColumnGeneration(tol=1e-10), RelativeGap(1e-10))
+        result = run(problem, solver, stopping.RelativeGap(1e-10) | stopping.Iterations(300))
+        exact = run(problem, ColumnGeneration(tol=1e-10), stopping.RelativeGap(1e-10))
         assert result.status is Status.CONVERGED
         assert_allclose(result.objective, exact.objective, rtol=1e-9)
 
@@ -60,7 +60,7 @@ def test_agrees_with_column_generation(norm: Groups | L1, newton: bool) -> None:
 def test_the_hybrid_mixes_both_steps() -> None:
     """Groups above ``largest`` take the soft threshold, others the exact step: one optimum."""
     problem = Case("squared", "penalized", True, seed=41, strength=0.1).problem(NORMS[1])
-    stop = RelativeGap(1e-9) | Iterations(300)
+    stop = stopping.RelativeGap(1e-9) | stopping.Iterations(300)
     found = [
         run(problem, BlockCoordinateDescent(largest=largest, tol=1e-9), stop)
         for largest in (0, 2, 500)
@@ -70,7 +70,7 @@ def test_the_hybrid_mixes_both_steps() -> None:
 
 
 def test_refusals_name_the_remedy() -> None:
-    solver, stop = BlockCoordinateDescent(), Iterations(3)
+    solver, stop = BlockCoordinateDescent(), stopping.Iterations(3)
     with pytest.raises(TypeError, match="ColumnGeneration"):
         run(Case(form="penalized").problem(KSupport(2)), solver, stop)
     with pytest.raises(ValueError, match="penalized"):

@@ -5,11 +5,10 @@ from __future__ import annotations
 import pytest
 from numpy.testing import assert_allclose
 
-from atomlearn.core import Iterations, RelativeGap
 from atomlearn.interfaces import Norm
 from atomlearn.norms import L1, L2, Groups, KSupport
 from atomlearn.result import Status
-from atomlearn.solvers import AtomGeneration, run
+from atomlearn.solvers import AtomGeneration, run, stopping
 from atomlearn.testing import tolerances
 from atomlearn.testing.problems import FORMS, LOSSES, Case, optimum
 from atomlearn.testing.solvers import SolverChecks
@@ -32,7 +31,7 @@ def test_agrees_with_the_oracle(norm: Norm) -> None:
         case = Case(
             loss, form, number % 2 == 0, number % 3 == 0, 0.3 * (number % 2), 0.5, seed=number
         )
-        stop = RelativeGap(1e-8) | Iterations(3000)
+        stop = stopping.RelativeGap(1e-8) | stopping.Iterations(3000)
         result = run(case.problem(norm), CoGEnT(tol=1e-8), stop)
         assert result.status is Status.CONVERGED, (str(case), result.relative_gap)
         best = optimum(case, norm)
@@ -45,7 +44,7 @@ def test_truncation_removes_atoms() -> None:
     problem = Case("squared", "constrained", n_samples=80, n_features=60, seed=30).problem(
         KSupport(4)
     )
-    stop = RelativeGap(1e-7) | Iterations(500)
+    stop = stopping.RelativeGap(1e-7) | stopping.Iterations(500)
     greedy, forward = run(problem, CoGEnT(eta=0.5), stop), run(problem, AtomGeneration(), stop)
     assert greedy.converged
     assert forward.converged

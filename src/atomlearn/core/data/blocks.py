@@ -12,10 +12,10 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from atomlearn import _kernels
+from atomlearn._support import OwnParameters
 from atomlearn.core.data.compressed import take_compressed, weighted_squares
 from atomlearn.core.data.limits import LIMITS
 from atomlearn.core.interfaces import Array, Block, Columns, Deadline, Scores, Traits
-from atomlearn.core.interfaces.other_names import OwnParameters
 from atomlearn.core.interfaces.scores import ArrayScores
 
 

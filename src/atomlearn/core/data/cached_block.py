@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from atomlearn import _kernels
 from atomlearn._kernels import ActiveFactor
+from atomlearn._support import without
 from atomlearn.core.data.blocks import DenseBlock
 from atomlearn.core.data.centered import CenteredBlock
 from atomlearn.core.data.limits import LIMITS
@@ -180,19 +181,6 @@ class GrowingGram:
         if isinstance(block, DenseBlock):
             return block.centered_gram(self.curvature, means)
         return CenteredBlock(block, means).gram(self.curvature)
-
-
-def without(columns: Array, basis: Array, curvature: Array) -> Array:
-    """Return A - Q (Q'CQ)^+ Q'CA: the residual of A = ``columns`` on Q = ``basis``, in place.
-
-    C is the diagonal matrix of ``curvature`` (n_samples,). The projection is applied twice for
-    accuracy.
-    """
-    weighted = curvature[:, None] * basis
-    share = np.linalg.pinv(basis.T @ weighted, rcond=1e-13, hermitian=True) @ weighted.T
-    for _ in range(2):
-        columns -= basis @ (share @ columns)
-    return columns
 
 
 def products_with_columns(block: Block, columns: NDArray[Any], chosen: Columns) -> NDArray[Any]:

@@ -10,9 +10,9 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from atomlearn import _kernels
+from atomlearn._support import ranges
 from atomlearn.core.data.limits import LIMITS
 from atomlearn.core.interfaces import Array, Columns
-from atomlearn.core.interfaces.arrays import ranges
 
 #: Whether something is a SciPy sparse array or matrix.
 is_sparse: Callable[[object], bool] = sp.issparse

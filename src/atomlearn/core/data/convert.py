@@ -8,20 +8,26 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from atomlearn._support import (
+    as_table,
+    frame_to_array,
+    is_table,
+    library_of,
+    narrowest,
+    table_names,
+    unmasked,
+)
 from atomlearn.core.catalogue import DESIGNS, Kind, loaded
 from atomlearn.core.data.compressed import checked_parts, is_sparse
 from atomlearn.core.data.dense import DenseDesign
-from atomlearn.core.data.frames import as_table, frame_to_array, narrowest, table_names
 from atomlearn.core.data.sparse import SparseDesign
-from atomlearn.core.interfaces import Array, Columns, Design
-from atomlearn.core.interfaces.libraries import is_table, library_of
-from atomlearn.core.interfaces.numbers import unmasked
+from atomlearn.core.interfaces import Design
 
 
 def _kind_of(X: object) -> Kind | None:
     """Return the entry of the catalogue ``DESIGNS`` for objects such as X; None if it has none.
 
-    NumPy's arrays, SciPy's sparse arrays and data frames need no entry: ``held_design`` reads them.
+    NumPy's arrays, SciPy's sparse arrays and data frames need no entry: ``as_design`` reads them.
     """
     return next((kind for kind in DESIGNS if kind.recognizes(X)), None)
 
@@ -63,25 +69,17 @@ def as_design(X: object, *, check_finite: bool = True) -> Design:
     # An entry may make an object of another kind. For example, a file may hold a sparse array.
     while not isinstance(X, Design):
         kind = _kind_of(X)
+        if kind is None and is_sparse(X):
+            return _sparse_design(X, check_finite)
         if kind is None:
-            return held_design(X, check_finite=check_finite)
+            array = frame_to_array(X) if is_table(X) else _numeric_array(X)
+            check_shape(array.shape, X)
+            design = DenseDesign(array)
+            if check_finite:
+                refuse_not_finite(design, X)
+            return design
         X = loaded(kind.make)(X)
     return X
-
-
-def held_design(X: object, *, check_finite: bool = True) -> DenseDesign | SparseDesign:
-    """Return X, an array, a table or a SciPy sparse array in memory, as a design.
-
-    check_finite : whether to refuse NaN and infinity. See ``as_design`` for the errors.
-    """
-    if is_sparse(X):
-        return _sparse_design(X, check_finite)
-    array = frame_to_array(X) if is_table(X) else _numeric_array(X)
-    check_shape(array.shape, X)
-    design = DenseDesign(array)
-    if check_finite:
-        refuse_not_finite(design, X)
-    return design
 
 
 def readable(X: Any) -> Any:
@@ -238,15 +236,6 @@ def refuse_entry(value: Any, row: int, column: int, names: list[str] | None) -> 
     )
 
 
-def is_finite(design: Design) -> bool:
-    """Return whether all entries of the design are finite, by one pass.
-
-    The column sums are finite only if all entries are. The result is also False if sums of finite
-    entries overflow.
-    """
-    return bool(np.isfinite(design.scores(np.ones(design.shape[0])).full()).all())
-
-
 def refuse_not_finite(design: Design, X: object = None, first: tuple[int, int] = (0, 0)) -> None:
     """Raise ValueError with row and column of a NaN or infinite entry: one pass without a copy.
 
@@ -261,25 +250,3 @@ def refuse_not_finite(design: Design, X: object = None, first: tuple[int, int] =
         bad = np.flatnonzero(~np.isfinite(entries))
         if bad.size:
             refuse_entry(entries[bad[0]], first[0] + int(bad[0]), first[1] + column, table_names(X))
-
-
-def existing_columns(columns: Columns, n_features: int) -> Columns:
-    """Return the numbers ``columns`` as int64, in any order.
-
-    Raises IndexError if one of them is not in [0, n_features).
-    """
-    columns = np.asarray(columns, dtype=np.int64)
-    if columns.size and not 0 <= columns.min() <= columns.max() < n_features:
-        raise IndexError(
-            f"columns must be in [0, {n_features}), got values from {columns.min()} to "
-            f"{columns.max()}"
-        )
-    return columns
-
-
-def one_weight_each(weights: Array, n_features: int) -> Array:
-    """Return ``weights`` as float64 (n_features,); raise ValueError for another shape."""
-    weights = np.asarray(weights, dtype=np.float64)
-    if weights.shape != (n_features,):
-        raise ValueError(f"weights must have shape ({n_features},), got {weights.shape}")
-    return weights

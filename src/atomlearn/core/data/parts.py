@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from atomlearn._support import spread_rows
 from atomlearn.core.data.centered import chosen_rows
 from atomlearn.core.data.limits import LIMITS
 from atomlearn.core.interfaces import Array, Block, Columns, Design, Rows, Scores
@@ -154,16 +155,6 @@ class SpreadRows(Derived):
     def _squares(self, weights: Array) -> Array:
         """Return sum_i w_i x_ij^2 of each column j, for w = ``weights`` (n_rows,)."""
         return self.design.squared_norms(spread_rows(weights, self.rows, self.design.shape[0]))
-
-
-def spread_rows(v: Array, rows: Rows, n_rows: int) -> Array:
-    """Return v (m,) or (m, t), whose entries are of ``rows``, over all ``n_rows``: 0 elsewhere.
-
-    A row that is listed repeatedly gets the sum of its entries, as in X'v.
-    """
-    spread = np.zeros((n_rows, *v.shape[1:]))
-    np.add.at(spread, rows, v)
-    return spread
 
 
 class ColumnSubset(Derived):

@@ -8,6 +8,7 @@ from functools import singledispatch
 import numpy as np
 from numpy.typing import ArrayLike
 
+from atomlearn._support import normalized
 from atomlearn.core.data.blocks import DenseBlock, SparseBlock
 from atomlearn.core.data.centered import CenteredBlock
 from atomlearn.core.data.compressed import scaled_columns
@@ -16,7 +17,6 @@ from atomlearn.core.data.parts import RowSubset, dense_part
 from atomlearn.core.data.sparse import SparseDesign
 from atomlearn.core.interfaces import Array, Block, Columns, Design, Rows, Scores
 from atomlearn.core.interfaces.forwarding import Derived
-from atomlearn.core.interfaces.numbers import normalized
 from atomlearn.core.interfaces.scores import affine_scores
 
 
@@ -216,13 +216,23 @@ def centered(design: Design, weight: ArrayLike | None = None) -> Standardized | 
     return Standardized(design, scale=False, weight=weight)
 
 
-def column_moments(design: Design, weight: ArrayLike | None = None) -> tuple[Array, Array]:
-    """Return the means and population standard deviations of all columns of the design.
+def column_moments(
+    design: Design, weight: ArrayLike | None = None, columns: Columns | None = None
+) -> tuple[Array, Array]:
+    """Return the means and population standard deviations of columns of the design.
 
-    weight : (n_samples,); None: all ones. Both results have shape (n_features,). It takes two
-    passes, and columns whose variance would lose digits are gathered. A column that is constant
+    weight : (n_samples,); None: all ones. columns : indices (m,); None: all columns. Both results
+    have one entry for each column. Some columns are gathered, in pieces. All columns take two
+    passes, and those whose variance would lose digits are gathered. A column that is constant
     where weight > 0 has exactly its value as mean, and deviation 0.
     """
+    if columns is not None:
+        weights = normalized(weight, design.shape[0])
+        means, deviations = np.empty((2, columns.size))
+        for part in LIMITS.pieces(columns.size, design.shape[0]):
+            array = dense_part(design, columns[part])
+            means[part], deviations[part] = _exact_moments(array, weights)
+        return means, deviations
     if not design.listable:
         raise TypeError(
             f"{type(design).__name__} does not list its columns, so they cannot be standardized; "
@@ -239,20 +249,6 @@ def column_moments(design: Design, weight: ArrayLike | None = None) -> tuple[Arr
     keep = np.flatnonzero(weights)
     for columns, array in _dense_pieces(design, np.flatnonzero(doubtful)):
         means[columns], deviations[columns] = _exact_moments(array[keep], weights[keep])
-    return means, deviations
-
-
-def moments_of(design: Design, columns: Columns) -> tuple[Array, Array]:
-    """Return means and population standard deviations of some columns of the design.
-
-    Both have shape (len(columns),). Columns are gathered in pieces.
-    """
-    means = np.empty(columns.size)
-    deviations = np.empty(columns.size)
-    weights = np.full(design.shape[0], 1.0 / design.shape[0])
-    for part in LIMITS.pieces(columns.size, design.shape[0]):
-        array = dense_part(design, columns[part])
-        means[part], deviations[part] = _exact_moments(array, weights)
     return means, deviations
 
 

@@ -9,7 +9,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from atomlearn.core.interfaces.arrays import TINY, Array, Columns
+from atomlearn._support import TINY, Array, Columns
 
 
 class Status(StrEnum):

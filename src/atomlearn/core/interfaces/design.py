@@ -10,8 +10,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn.core.interfaces.arrays import Array, Columns, Rows
-from atomlearn.core.interfaces.other_names import OwnMethods
+from atomlearn._support import Array, Columns, OwnMethods, Rows
 from atomlearn.core.interfaces.scores import Scores, affine_scores
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from atomlearn.core.interfaces.arrays import Array, Columns
+from atomlearn._support import Array, Columns
 from atomlearn.core.interfaces.scores import ArrayScores, Scores
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn.core.interfaces.arrays import Array, Columns
+from atomlearn._support import Array, Columns
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from functools import wraps
 from operator import attrgetter
 from typing import Any
 
-from atomlearn.core.interfaces.arrays import Array, Columns
+from atomlearn._support import Array, Columns
 from atomlearn.core.interfaces.design import Block, Design, RowAccess, Traits
 from atomlearn.core.interfaces.scores import Scores
 

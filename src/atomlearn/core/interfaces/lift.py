@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from atomlearn.core.interfaces.arrays import Array, Columns, numbered, power_of_two, ranges
+from atomlearn._support import Array, Columns, numbered, power_of_two, ranges
 from atomlearn.core.interfaces.scores import ArrayScores, Scores, norms_by_label
 
 #: The best sets of a tree are found by a search if the sizes of its sets sum to this or more. In a

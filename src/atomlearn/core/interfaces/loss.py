@@ -9,8 +9,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn.core.interfaces.arrays import Array
-from atomlearn.core.interfaces.other_names import OwnMethods
+from atomlearn._support import Array, OwnMethods
 from atomlearn.core.interfaces.targets import binary_target, regression_target
 
 #: The kind of target of a loss: numbers, labels, or possibly censored times.

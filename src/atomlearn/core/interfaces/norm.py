@@ -9,11 +9,10 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from atomlearn.core.interfaces.arrays import Array, Columns
+from atomlearn._support import Array, Columns, OwnMethods
 from atomlearn.core.interfaces.certificate import Excess
 from atomlearn.core.interfaces.differences import best_by_differences
 from atomlearn.core.interfaces.lift import Expansion, Part
-from atomlearn.core.interfaces.other_names import OwnMethods
 from atomlearn.core.interfaces.proximal import ProxJacobian as ProxJacobian
 from atomlearn.core.interfaces.proximal import ProxPoint as ProxPoint
 from atomlearn.core.interfaces.scores import Scores, taking_arrays

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from atomlearn.core.interfaces.arrays import Array, Columns
+from atomlearn._support import Array, Columns
 
 #: Maximum number of entries of factors that are kept as a dense array.
 MAX_DENSE_FACTORS = 2**18

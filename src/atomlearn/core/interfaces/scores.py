@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from atomlearn import _kernels
-from atomlearn.core.interfaces.arrays import Array, Columns
+from atomlearn._support import Array, Columns
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 

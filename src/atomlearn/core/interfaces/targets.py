@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn.core.interfaces.arrays import Array
-from atomlearn.core.interfaces.numbers import unmasked
+from atomlearn._support import Array, finite, unmasked
 
 
 def regression_target(y: object) -> Array:
@@ -85,19 +84,6 @@ def _one_dimensional(y: object) -> NDArray[Any]:
     if np.iscomplexobj(values):
         raise ValueError("y is complex; expected real numbers, for example y.real")
     return values
-
-
-def finite(numbers: Array) -> Array:
-    """Return ``numbers``; raise ValueError if one of them is NaN or infinite."""
-    bad = ~np.isfinite(numbers)
-    if bad.any():
-        # ``numbers`` may have several columns: the index is that of a row.
-        first = int(np.flatnonzero(bad.reshape(len(bad), -1).any(axis=1))[0])
-        raise ValueError(
-            f"y holds {int(bad.sum())} values that are NaN or infinite, the first at index "
-            f"{first}; drop those samples or fill them in"
-        )
-    return numbers
 
 
 def _type_names(values: NDArray[Any]) -> str:

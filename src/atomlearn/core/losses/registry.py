@@ -26,12 +26,6 @@ def loss_names(task: Task | None = None) -> tuple[str, ...]:
     return tuple(name for name in sorted(LOSSES) if task in (None, LOSSES[name][1]))
 
 
-def loss_named(name: str) -> type[Loss]:
-    """Return the class of the loss with this name in the catalogue, such as "logistic"."""
-    kind: type[Loss] = loaded(LOSSES[name][0])
-    return kind
-
-
 def as_loss(loss: str | Loss) -> Loss:
     """Return the loss of a name such as "logistic", or the loss object itself.
 
@@ -41,7 +35,7 @@ def as_loss(loss: str | Loss) -> Loss:
         return loss
     if isinstance(loss, str) and loss in LOSSES:
         # A class that needs parameters cannot be made from its name only.
-        kind = loss_named(loss)
+        kind: type[Loss] = loaded(LOSSES[loss][0])
         try:
             return kind()
         except TypeError as error:

@@ -15,11 +15,11 @@ from typing import ClassVar
 
 import numpy as np
 
+from atomlearn._support import growth
 from atomlearn.core.interfaces import Array, Block
 from atomlearn.core.masters.tuning import TUNING
 from atomlearn.core.problem.problem import Problem, negative_gradient, optimal_intercept
 from atomlearn.core.problem.proof import prove_from
-from atomlearn.core.problem.rounding import growth
 
 
 @dataclass(slots=True)

@@ -196,7 +196,7 @@ def levelled(problem: Problem) -> tuple[Problem, Array] | None:
         return None
     # ||S Q'|| = ||S|| for each group of rows, so that the norm of S has the same groups of rows.
     rows = Groups(Partition(np.repeat(labels, q - 1), count, count), groups.weights)
-    regularizer = replace(problem.regularizer, norm=rows)
+    regularizer = problem.regularizer.of(rows)
     return replace(problem, design=block, regularizer=regularizer), Q
 
 

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from atomlearn._support import l2_norm, to_float64
 from atomlearn.core.interfaces import (
     Array,
     Columns,
@@ -31,7 +32,6 @@ from atomlearn.core.norms.forms import three_forms
 from atomlearn.core.norms.names import named_groups
 from atomlearn.core.norms.parameters import Parameters
 from atomlearn.core.norms.partition import Partition
-from atomlearn.core.norms.vectors import l2_norm, to_float64
 
 
 class VectorNorm(Parameters, Norm):

@@ -7,11 +7,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from atomlearn._support import to_float64
 from atomlearn.core.interfaces import Array, Atom, Columns, Norm, ProxJacobian, ProxPoint, Scores
 from atomlearn.core.interfaces.proximal import side_by_side
 from atomlearn.core.interfaces.scores import ArrayScores
 from atomlearn.core.norms.base import VectorNorm, checked_norm, refuse_free
-from atomlearn.core.norms.vectors import to_float64
 
 
 class Cover(NamedTuple):

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from atomlearn._support import positive, to_float64
 from atomlearn.core.interfaces import (
     Array,
     Atom,
@@ -21,9 +22,7 @@ from atomlearn.core.interfaces import (
 from atomlearn.core.interfaces.certificate import Excess
 from atomlearn.core.interfaces.forwarding import forward
 from atomlearn.core.interfaces.norm import Ratings
-from atomlearn.core.interfaces.numbers import positive
 from atomlearn.core.norms.base import Wrapper, refuse_free
-from atomlearn.core.norms.vectors import to_float64
 
 
 class Scaled(Wrapper):

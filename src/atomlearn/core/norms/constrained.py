@@ -9,15 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linprog
 
+from atomlearn._support import power_of_two, to_float64
 from atomlearn.core.interfaces import Array, Atom, Columns, Form, ProxPoint, Scores
-from atomlearn.core.interfaces.arrays import power_of_two
 from atomlearn.core.interfaces.certificate import Excess
 from atomlearn.core.norms.base import VectorNorm
 from atomlearn.core.norms.forms import three_forms
 from atomlearn.core.norms.l1 import L1, WeightedBox
 from atomlearn.core.norms.multipliers import ConstraintExcess, constrained_point
 from atomlearn.core.norms.registry import as_norm
-from atomlearn.core.norms.vectors import to_float64
 
 #: A constraint may be violated by this share of the sizes of its terms, for rounding.
 ROUNDING = 1e-9

@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from atomlearn import _kernels
+from atomlearn._support import l2_norm, positive, power_of_two, to_float64
 from atomlearn.core.interfaces import (
     Array,
     Atom,
@@ -17,13 +18,10 @@ from atomlearn.core.interfaces import (
     ProxPoint,
     Scores,
 )
-from atomlearn.core.interfaces.arrays import power_of_two
-from atomlearn.core.interfaces.numbers import positive
 from atomlearn.core.norms.base import VectorNorm
 from atomlearn.core.norms.forms import l1_point, soft_threshold
 from atomlearn.core.norms.groups import L2
 from atomlearn.core.norms.ksupport import k_grid, required_k
-from atomlearn.core.norms.vectors import l2_norm, to_float64
 
 
 class ElasticNetNorm(VectorNorm):

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from atomlearn import _kernels
+from atomlearn._support import l2_norm, power_of_two, to_float64
 from atomlearn.core.interfaces import (
     TINY,
     Array,
@@ -24,13 +25,11 @@ from atomlearn.core.interfaces import (
     Scores,
     whole_number,
 )
-from atomlearn.core.interfaces.arrays import power_of_two
 from atomlearn.core.interfaces.proximal import side_by_side
 from atomlearn.core.norms.base import VectorNorm
 from atomlearn.core.norms.ksupport_point import ksupport_point
 from atomlearn.core.norms.names import named_groups
 from atomlearn.core.norms.partition import Partition
-from atomlearn.core.norms.vectors import l2_norm, to_float64
 
 #: Maximum number of steps of the root finding of a proximal map.
 MAX_STEPS = 100

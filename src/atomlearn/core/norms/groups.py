@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
+from atomlearn._support import to_float64
 from atomlearn.core.interfaces import Array, Columns, Form, GroupWeights, Norm, ProxPoint, Scores
 from atomlearn.core.norms.base import RatedNorm, lifted_point
 from atomlearn.core.norms.forms import l1_point
 from atomlearn.core.norms.l1 import L1
 from atomlearn.core.norms.partition import Partition, set_weights
-from atomlearn.core.norms.vectors import to_float64
 
 
 class Groups(RatedNorm):

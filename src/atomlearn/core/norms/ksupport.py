@@ -8,11 +8,10 @@ from typing import Any, Literal
 import numpy as np
 
 from atomlearn import _kernels
+from atomlearn._support import power_of_two, to_float64
 from atomlearn.core.interfaces import Array, Columns, Form, Norm, ProxPoint, whole_number
-from atomlearn.core.interfaces.arrays import power_of_two
 from atomlearn.core.norms.base import RatedNorm, lifted_point
 from atomlearn.core.norms.ksupport_point import ksupport_point
-from atomlearn.core.norms.vectors import to_float64
 
 
 class KSupport(RatedNorm):
@@ -99,9 +98,15 @@ class KSupport(RatedNorm):
     def scaling(self, w: Array) -> Array | None:
         """Return the scaling d (n_features,) of w, d_j = clip(t |w_j|, 0, 1) for some t.
 
-        It has the smallest sum_j w_j^2 / d_j over 0 <= d <= 1 with sum d <= k. None with groups.
+        It has the smallest sum_j w_j^2 / d_j over 0 <= d <= 1 with sum d <= k. If at most k entries
+        of w are not 0, d_j is 1 for them. None with groups.
         """
-        return scaling_vector(w, self._support_size(w.size)) if self.groups is None else None
+        if self.groups is not None:
+            return None
+        k = self._support_size(w.size)
+        if np.count_nonzero(w) <= k:
+            return np.asarray(w != 0, dtype=np.float64)
+        return np.asarray(np.clip(np.abs(w) / fair_share(w, k), 0.0, 1.0))
 
     def _point(self, v: Array, amount: float, form: Form) -> ProxPoint:
         """Return the proximal map of ``form`` at v (n,), of columns or of group norms.
@@ -186,13 +191,3 @@ def fair_share(w: Array, k: int) -> float:
     # Entry q + 1 in decreasing order has d = 1 if it is at least tails[q] / (k - q).
     q = min(int(np.count_nonzero(ordered[:k] * remaining >= tails[:k])), k - 1)
     return float(tails[q] / (k - q))
-
-
-def scaling_vector(w: Array, k: int) -> Array:
-    """Return argmin_d sum_j w_j^2 / d_j over 0 <= d <= 1, sum d <= k, (n,).
-
-    It is d_j = clip(t |w_j|, 0, 1); if at most k entries of w are not 0, d_j is 1 for them.
-    """
-    if np.count_nonzero(w) <= k:
-        return np.asarray(w != 0, dtype=np.float64)
-    return np.asarray(np.clip(np.abs(w) / fair_share(w, k), 0.0, 1.0))

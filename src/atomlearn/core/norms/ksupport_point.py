@@ -23,8 +23,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from atomlearn import _kernels
+from atomlearn._support import power_of_two
 from atomlearn.core.interfaces import TINY, Array, Form, ProxJacobian, ProxPoint
-from atomlearn.core.interfaces.arrays import power_of_two
 
 
 @dataclass(frozen=True, slots=True)

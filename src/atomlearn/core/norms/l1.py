@@ -8,12 +8,12 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from atomlearn._support import to_float64
 from atomlearn.core.interfaces import Array, Columns, GroupWeights, ProxJacobian, ProxPoint, Scores
 from atomlearn.core.interfaces.certificate import BoxExcess
 from atomlearn.core.interfaces.scores import ArrayScores
 from atomlearn.core.norms.base import RatedNorm
 from atomlearn.core.norms.forms import soft_point
-from atomlearn.core.norms.vectors import to_float64
 
 
 class L1(RatedNorm):

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linprog, nnls
 
+from atomlearn._support import power_of_two
 from atomlearn.core.interfaces import EPS, Array, Columns, ProxJacobian, ProxPoint
-from atomlearn.core.interfaces.arrays import power_of_two
 from atomlearn.core.interfaces.certificate import Excess
 from atomlearn.core.norms.l1 import WeightedBox
 

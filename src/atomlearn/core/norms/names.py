@@ -8,17 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from atomlearn.core.interfaces import Norm
-from atomlearn.core.interfaces.numbers import all_text
-
-
-def named(norm: Norm, names: Sequence[str] | None) -> Norm:
-    """Return ``norm`` with column names in its parameters replaced by indices.
-
-    names : the names of all columns; None if they have none. A norm that needs names says so when
-    it is checked.
-    """
-    return norm if names is None else norm.with_names(list(names))
+from atomlearn._support import all_text
 
 
 def named_columns(columns: Any, names: Sequence[str] | None, owner: str) -> Any:
@@ -45,10 +35,9 @@ def named_groups(groups: Any, names: Sequence[str], owner: str) -> Any:
 
     names : the names of all columns. owner : the norm, which begins the message of an error.
     """
-    if groups is None or not needs_names(groups):
-        return groups
     by_index = resolved(groups, names, owner)
-    return list(by_index.values()) if isinstance(by_index, dict) else by_index
+    is_mapping = by_index is not groups and isinstance(by_index, dict)
+    return list(by_index.values()) if is_mapping else by_index
 
 
 def needs_names(groups: Any) -> bool:
@@ -76,10 +65,10 @@ def _has_strings(group: Any) -> bool:
     return any(isinstance(item, str) for item in items)
 
 
-def resolved(
-    groups: Any, names: Sequence[str], owner: str, missing: str = "error"
-) -> dict[str, list[int]] | list[list[int]]:
+def resolved(groups: Any, names: Sequence[str], owner: str, missing: str = "error") -> Any:
     """Return groups with names and patterns of columns replaced by their indices.
+
+    Groups without names are returned themselves.
 
     A string with ``*``, ``?`` or ``[`` is a shell pattern over ``names``, the names of all columns.
     A mapping keeps its keys, and other groups become a list. A data frame becomes a mapping: either
@@ -90,6 +79,8 @@ def resolved(
     missing : "error", or "ignore" to leave out names that X does not have. A mapping then loses
     groups that become empty, while a list keeps them.
     """
+    if not needs_names(groups):
+        return groups
     if missing not in ("error", "ignore"):
         raise ValueError(f"{owner}: missing must be 'error' or 'ignore', got {missing!r}")
     position = {name: number for number, name in enumerate(names)}

@@ -9,10 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import isotonic_regression
 
+from atomlearn._support import positive, to_float64
 from atomlearn.core.interfaces import Array, Atom, Columns, ProxJacobian, ProxPoint, Scores
-from atomlearn.core.interfaces.numbers import positive
 from atomlearn.core.norms.base import VectorNorm
-from atomlearn.core.norms.vectors import to_float64
 
 
 class OWL(VectorNorm):

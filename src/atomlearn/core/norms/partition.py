@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from atomlearn._support import numbered, ranges
 from atomlearn.core.interfaces import Array, Columns, Scores
-from atomlearn.core.interfaces.arrays import numbered, ranges
 from atomlearn.core.interfaces.scores import ArrayScores, norms_by_label
 from atomlearn.core.norms.names import needs_names
 
@@ -58,6 +58,50 @@ class Membership:
         """Number of features of each set, (n_sets,)."""
         return np.diff(self.starts)
 
+    @classmethod
+    def of(cls, groups: Any, n_features: int, owner: str) -> Membership:
+        """Return sets of column indices as a Membership; names must have been resolved before.
+
+        groups : a list of index lists, a mapping from set names to index lists, a boolean matrix or
+        a sparse matrix of shape (n_features, n_sets), or a Membership. owner : the name of the
+        norm, which begins the messages of errors.
+        """
+        # A Membership is only checked against the number of features.
+        if isinstance(groups, Membership):
+            _checked_members(groups, n_features, owner)
+            return groups
+        if needs_names(groups):
+            raise TypeError(
+                f"{owner}: groups name columns, but the columns of X have no names; pass X as a "
+                "data frame, or indices"
+            )
+        # The members and starts of the listed sets, whichever of these types ``groups`` has.
+        names = None
+        if isinstance(groups, Mapping):
+            names = tuple(str(name) for name in groups)
+            groups = list(groups.values())
+        if sparse.issparse(groups) or (isinstance(groups, np.ndarray) and groups.ndim == 2):
+            members, starts = _matrix_groups(groups, n_features, owner)
+        elif is_listing(groups):
+            lists = [_index_list(g, number, owner) for number, g in enumerate(groups)]
+            check_members(sum(group.size for group in lists), owner)
+            members = np.concatenate([np.zeros(0, dtype=np.int64), *lists])
+            starts = np.cumsum([0, *(group.size for group in lists)])
+        else:
+            raise TypeError(
+                f"{owner}: groups must be index lists such as [[0, 1], [1, 2]], a membership "
+                f"matrix, or a mapping from names to lists, got {groups!r}"
+            )
+        sets = cls(members, starts.astype(np.int64), starts.size - 1, names)
+        members = _checked_members(sets, n_features, owner)
+        # Each feature in no set becomes a set of one.
+        singletons = np.flatnonzero(np.bincount(members, minlength=n_features) == 0)
+        members = np.concatenate([members, singletons])
+        starts = np.concatenate([starts, starts[-1] + 1 + np.arange(singletons.size)]).astype(
+            np.int64
+        )
+        return cls(members, starts, sets.n_listed, names)
+
 
 #: Maximum total number of members of sets; about 130 bytes each are needed temporarily (4 GB).
 MOST_MEMBERS = 2**25
@@ -74,48 +118,6 @@ def check_members(total: int, owner: str) -> None:
             "counted once for each group that holds it; give fewer or smaller groups, such as "
             "every tenth level of a deep tree"
         )
-
-
-def membership_of(groups: Any, n_features: int, owner: str) -> Membership:
-    """Return sets of column indices as a Membership; names must have been resolved before.
-
-    groups : a list of index lists, a mapping from set names to index lists, a boolean matrix or a
-    sparse matrix of shape (n_features, n_sets), or a Membership. owner : the name of the norm,
-    which begins the messages of errors.
-    """
-    # A Membership is only checked against the number of features.
-    if isinstance(groups, Membership):
-        _checked_members(groups, n_features, owner)
-        return groups
-    if needs_names(groups):
-        raise TypeError(
-            f"{owner}: groups name columns, but the columns of X have no names; pass X as a data "
-            "frame, or indices"
-        )
-    # The members and starts of the listed sets, whichever of these types ``groups`` has.
-    names = None
-    if isinstance(groups, Mapping):
-        names = tuple(str(name) for name in groups)
-        groups = list(groups.values())
-    if sparse.issparse(groups) or (isinstance(groups, np.ndarray) and groups.ndim == 2):
-        members, starts = _matrix_groups(groups, n_features, owner)
-    elif is_listing(groups):
-        lists = [_index_list(g, number, owner) for number, g in enumerate(groups)]
-        check_members(sum(group.size for group in lists), owner)
-        members = np.concatenate([np.zeros(0, dtype=np.int64), *lists])
-        starts = np.cumsum([0, *(group.size for group in lists)])
-    else:
-        raise TypeError(
-            f"{owner}: groups must be index lists such as [[0, 1], [1, 2]], a membership matrix, "
-            f"or a mapping from names to lists, got {groups!r}"
-        )
-    sets = Membership(members, starts.astype(np.int64), starts.size - 1, names)
-    members = _checked_members(sets, n_features, owner)
-    # Each feature in no set becomes a set of one.
-    singletons = np.flatnonzero(np.bincount(members, minlength=n_features) == 0)
-    members = np.concatenate([members, singletons])
-    starts = np.concatenate([starts, starts[-1] + 1 + np.arange(singletons.size)]).astype(np.int64)
-    return Membership(members, starts, sets.n_listed, names)
 
 
 def _matrix_groups(groups: Any, n_features: int, owner: str) -> tuple[Columns, Columns]:
@@ -259,7 +261,7 @@ class Partition:
             return cls._from_labels(np.asarray(groups), n_features, owner)
         if type(groups) is np.ndarray and groups.dtype.kind in "iu":
             groups = list(groups)  # A 2-d integer array lists groups of equal size, one per row.
-        return cls._from_sets(membership_of(groups, n_features, owner), owner)
+        return cls._from_sets(Membership.of(groups, n_features, owner), owner)
 
     @classmethod
     def _from_labels(cls, labels: NDArray[Any], n_features: int, owner: str) -> Partition:

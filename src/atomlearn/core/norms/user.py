@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from atomlearn._support import l2_norm, to_float64
 from atomlearn.core.interfaces import Array, Atom, Columns, Norm, Scores, is_number
 from atomlearn.core.norms.parameters import Parameters
-from atomlearn.core.norms.vectors import l2_norm, to_float64
 
 #: Maximum number of earlier atoms with which a new one is compared, and of their entries in total.
 REMEMBERED = 16

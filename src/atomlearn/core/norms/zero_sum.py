@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from atomlearn._support import to_float64
 from atomlearn.core.interfaces import EPS, Array, Atom, Columns, ProxJacobian, ProxPoint, Scores
 from atomlearn.core.norms.base import VectorNorm
 from atomlearn.core.norms.names import named_groups
-from atomlearn.core.norms.partition import Membership, membership_of
-from atomlearn.core.norms.vectors import to_float64
+from atomlearn.core.norms.partition import Membership
 
 #: The sum of coefficients may differ from 0 by this share of their size, for rounding.
 ROUNDING = 1e-9
@@ -152,7 +152,7 @@ class ZeroSum(VectorNorm):
         # The new indices of the kept columns of each composition; empty compositions are dropped.
         indices = [position[members] for members in self._compositions(n_features)]
         compositions = [kept for index in indices if (kept := index[index >= 0]).size]
-        return ZeroSum(membership_of(compositions, columns.size, "ZeroSum"))
+        return ZeroSum(Membership.of(compositions, columns.size, "ZeroSum"))
 
     def _penalized(self, v: Array, step: float) -> ProxPoint:
         """Return argmin_x 1/2 ||x - v||^2 + step * ||x||_1 for v (n,), with sums of zero.
@@ -182,8 +182,8 @@ class ZeroSum(VectorNorm):
         number of all columns.
         """
         if self.groups is None:
-            return membership_of([np.arange(n_features)], n_features, "ZeroSum")
-        sets = membership_of(self.groups, n_features, "ZeroSum")
+            return Membership.of([np.arange(n_features)], n_features, "ZeroSum")
+        sets = Membership.of(self.groups, n_features, "ZeroSum")
         if sets.members.size > n_features:
             twice = int(np.argmax(np.bincount(sets.members)))
             raise ValueError(

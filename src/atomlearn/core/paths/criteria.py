@@ -7,9 +7,9 @@ from typing import Literal, get_args
 import numpy as np
 from scipy.special import gammaln
 
+from atomlearn._support import check_offset, check_weight
 from atomlearn.core.data.convert import as_design
 from atomlearn.core.interfaces import Array, Loss, is_number, own_parameters
-from atomlearn.core.interfaces.numbers import check_offset, check_weight
 from atomlearn.core.losses.around import mean_loss
 from atomlearn.core.losses.registry import as_loss
 from atomlearn.core.paths.path import PathResult

@@ -34,7 +34,7 @@ from atomlearn.core.paths.pool import Pool
 from atomlearn.core.paths.relax import relaxed_predictions
 from atomlearn.core.paths.search_ends import SearchEnd, ended_by, known_folds, padded_levels, solved
 from atomlearn.core.paths.settings import Settings
-from atomlearn.core.problem.problem import Problem, with_norm
+from atomlearn.core.problem.problem import Problem, changed
 from atomlearn.core.problem.result import together
 from atomlearn.core.solvers.schedule import Task, drive
 
@@ -315,7 +315,7 @@ def _counted(problems: Sequence[Problem], counted: Counted) -> list[Problem]:
 
 def _candidate(problem: Problem, norm: Norm, l1_ratio: float) -> Problem:
     """Return the problem with this norm, whose share of the penalty is ``l1_ratio``."""
-    return with_l1_ratio(with_norm(problem, norm), l1_ratio)
+    return with_l1_ratio(changed(problem, norm=norm), l1_ratio)
 
 
 def _smoothed(mean: Array) -> Array:

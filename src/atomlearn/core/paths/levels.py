@@ -13,12 +13,12 @@ from atomlearn.core.interfaces import Array, Form, Norm, Scores, is_number, whol
 from atomlearn.core.problem.problem import (
     Problem,
     center_targets,
+    changed,
     loss_value,
     negative_gradient,
     negligible_objective,
     optimal_intercept,
     over_sums,
-    with_norm,
 )
 from atomlearn.core.problem.regularizer import ridge_per_level
 
@@ -125,7 +125,7 @@ def level_grids(
     grids = []
     for norm in norms:
         largest = [
-            largest_useful_alpha(with_norm(problem, norm), zero)
+            largest_useful_alpha(changed(problem, norm=norm), zero)
             for problem, zero in zip(problems, zeros, strict=True)
         ]
         grids.append(alpha_grid(most_regularized(largest), n_levels, ratio, form))
@@ -135,7 +135,7 @@ def level_grids(
 def with_l1_ratio(problem: Problem, l1_ratio: float) -> Problem:
     """Return the problem whose norm has the share ``l1_ratio`` of the penalty along a path.
 
-    The ridge term has the rest: tau = level * (1 - l1_ratio) / l1_ratio, and ``with_amount``
+    The ridge term has the rest: tau = level * (1 - l1_ratio) / l1_ratio, and ``changed``
     changes tau with the level. The constrained form has no ridge term and is returned unchanged.
     """
     penalty = problem.regularizer

@@ -21,12 +21,12 @@ from atomlearn.core.masters.master import Refit, block_of
 from atomlearn.core.paths.pool import Level, Point, Pool
 from atomlearn.core.problem.problem import (
     Problem,
+    changed,
     negative_gradient,
     objective_at,
     optimal_intercept,
     restrict,
     shrink_inside,
-    with_deadline,
     with_ridge,
 )
 
@@ -64,7 +64,7 @@ class Refits:
         if self.block.shape[1] < self.pool.columns.size:
             self.block = self.block.grown(self.pool.block)
         # ``inner`` is the level's problem with centered targets, as solvers use it.
-        problem = with_deadline(level.inner, level.deadline)
+        problem = changed(level.inner, deadline=level.deadline)
         return restrict(problem, self.block, self.pool.columns)
 
     def warm(self, level: Level, start: Point | None) -> tuple[Array, float]:

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from atomlearn.core.data.parts import dense_part
 from atomlearn.core.interfaces import Array, Design
 from atomlearn.core.losses.free_columns import FreeColumns, free_columns, plain_loss
 from atomlearn.core.paths.path import PathResult
@@ -34,7 +35,7 @@ def refitted(problem: Problem, result: Result) -> Result:
     loss = plain_loss(whole.loss)
     free = free_columns(whole.loss)
     intercept = whole.fit_intercept or (free is not None and free.intercept)
-    Z = np.asarray(problem.design.gather(result.columns).dense(), dtype=np.float64)
+    Z = dense_part(problem.design, result.columns)
     # The predictions of the penalized fit, for targets that are centered by ``origin``.
     start = Z @ result.weights + (result.intercept - whole.origin)
     # ``FreeColumns`` minimizes the loss over the coefficients of Z, added to fixed predictions.

@@ -7,7 +7,7 @@ computes the scores X'v of one or more vectors v.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from atomlearn.core import solvers
@@ -16,14 +16,20 @@ from atomlearn.core.interfaces.norm import is_restrictable
 from atomlearn.core.paths.ends import Reached
 from atomlearn.core.paths.pool import Pool
 from atomlearn.core.paths.shared_levels import SharedLevels
-from atomlearn.core.problem.problem import Problem, over_sums, with_deadline
+from atomlearn.core.problem.problem import Problem, changed, over_sums
 from atomlearn.core.problem.result import Result
 from atomlearn.core.solvers.column_generation import ColumnGeneration
 from atomlearn.core.solvers.progress import Observer
 from atomlearn.core.solvers.run import RunSettings, SteppedLevels, default_solver, run
-from atomlearn.core.solvers.schedule import Task
+from atomlearn.core.solvers.schedule import Task, drive
 from atomlearn.core.solvers.solver import MAX_ITER, TOLERANCE, Solver
-from atomlearn.core.solvers.stopping import FirstOf, Iterations, RelativeGap, StoppingRule
+from atomlearn.core.solvers.stopping import (
+    FirstOf,
+    Iterations,
+    RelativeGap,
+    StoppingRule,
+    check_rule,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +72,9 @@ class Settings:
     search: bool = False
 
     def __post_init__(self) -> None:
-        """Raise ValueError if ``max_iter`` is no whole number >= 0."""
+        """Raise ValueError if ``max_iter`` is no whole number >= 0, TypeError for other rules."""
+        if self.stop is not None:
+            check_rule(self.stop)
         if not is_whole(self.max_iter) or self.max_iter < 0:
             raise ValueError(
                 f"max_iter must be a whole number >= 0, for example 1000, got {self.max_iter!r}"
@@ -106,7 +114,7 @@ class Settings:
         ``warm`` is the start; None means w = 0.
         """
         solver, rules, observers, *_ = self.run_settings(problem)
-        return run(with_deadline(problem, self.deadline), solver, rules, observers, warm)
+        return run(changed(problem, deadline=self.deadline), solver, rules, observers, warm)
 
     def task(
         self,
@@ -127,12 +135,28 @@ class Settings:
         ``reached`` is called with the problem and the result of each level, and ends the path if it
         returns True. ``last`` returns the number of the last level, None if it is not known yet.
         """
-        problem = with_deadline(problem, self.deadline)
+        problem = changed(problem, deadline=self.deadline)
         settings = self.run_settings(problem)
         if warm is None and len(levels) > 1 and self.shares_levels(problem):
             pool = pool or Pool(problem)
             return SharedLevels(problem, levels, settings, self.tol, pool, zero, reached, last)
         return SteppedLevels(problem, levels.tolist(), settings, warm, reached)
+
+    def paths(
+        self, common: Problem, paths: Sequence[tuple[Problem, Array, Reached | None]]
+    ) -> list[list[Result]] | None:
+        """Return the results of each path, solved with shared readings; None after Ctrl-C.
+
+        Each of ``paths`` has a problem, its levels in their order, and the function that ends it,
+        see ``task``. ``common`` is the problem whose design they share. A pool keeps the columns
+        that any path has used.
+        """
+        pools = Pool(common).for_paths(len(paths))
+        tasks = [
+            self.task(problem, levels, pool, reached=reached)
+            for (problem, levels, reached), pool in zip(paths, pools, strict=True)
+        ]
+        return None if drive(common.design, tasks) else [task.results for task in tasks]
 
     def shares_levels(self, problem: Problem) -> bool:
         """Return whether several levels of ``problem`` can share readings of X.

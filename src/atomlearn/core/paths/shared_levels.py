@@ -31,10 +31,10 @@ from atomlearn.core.paths.sweep import Sweep, can_sweep
 from atomlearn.core.problem.problem import (
     Problem,
     center_targets,
+    changed,
     enter,
     negative_gradient,
     over_sums,
-    with_amount,
     with_ridge,
 )
 from atomlearn.core.problem.proof import prove
@@ -137,8 +137,8 @@ class SharedLevels(Task):
         problem = self.problem
         return [
             Level(
-                with_amount(problem, level),
-                with_amount(self.inner, level),
+                changed(problem, amount=level),
+                changed(self.inner, amount=level),
                 self.lift,
                 self.settings,
             )

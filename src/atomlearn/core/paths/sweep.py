@@ -17,6 +17,7 @@ from itertools import pairwise
 import numpy as np
 
 from atomlearn import _kernels
+from atomlearn._support import growth
 from atomlearn.core.data.blocks import DenseBlock
 from atomlearn.core.data.cached_block import CachedBlock
 from atomlearn.core.interfaces import TINY, Array, Loss, Scores
@@ -29,7 +30,7 @@ from atomlearn.core.masters.sequential_qp import reads, solved_at
 from atomlearn.core.masters.sign_pivoting import l1_quadratic
 from atomlearn.core.norms.groups import l1_weights
 from atomlearn.core.paths.pool import Point, Pool
-from atomlearn.core.problem.problem import Problem, with_amount
+from atomlearn.core.problem.problem import Problem, changed
 from atomlearn.core.problem.proof import (
     lost_in_loss,
     prove_from,
@@ -37,7 +38,6 @@ from atomlearn.core.problem.proof import (
     with_rounding,
 )
 from atomlearn.core.problem.result import Record, Result
-from atomlearn.core.problem.rounding import growth
 from atomlearn.core.solvers.run import silent
 
 #: Number of columns beyond which a Gram matrix of all columns costs more than it saves.
@@ -291,7 +291,7 @@ class Sweep:
 
     def _certificate(self, number: int, scores: Scores) -> Certificate:
         """Return the certificate of the level with index ``number``, from its scores X'v."""
-        problem = with_amount(self.problem, float(self.levels[number]))
+        problem = changed(self.problem, amount=float(self.levels[number]))
         used = self.weights[number].nonzero()[0]
         columns = self.pool.columns[used]
         point = self.weights[number, used], self.predictions[number], self.duals[number]

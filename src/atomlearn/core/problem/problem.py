@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from atomlearn._support import check_offset, check_weight, mean_weight
 from atomlearn.core.catalogue import TARGETS, loaded
 from atomlearn.core.data.convert import as_design, feature_names
 from atomlearn.core.data.lifted import Lifted
@@ -27,13 +28,12 @@ from atomlearn.core.interfaces import (
 )
 from atomlearn.core.interfaces.certificate import Certificate
 from atomlearn.core.interfaces.forwarding import wrappers
-from atomlearn.core.interfaces.numbers import check_offset, check_weight, mean_weight
 from atomlearn.core.losses import pieces
 from atomlearn.core.losses.around import Offset, bare_loss
 from atomlearn.core.losses.free_columns import FreeColumns, free_columns, known_offset, plain_loss
 from atomlearn.core.losses.registry import as_loss
 from atomlearn.core.losses.shift import optimal_shift, without_surplus
-from atomlearn.core.norms.names import named, named_columns
+from atomlearn.core.norms.names import named_columns
 from atomlearn.core.problem.checks import check_free, check_intercept, check_loss, check_tau
 from atomlearn.core.problem.regularizer import Regularizer
 from atomlearn.core.problem.rounding import Measured, less
@@ -161,7 +161,8 @@ class Problem:
         weight = check_weight(sample_weight, n_samples)
         problem = of_checked_data(design, target, weight, loss, regularizer, fit_intercept)
         problem = replace(problem, tau=float(tau))
-        problem = with_free(with_offset(problem, offset), unpenalized)
+        unpenalized = () if unpenalized is None else unpenalized
+        problem = changed(problem, offset=offset, unpenalized=unpenalized)
         if y is not None:
             return problem
         # The targets are stored with the rows, on other machines. ``over_sums`` returns a problem
@@ -231,8 +232,9 @@ def checked_problem(
         long = loaded(TARGETS[-1])(X, y, weight, the_loss, fit_intercept)
         X, y, weight, the_loss, fit_intercept = long
         design = as_design(X)
-    # Names of columns in the norm become indices.
-    the_norm = named(penalty.norm, feature_names(X))
+    # Names of columns in the norm become indices. A norm that needs names says so if X has none.
+    column_names = feature_names(X)
+    the_norm = penalty.norm if column_names is None else penalty.norm.with_names(column_names)
     return Problem.build(
         design,
         y,
@@ -279,14 +281,58 @@ def over_sums(problem: Problem) -> Problem:
     return replace(summed, design=design)
 
 
-def with_offset(problem: Problem, offset: object) -> Problem:
-    """Return ``problem`` with ``offset`` (n_samples,) added to X w + b; None changes nothing."""
-    if offset is None:
-        return problem
+def changed(
+    problem: Problem,
+    *,
+    norm: Norm | None = None,
+    amount: float | None = None,
+    offset: object = None,
+    unpenalized: object = None,
+    deadline: Deadline | None = None,
+) -> Problem:
+    """Return ``problem`` with other parts; a part that is None stays as it is.
+
+    Parameters
+    ----------
+    problem : Problem
+    norm : Norm, optional
+        Replaces the norm. Columns that it does not penalize become free.
+    amount : float, optional
+        The level of the penalty, or the radius. The ridge weight ``tau`` is scaled with the level,
+        so that the ridge term keeps its share of the penalty. A radius leaves ``tau`` unchanged.
+    offset : array (n_samples,), optional
+        It is added to X w + b, and to an offset that the problem has already.
+    unpenalized : indices or mask, optional
+        More columns without a penalty, and those that the norm does not penalize; see
+        ``_with_free``. Without indices, ``()``, it is only the latter.
+    deadline : Deadline, optional
+        A time limit, unless that of the problem is earlier.
+    """
+    if offset is not None:
+        problem = _with_offset(problem, offset)
+    if norm is not None:
+        norm = norm.on(problem.design.shape[1], problem.design.traits.matrix_shape)
+        problem = replace(problem, regularizer=problem.regularizer.of(norm))
+        unpenalized = () if unpenalized is None else unpenalized
+    if unpenalized is not None:
+        problem = _with_free(problem, unpenalized)
+    penalty = problem.regularizer
+    if amount is not None and amount != penalty.amount:
+        share = 1.0 if penalty.form == "constrained" else amount / penalty.amount
+        penalty = replace(penalty, amount=amount)
+        problem = replace(problem, regularizer=penalty, tau=problem.tau * share)
+    sooner = problem.deadline if deadline is None else problem.deadline.sooner(deadline)
+    return problem if sooner is problem.deadline else replace(problem, deadline=sooner)
+
+
+def _with_offset(problem: Problem, offset: object) -> Problem:
+    """Return ``problem`` with ``offset`` (n_samples,) added to X w + b, and to a known offset."""
     numbers = check_offset(offset, problem.y.size)
     # Unpenalized columns are part of the loss. They are taken off it, and put back at the end.
     free = free_columns(problem.loss)
-    bare = plain_loss(problem.loss)
+    bare = bare_loss(problem.loss)
+    known = known_offset(problem.loss)
+    numbers = numbers if known is None else numbers + known
     # For these losses the offset is subtracted from the targets. Their loss must not overflow.
     if bare.translates:
         check_loss(bare, problem.y - numbers, problem.weight, problem.fit_intercept)
@@ -294,7 +340,7 @@ def with_offset(problem: Problem, offset: object) -> Problem:
     return replace(problem, loss=loss if free is None else free.around(loss))
 
 
-def with_free(problem: Problem, unpenalized: object) -> Problem:
+def _with_free(problem: Problem, unpenalized: object) -> Problem:
     """Return ``problem`` in which the columns ``unpenalized`` (indices or a mask) have no penalty.
 
     Columns that are free already stay free, and columns that the norm does not penalize become
@@ -304,14 +350,14 @@ def with_free(problem: Problem, unpenalized: object) -> Problem:
     """
     n_features = problem.design.shape[1]
     norm = problem.regularizer.norm
-    free = np.zeros(0, dtype=np.int64) if problem.free is None else problem.free
-    if unpenalized is not None:
-        free = np.union1d(free, check_free(unpenalized, n_features))
+    free = check_free(unpenalized, n_features)
+    if problem.free is not None:
+        free = np.union1d(problem.free, free)
     # Add the columns that the norm itself does not penalize.
     free, norm = norm.without(free, n_features)
     if not free.size:
         return problem
-    regularizer = replace(problem.regularizer, norm=norm)
+    regularizer = problem.regularizer.of(norm)
     if problem.free is not None and np.array_equal(free, problem.free):
         return replace(problem, regularizer=regularizer)
     free_data = np.asarray(problem.design.gather(free).dense(), dtype=np.float64)
@@ -332,34 +378,6 @@ def with_free(problem: Problem, unpenalized: object) -> Problem:
         free_data = np.hstack([free_data, other_columns])
     loss = FreeColumns(plain_loss(problem.loss), free_data, intercept)
     return replace(problem, loss=loss, fit_intercept=False, free=free, regularizer=regularizer)
-
-
-def with_norm(problem: Problem, norm: Norm) -> Problem:
-    """Return ``problem`` with another norm; columns that ``norm`` does not penalize become free."""
-    norm = norm.on(problem.design.shape[1], problem.design.traits.matrix_shape)
-    other = replace(problem, regularizer=replace(problem.regularizer, norm=norm))
-    return with_free(other, None)
-
-
-def with_amount(problem: Problem, amount: float) -> Problem:
-    """Return ``problem`` with the level of the penalty, or the radius, set to ``amount``.
-
-    The ridge weight ``tau`` is scaled with the level, so that the ridge term keeps its share of the
-    penalty. A new radius leaves ``tau`` unchanged.
-    """
-    penalty = problem.regularizer
-    if amount == penalty.amount:
-        return problem
-    tau = problem.tau
-    if penalty.form != "constrained":
-        tau *= amount / penalty.amount
-    return replace(problem, regularizer=replace(penalty, amount=amount), tau=tau)
-
-
-def with_deadline(problem: Problem, deadline: Deadline) -> Problem:
-    """Return ``problem`` with the time limit ``deadline``, unless its own deadline is earlier."""
-    sooner = problem.deadline.sooner(deadline)
-    return problem if sooner is problem.deadline else replace(problem, deadline=sooner)
 
 
 def restrict(problem: Problem, block: Design, columns: Columns) -> Problem:

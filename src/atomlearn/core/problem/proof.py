@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from atomlearn._support import growth
 from atomlearn.core.interfaces import EPS, Array, Columns, Norm, Scores
 from atomlearn.core.interfaces.certificate import Certificate, Excess
 from atomlearn.core.interfaces.scores import ArrayScores
@@ -34,7 +35,7 @@ from atomlearn.core.problem.problem import (
     ridge_slope,
     with_ridge,
 )
-from atomlearn.core.problem.rounding import Lengths, growth
+from atomlearn.core.problem.rounding import Lengths
 
 #: Share of the objective by which a gap may be negative without an error. Gauges that are computed
 #: by iteration are inexact, and points may violate bounds slightly.
@@ -253,6 +254,22 @@ def certify(
     return Certificate(
         objective, max(gap, 0.0), highest, search_gap, shortfall=shortfall, terms=terms
     )
+
+
+def certificate_of(
+    problem: Problem,
+    weights: Array,
+    prediction: Array,
+    dual: Array,
+    gauge: float,
+    polar: tuple[float, float],
+) -> Certificate:
+    """Return the certificate of a point with a bound on its rounding errors; see ``certify``.
+
+    The ridge term and the bound are those of ``weights`` on all columns.
+    """
+    exact = certify(problem, weights, prediction, dual, gauge, polar)
+    return with_rounding(problem, exact, weights, prediction, dual)
 
 
 def dual_part(problem: Problem, prediction: Array, dual: Array) -> tuple[float, float]:

@@ -13,8 +13,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from atomlearn._support import counted
 from atomlearn.core.data.limits import LIMITS
-from atomlearn.core.interfaces import EPS, TINY, Array, Block, Columns, Design, Loss
+from atomlearn.core.interfaces import TINY, Array, Block, Columns, Design, Loss
 from atomlearn.core.losses import pieces
 from atomlearn.core.losses.around import bare_loss
 
@@ -143,11 +144,6 @@ def measured(block: Block, has_weight: Array | None, columns: Columns) -> Array:
     return np.sqrt(squares)
 
 
-def counted(weight: Array) -> Array | None:
-    """Return 1 for each sample of positive ``weight``, else 0; None if all weights are positive."""
-    return None if weight.all() else (weight > 0.0).astype(np.float64)
-
-
 def less(numbers: Array, *others: Array | float) -> Array:
     """Return ``numbers`` minus all ``others``, rounded once, to half a unit in the last place.
 
@@ -164,8 +160,3 @@ def less(numbers: Array, *others: Array | float) -> Array:
         error += (total - (following - back)) - (other + back)
         total = following
     return np.asarray(total + error)
-
-
-def growth(count: int) -> float:
-    """Return eps * (4 + sqrt(count)), which bounds the relative error of a sum of count terms."""
-    return EPS * (4.0 + math.sqrt(count))

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from atomlearn.core.data.whole_files import clear_left, write_whole
+from atomlearn._support import clear_left, write_whole
 from atomlearn.core.interfaces import Array, Arrays
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.result import Record

@@ -17,6 +17,7 @@ from functools import partial
 
 import numpy as np
 
+from atomlearn._support import counted, growth
 from atomlearn.core.data.cached_block import CachedBlock, distinct_columns
 from atomlearn.core.data.limits import LIMITS
 from atomlearn.core.data.standardized import affine_block
@@ -34,7 +35,7 @@ from atomlearn.core.problem.problem import (
     shrink_inside,
 )
 from atomlearn.core.problem.proof import Pricing, prove
-from atomlearn.core.problem.rounding import Lengths, counted, growth, measured
+from atomlearn.core.problem.rounding import Lengths, measured
 from atomlearn.core.solvers.solver import INNER_RATIO, PATIENCE, TOLERANCE, Solver, State
 
 #: Number of entries of X up to which an exact re-fit takes negligible time next to a pass over the

@@ -13,14 +13,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from atomlearn._support import l2_norm, power_of_two, to_float64
 from atomlearn.core.data.sparse import identity
 from atomlearn.core.interfaces import Array, Atom, Norm, WarmStart
-from atomlearn.core.interfaces.arrays import power_of_two
 from atomlearn.core.interfaces.scores import ArrayScores
 from atomlearn.core.losses.registry import as_loss
 from atomlearn.core.masters.sequential_qp import SequentialQP
 from atomlearn.core.masters.tuning import TUNING
-from atomlearn.core.norms.vectors import l2_norm, to_float64
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.regularizer import Regularizer
 from atomlearn.core.solvers.atoms import AtomSet, refit_on_rays

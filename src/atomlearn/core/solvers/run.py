@@ -17,21 +17,20 @@ from typing import Literal, NamedTuple, cast
 
 import numpy as np
 
+from atomlearn._support import Work
 from atomlearn.core import solvers
 from atomlearn.core.data.wrappers import Counted
 from atomlearn.core.interfaces import Deadline, Lift, Loss, Norm, TimeIsUp, WarmStart
 from atomlearn.core.interfaces.certificate import Status
-from atomlearn.core.interfaces.deadline import Work
 from atomlearn.core.interfaces.norm import is_restrictable
 from atomlearn.core.problem.problem import (
     Problem,
     center_targets,
+    changed,
     enter,
     free_part,
     is_perfect,
     over_sums,
-    with_amount,
-    with_deadline,
 )
 from atomlearn.core.problem.proof import as_reported
 from atomlearn.core.problem.result import Result
@@ -203,7 +202,7 @@ class Run:
         while True:
             with self.clocked():
                 # The remaining time of this step, and the allowed number of steps of the master.
-                problem = with_deadline(self.inner, self.deadline)
+                problem = changed(self.inner, deadline=self.deadline)
                 if self.work is not None:
                     self.work.left += MORE_WORK
                 if state is not None:
@@ -421,8 +420,8 @@ class SteppedLevels(Task):
     def _begin(self) -> Run:
         """Create the Run of the next level, from its checkpoint or else from the warm start."""
         level = self.levels[len(self.results)]
-        problem = with_amount(self.problem, level)
-        inner = with_amount(self.inner, level)
+        problem = changed(self.problem, amount=level)
+        inner = changed(self.inner, amount=level)
         run = self.run = Run(problem, inner, self.lift, self.settings)
         # The user's warm start is over features, and its intercept is for the original targets.
         start: WarmStart | Resumed | None = run.begin()

@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 
+from atomlearn._support import growth
 from atomlearn.core.interfaces import EPS, Array, Arrays, Loss, WarmStart
 from atomlearn.core.interfaces.certificate import Certificate, Status
 from atomlearn.core.losses.free_columns import plain_loss
@@ -32,7 +33,6 @@ from atomlearn.core.problem.problem import (
     optimal_intercept,
 )
 from atomlearn.core.problem.proof import certify, rounding_bound
-from atomlearn.core.problem.rounding import growth
 from atomlearn.core.solvers.solver import Solver, State
 
 #: The first width, in units of the mean loss of the best constant prediction. Problems with large

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from sklearn.base import OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from atomlearn._support import check_share, positive
 from atomlearn.core import (
     Array,
     Mask,
@@ -19,10 +20,8 @@ from atomlearn.core import (
     Result,
     Settings,
     Squared,
-    check_share,
+    changed,
     largest_useful_alpha,
-    positive,
-    with_amount,
 )
 from atomlearn.estimators.checks import whole
 from atomlearn.estimators.matrices.matrix_models import MatrixModel, double
@@ -220,7 +219,7 @@ class MatrixCompletion(OneToOneFeatureMixin, TransformerMixin, MatrixModel):
         _, stops_improving = NoImprovement(patience=3).begin_folds()
         # Follow a path of decreasing alpha until the error rises or the rank is too large.
         for alpha in (largest * np.geomspace(0.9, 1e-2, N_ALPHAS)).tolist():
-            result = settings.run(with_amount(fitted, alpha), start)
+            result = settings.run(changed(fitted, amount=alpha), start)
             start = result.warm_start()
             factors = result.low_rank
             predicted = unseen.design.predictions(factors.left * factors.weights, factors.right)

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_array, check_is_fitted
 
-from atomlearn.core import L1, Form, Regularizer, Scaled, Status, positive
+from atomlearn._support import positive
+from atomlearn.core import L1, Form, Regularizer, Scaled, Status
 from atomlearn.estimators.checks import amount_of, whole
 from atomlearn.estimators.matrices.matrix_models import (
     MatrixTransformer,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from atomlearn.core import Design, SparseDesign, scaled_columns
+from atomlearn.core import Design, SparseDesign, scaled_design
 from atomlearn.maps.pairs.products import DensePairs
 from atomlearn.maps.pairs.search import ErrorBound
 from atomlearn.maps.pairs.sparse import SparsePairs
@@ -86,6 +86,7 @@ def device_pairs(base: Design) -> DevicePairs | SparsePairs | None:
     if not isinstance(tensor, SparseTensor) or centered or tensor.nonzeros >= limit:
         return DevicePairs(base, columns)
     host = tensor.host() if columns.rows is None else tensor.host()[columns.rows]
+    design: Any = SparseDesign(host)
     if columns.shift is not None:
-        host = scaled_columns(host, columns.shift.factors)
-    return SparsePairs(SparseDesign(host))
+        design = scaled_design(design, columns.shift.factors)
+    return SparsePairs(design)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from atomlearn._support import positive
 from atomlearn.core import (
     LIMITS,
     Array,
@@ -23,7 +24,6 @@ from atomlearn.core import (
     Traits,
     as_design,
     feature_names,
-    positive,
     scaled_design,
 )
 from atomlearn.maps.feature_map import FeatureMap, MappedDesign

@@ -15,7 +15,8 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from atomlearn import _kernels
-from atomlearn.core import LIMITS, TINY, Array, Block, Columns, Design, block_of_entries
+from atomlearn._support import TINY
+from atomlearn.core import LIMITS, Array, Block, Columns, Design, block_of_entries
 from atomlearn.maps.pairs.index import PairIndex
 from atomlearn.maps.pairs.products import PairProducts, peak_of
 from atomlearn.maps.pairs.search import Finalists

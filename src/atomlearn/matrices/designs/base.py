@@ -14,12 +14,12 @@ from typing import Any, cast
 
 import numpy as np
 
+from atomlearn._support import Deadline
 from atomlearn.core import (
     Array,
     ArrayScores,
     Block,
     Columns,
-    Deadline,
     DenseBlock,
     Design,
     Scores,

@@ -15,13 +15,13 @@ from atomlearn import _kernels
 from atomlearn.core import (
     LIMITS,
     Array,
+    ArrayScores,
     Block,
     Columns,
     Design,
     Scores,
     SparseBlock,
     Traits,
-    norms_by_label,
 )
 from atomlearn.matrices.designs.base import MatrixDesign
 from atomlearn.matrices.scores import ScoreMatrix, check_tensor_shape
@@ -293,7 +293,7 @@ class EntryScores(Scores):
 
         ``labels`` (p q,) has the group of each entry. Only observed entries contribute.
         """
-        return norms_by_label(self._Z.data, labels[self._keys], n_groups)
+        return ArrayScores(self._Z.data).group_norms(labels[self._keys], n_groups)
 
 
 def _indices(values: object, name: str, size: int) -> Columns:

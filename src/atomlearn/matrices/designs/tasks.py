@@ -9,6 +9,7 @@ import numpy as np
 from scipy import sparse
 
 from atomlearn import _kernels
+from atomlearn._support import is_whole
 from atomlearn.core import (
     TUNING,
     Array,
@@ -22,7 +23,6 @@ from atomlearn.core import (
     as_design,
     columns_for_kernel,
     coupled_gram,
-    is_whole,
     spanned,
 )
 from atomlearn.matrices.designs.base import MatrixDesign, SpanBlock

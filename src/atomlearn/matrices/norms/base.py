@@ -9,18 +9,8 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn.core import (
-    Array,
-    Atom,
-    Columns,
-    Design,
-    Norm,
-    Parameters,
-    Scores,
-    Solver,
-    Term,
-    to_float64,
-)
+from atomlearn._support import to_float64
+from atomlearn.core import Array, Atom, Columns, Design, Norm, Parameters, Scores, Solver, Term
 from atomlearn.matrices.designs.base import as_matrix_design
 from atomlearn.matrices.scores import (
     Found,

@@ -22,7 +22,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn.core import Array, Deadline
+from atomlearn._support import Deadline
+from atomlearn.core import Array
 from atomlearn.matrices.settings import SETTINGS
 
 

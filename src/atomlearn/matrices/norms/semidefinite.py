@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, cholesky
 
-from atomlearn.core import Array, Atom, AtomGeneration, Columns, Deadline, Scores, Solver
+from atomlearn._support import Deadline
+from atomlearn.core import Array, Atom, AtomGeneration, Columns, Scores, Solver
 from atomlearn.matrices.norms.base import ShapedNorm
 from atomlearn.matrices.norms.spectral import square
 from atomlearn.matrices.scores import Shape, score_matrix

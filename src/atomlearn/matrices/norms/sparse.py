@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn.core import Array, gauge_by_generation, to_float64, whole_number
+from atomlearn._support import to_float64, whole_number
+from atomlearn.core import Array, gauge_by_generation
 from atomlearn.matrices.norms.base import MatrixNorm
 from atomlearn.matrices.norms.sparse_search import SparseSearch
 from atomlearn.matrices.norms.spectral import PSD, square, top_singular

@@ -19,7 +19,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn.core import Array, Deadline, Mask
+from atomlearn._support import Deadline
+from atomlearn.core import Array, Mask
 from atomlearn.matrices.norms.relaxation import RankOneRelaxation
 from atomlearn.matrices.scores import symmetric_block
 from atomlearn.matrices.settings import SETTINGS

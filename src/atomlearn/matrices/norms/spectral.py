@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import brentq
 
+from atomlearn._support import whole_number
 from atomlearn.core import (
     L1,
     Array,
@@ -33,7 +34,6 @@ from atomlearn.core import (
     ProxPoint,
     Scores,
     VectorNorm,
-    whole_number,
 )
 from atomlearn.matrices.norms.base import MatrixNorm, ShapedNorm
 from atomlearn.matrices.scores import (

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn.core import Blocks, Expansion, Lift, Scaled, Solver, Term, positive
+from atomlearn._support import positive
+from atomlearn.core import Blocks, Expansion, Lift, Scaled, Solver, Term
 from atomlearn.lifting.latent import LiftedNorm
 from atomlearn.matrices.norms.spectral import TraceNorm
 from atomlearn.matrices.scores import Shape, check_tensor_shape

@@ -38,12 +38,11 @@ from atomlearn.core import (
     Status,
     Term,
     WarmStart,
-    certify,
+    certificate_of,
     is_quadratic,
     loss_value,
     negative_gradient,
     optimal_intercept,
-    with_rounding,
 )
 from atomlearn.matrices.designs.base import SideBySide
 from atomlearn.matrices.settings import SETTINGS
@@ -290,7 +289,7 @@ class MatrixGeneration(Solver):
         norm: Norm = norms[0] if len(norms) == 1 else Blocks(norms, positions)
         blocks = [term.block() for term in active]
         block = blocks[0] if len(blocks) == 1 else SideBySide(blocks)
-        regularizer = replace(problem.regularizer, norm=norm)
+        regularizer = problem.regularizer.of(norm)
         restricted = replace(problem, design=block, regularizer=regularizer)
         # Bases that span the whole space cannot be extended by a pass, so that this re-fit has to
         # solve the problem.
@@ -348,8 +347,7 @@ class MatrixGeneration(Solver):
                 max(each.bounds[side] / t.term.factor for each, t in zip(found, terms, strict=True))
                 for side in (0, 1)
             )
-            exact = certify(problem, ridge, prediction, v, gauge, (lower, upper))
-            return found, with_rounding(problem, exact, ridge, prediction, v)
+            return found, certificate_of(problem, ridge, prediction, v, gauge, (lower, upper))
 
         found, certificate = searched(pricing)
         if certificate.leaves_open(self.tol) and not problem.deadline.passed:
@@ -404,8 +402,7 @@ class MatrixGeneration(Solver):
             return None
         v, bound = closer
         no_ridge = np.zeros(0)  # weights of the ridge term
-        proved = certify(problem, no_ridge, prediction, v, gauge, (bound, bound))
-        return with_rounding(problem, proved, no_ridge, prediction, v)
+        return certificate_of(problem, no_ridge, prediction, v, gauge, (bound, bound))
 
 
 def _tighter(certificate: Certificate, other: Certificate | None) -> Certificate:

@@ -15,7 +15,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from atomlearn.core import sync_folder, write_whole
+from atomlearn._support import sync_folder, write_whole
 from atomlearn.storage.store.store_file import FILES, digest
 
 _JOURNAL = "journal.json"

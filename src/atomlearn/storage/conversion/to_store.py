@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from atomlearn.core import own_parameters
+from atomlearn._support import own_parameters
 from atomlearn.storage.conversion.journal import PIECES, Workplace
 from atomlearn.storage.conversion.transpose import Transposition
 from atomlearn.storage.conversion.writer import StoreWriter

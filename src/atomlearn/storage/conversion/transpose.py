@@ -20,7 +20,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from atomlearn.core import is_sparse, sync_folder
+from atomlearn._support import sync_folder
+from atomlearn.core import is_sparse
 from atomlearn.storage.conversion.journal import PIECES, Workplace
 from atomlearn.storage.conversion.writer import StoreWriter
 from atomlearn.storage.formats.flat import cuts_of_entries

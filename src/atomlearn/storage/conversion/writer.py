@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from atomlearn import _kernels
-from atomlearn.core import write_whole
+from atomlearn._support import write_whole
 from atomlearn.storage.conversion.journal import Workplace
 from atomlearn.storage.formats.flat import cuts_of_entries
 from atomlearn.storage.formats.table import tidy_target

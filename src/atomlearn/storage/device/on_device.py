@@ -18,11 +18,9 @@ from atomlearn.core import (
     Scores,
     Traits,
     check_shape,
-    existing_columns,
-    largest,
-    one_weight_each,
     refuse_not_finite,
 )
+from atomlearn.storage.checks import existing_columns, one_weight_each
 from atomlearn.storage.device.dense import DenseTensor
 from atomlearn.storage.device.layouts import check_layout, host_sparse
 from atomlearn.storage.device.sparse import SparseTensor
@@ -258,7 +256,8 @@ class RecheckedScores(Scores):
         if self._single is None:
             self._single = self._design.single_scores(self._v)
         columns = self._design.candidates(self._single, count)
-        return largest(columns, self.at(columns), count)
+        positions, values = ArrayScores(self.at(columns)).top(count)
+        return columns[positions], values
 
     def at(self, columns: Columns) -> Array:
         """Return the scores of these columns in float64, each computed at its first use."""

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn.core import all_text, is_sparse
+from atomlearn._support import all_text
+from atomlearn.core import is_sparse
 from atomlearn.storage.formats.hdf import open_hdf
 from atomlearn.storage.formats.held import understood
 from atomlearn.storage.formats.messages import require_name

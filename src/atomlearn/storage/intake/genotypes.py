@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse.linalg import LinearOperator, svds
 
-from atomlearn.core import TINY, Array, Design, Standardized
+from atomlearn._support import TINY
+from atomlearn.core import Array, Design, Standardized
 from atomlearn.storage.intake.frame import distinct_names
 from atomlearn.storage.intake.reading import Reading
 from atomlearn.storage.store.plink import Variants

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn.core import whole_file, write_text
+from atomlearn._support import whole_file, write_text
 from atomlearn.storage.formats.format import About, ColumnSource
 from atomlearn.storage.formats.held import LIMITS
 from atomlearn.storage.formats.numpy_files import target_from_file

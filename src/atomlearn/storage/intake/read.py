@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from atomlearn.core import is_anndata, refuse_unknown
+from atomlearn._support import is_anndata, refuse_unknown
 from atomlearn.storage.formats.format import Format, MatrixColumns
 from atomlearn.storage.formats.held import enough, refuse_changed, within
 from atomlearn.storage.formats.table import DataTable

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn.core import as_frame
+from atomlearn._support import as_frame
 from atomlearn.storage.formats.compressed import imported
 from atomlearn.storage.formats.held import LIMITS, understood
 from atomlearn.storage.formats.messages import listing

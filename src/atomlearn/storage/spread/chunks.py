@@ -13,16 +13,15 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from atomlearn._support import frame_to_array, narrowest
 from atomlearn.core import (
     Array,
     Columns,
     DenseDesign,
     SparseDesign,
+    as_design,
     check_shape,
-    frame_to_array,
-    held_design,
     is_sparse,
-    narrowest,
     refuse_not_finite,
 )
 from atomlearn.storage.spread.rows import HeldRows, Sums, summed
@@ -163,7 +162,7 @@ def held_chunk(
     row, column : int
         First row and column of the chunk in X, for error messages.
     """
-    design = held_design(piece, check_finite=False)
+    design = as_design(piece, check_finite=False)
     if design.shape != shape:
         raise ValueError(
             f"the chunk of X at row {row}, column {column} is a {type(piece).__name__} of shape "

@@ -12,6 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from atomlearn._support import is_dask
 from atomlearn.core import (
     LIMITS,
     Array,
@@ -26,12 +27,11 @@ from atomlearn.core import (
     Scores,
     SparseDesign,
     Traits,
-    existing_columns,
-    is_dask,
     is_sparse,
     loss_of_rows,
     unwrapped,
 )
+from atomlearn.storage.checks import existing_columns
 from atomlearn.storage.spread import chunks as pieces
 from atomlearn.storage.spread.rows import Sums, summed
 from atomlearn.storage.spread.summed import problem_of_sums, sums_suffice

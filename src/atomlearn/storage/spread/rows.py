@@ -13,7 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from atomlearn.core import Array, Design, Loss, existing_columns, pieces
+from atomlearn.core import Array, Design, Loss, pieces
+from atomlearn.storage.checks import existing_columns
 
 #: Sums over rows, by name.
 Sums = dict[str, Any]

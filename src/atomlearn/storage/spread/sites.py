@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any, NoReturn
 
 import numpy as np
 
+from atomlearn._support import check_offset, check_weight, whole_number
 from atomlearn.core import (
     Array,
     Block,
@@ -19,13 +20,10 @@ from atomlearn.core import (
     RowAccess,
     Scores,
     as_design,
-    check_offset,
-    check_weight,
-    known_offset,
-    loss_named,
+    as_loss,
+    bare_loss,
     loss_names,
     unwrapped,
-    whole_number,
 )
 from atomlearn.storage.spread.rows import HeldRows, Sums, summed
 from atomlearn.storage.spread.summed import problem_of_sums, sums_suffice
@@ -122,7 +120,8 @@ class Site:
             )
         if question["loss"] not in loss_names():
             raise ValueError(f"this site knows the losses {list(loss_names())}")
-        loss = loss_named(question["loss"])(**question["parameters"])
+        named: Any = as_loss(question["loss"])
+        loss: Any = replace(named, **question["parameters"])
         y = loss.check_target(self._y)
         if y.size != n_rows:
             raise ValueError(f"X has {n_rows} rows and y {y.size} targets")
@@ -229,8 +228,6 @@ class Sites(Design, RowAccess):
         # The sites have the targets, weights and offsets: the problem must not have any.
         if problem.y.size or np.ptp(problem.weight):
             _refuse_rows()
-        if known_offset(problem.loss) is not None:
-            raise ValueError("offsets belong to the sites: Site(X, y, offset=...)")
         loss = problem.loss
         if not sums_suffice(problem):
             raise TypeError(
@@ -238,7 +235,9 @@ class Sites(Design, RowAccess):
                 f"{type(problem.regularizer.norm).__name__}: Sites take smooth losses of one "
                 "prediction a row, and norms over columns such as l1, groups and k-support"
             )
-        if loss.name not in loss_names() or loss_named(loss.name) is not type(loss):
+        if bare_loss(loss) is not loss:
+            raise ValueError("offsets belong to the sites: Site(X, y, offset=...)")
+        if loss.name not in loss_names() or type(as_loss(loss.name)) is not type(loss):
             raise TypeError(
                 f"sites know the losses {list(loss_names())}, not {type(loss).__name__}"
             )

@@ -20,6 +20,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.linalg import cholesky
 
+from atomlearn._support import growth
 from atomlearn.core import (
     Array,
     CachedBlock,
@@ -33,7 +34,6 @@ from atomlearn.core import (
     columns_for_kernel,
     distinct_columns,
     free_columns,
-    growth,
     is_quadratic,
     is_restrictable,
     least_shift,

@@ -21,9 +21,8 @@ from atomlearn.core import (
     FoundScores,
     Scores,
     Traits,
-    existing_columns,
-    one_weight_each,
 )
+from atomlearn.storage.checks import existing_columns, one_weight_each
 from atomlearn.storage.store import store_file as store
 from atomlearn.storage.store.store_file import READING
 from atomlearn.storage.store.stored_columns import (

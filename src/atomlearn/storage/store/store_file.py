@@ -31,7 +31,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn.core import all_text
+from atomlearn._support import all_text
 from atomlearn.storage.formats.numpy_files import read_array
 from atomlearn.storage.formats.records import record
 

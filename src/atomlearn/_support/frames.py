@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn.core.interfaces.libraries import is_arrow, is_table, library_of
-from atomlearn.core.interfaces.numbers import all_text
+from atomlearn._support.libraries import is_arrow, is_table, library_of
+from atomlearn._support.numbers import all_text
 
 
 def as_table(X: Any) -> Any:

@@ -8,9 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import log_softmax
 
-from atomlearn.core.interfaces import Loss
-from atomlearn.core.losses.logistic import Logistic
-from atomlearn.core.losses.multinomial import Multinomial
+from atomlearn.core import Logistic, Loss, Multinomial
 
 
 def log_probabilities(loss: Loss, decisions: NDArray[Any], joint: bool = False) -> NDArray[Any]:

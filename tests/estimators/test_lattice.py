@@ -7,10 +7,22 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.model_selection import KFold
 
 from atomlearn import norms
-from atomlearn.core import Array, CrossValidation, Norm, PathResult, search_lattice
+from atomlearn.core import (
+    Array,
+    CrossValidation,
+    Norm,
+    PathResult,
+    Settings,
+    cross_validate,
+    held_out_loss,
+    level_grids,
+)
+from atomlearn.estimators.lattice import search_lattice
 from atomlearn.result import Status
+from tests.core.paths.test_l1_ratio import drawn, mean_problem
 
 
 @pytest.mark.parametrize("most", [1, 2, 7, 100, 3000])
@@ -82,3 +94,27 @@ def test_a_search_that_was_cut_short_chooses_among_what_it_has() -> None:
     assert found.status is Status.TIME_LIMIT
     assert len(scored.asked) == 24
     assert np.isfinite(found.mean[found.choose()])
+
+
+def test_lattices_of_several_shares() -> None:
+    X, y = drawn()
+    problems = [mean_problem(X, y)]
+    some = [norms.KSupport(k) for k in (1, 2, 4, 8)]
+    ratios = [0.5, 1.0]
+    levels = level_grids(problems, some * 2, 9, 0.01)
+    folds = list(KFold(4).split(X))
+    score = held_out_loss(problems)
+
+    def scored(norms: Any, levels: Array, shares: Any) -> CrossValidation:
+        settings = Settings(1e-7)
+        return cross_validate(problems, norms, levels, folds, score, settings, l1_ratios=shares)
+
+    found = search_lattice(scored, some, levels, ratios)
+    assert found.l1_ratios == (0.5,) * 4 + (1.0,) * 4
+    assert [norm.k for norm in found.norms] == [1, 2, 4, 8] * 2
+    np.testing.assert_allclose(found.alphas[:4], found.levels[:4] / 0.5)
+    known = np.isfinite(found.mean)
+    assert known[:4].any()
+    assert known[4:].any()
+    whole = [scored(some, levels[:4], [ratio] * 4).scores for ratio in ratios]
+    np.testing.assert_allclose(found.scores[known], np.vstack(whole)[known], rtol=1e-4)

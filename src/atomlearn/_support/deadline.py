@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 
-from atomlearn.core.interfaces.numbers import positive
+from atomlearn._support.numbers import positive
 
 
 class TimeIsUp(Exception):

@@ -1,4 +1,4 @@
-"""Small helpers on vectors: precision in and out, safe scales, the l2 norm without overflow."""
+"""Vectors: precision in and out, the l2 norm without overflow, residuals of projections."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn.core.interfaces import Array
-from atomlearn.core.interfaces.arrays import power_of_two
+from atomlearn._support.arrays import Array, power_of_two
 
 
 def to_float64(w: NDArray[Any]) -> Array:
@@ -34,3 +33,16 @@ def l2_norm(w: Array) -> float:
     scale = power_of_two(w)
     scaled = w / scale
     return scale * math.sqrt(float(np.dot(scaled, scaled)))
+
+
+def without(columns: Array, basis: Array, curvature: Array) -> Array:
+    """Return A - Q (Q'CQ)^+ Q'CA: the residual of A = ``columns`` on Q = ``basis``, in place.
+
+    C is the diagonal matrix of ``curvature`` (n_samples,). The projection is applied twice for
+    accuracy.
+    """
+    weighted = curvature[:, None] * basis
+    share = np.linalg.pinv(basis.T @ weighted, rcond=1e-13, hermitian=True) @ weighted.T
+    for _ in range(2):
+        columns -= basis @ (share @ columns)
+    return columns

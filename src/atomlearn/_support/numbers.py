@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from atomlearn.core.interfaces.arrays import Array
+from atomlearn._support.arrays import Array
 
 
 def is_number(value: Any) -> bool:
@@ -161,5 +161,18 @@ def _one_each(name: str, value: object, n_samples: int, unit: str, remedy: str) 
         position = int(np.flatnonzero(~np.isfinite(numbers))[0])
         raise ValueError(
             f"{name}[{position}] is {numbers[position]}; {unit}s must be finite{remedy}"
+        )
+    return numbers
+
+
+def finite(numbers: Array) -> Array:
+    """Return ``numbers``; raise ValueError if one of them is NaN or infinite."""
+    bad = ~np.isfinite(numbers)
+    if bad.any():
+        # ``numbers`` may have several columns: the index is that of a row.
+        first = int(np.flatnonzero(bad.reshape(len(bad), -1).any(axis=1))[0])
+        raise ValueError(
+            f"y holds {int(bad.sum())} values that are NaN or infinite, the first at index "
+            f"{first}; drop those samples or fill them in"
         )
     return numbers

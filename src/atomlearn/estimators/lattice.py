@@ -13,9 +13,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn.core.interfaces import Array, Norm
-from atomlearn.core.paths.cross_validation import CrossValidation
-from atomlearn.core.paths.path import PathResult
+from atomlearn.core import Array, CrossValidation, Norm, PathResult
 
 #: Distance between the levels that are tried first. Mean scores are smoothed over neighboring
 #: levels; if these are more distant, more of the noise of folds is removed. In twelve settings of

@@ -1,4 +1,4 @@
-"""Types of arrays, and functions of arrays, that all packages use."""
+"""Types of arrays, functions of arrays, and bounds on rounding errors, that all packages use."""
 
 from __future__ import annotations
 
@@ -57,3 +57,26 @@ def numbered(numbers: Columns, size: int) -> tuple[Columns, Columns]:
     position = np.empty(size, dtype=np.int64)
     position[distinct] = np.arange(distinct.size)
     return distinct, position[numbers]
+
+
+def growth(count: int) -> float:
+    """Return eps * (4 + sqrt(count)), which bounds the relative error of a sum of count terms.
+
+    Independent roundings add up like a random walk: [Higham, Mary 2019, doi:10.1137/18M1226312].
+    """
+    return EPS * (4.0 + math.sqrt(count))
+
+
+def counted(weight: Array) -> Array | None:
+    """Return 1 for each sample of positive ``weight``, else 0; None if all weights are positive."""
+    return None if weight.all() else (weight > 0.0).astype(np.float64)
+
+
+def spread_rows(v: Array, rows: Rows, n_rows: int) -> Array:
+    """Return v (m,) or (m, t), whose entries are of ``rows``, over all ``n_rows``: 0 elsewhere.
+
+    A row that is listed repeatedly gets the sum of its entries, as in X'v.
+    """
+    spread = np.zeros((n_rows, *v.shape[1:]))
+    np.add.at(spread, rows, v)
+    return spread
