@@ -64,6 +64,10 @@ def newton_qp(
     ``terms`` and calls, as long as steps with it lower the objective enough. No duality gap is
     computed: the caller must certify the result. Models have at most 10,000 columns.
 
+    If the columns are sparse, and enough of them are in use, coordinate descent over the samples
+    minimizes the model instead: a sweep over the columns reads each entry twice, and no Hessian is
+    formed. This is chosen level by level, by counts of operations.
+
     Parameters
     ----------
     columns : (n_samples, m) array, sparse array by columns without duplicates, or tuple

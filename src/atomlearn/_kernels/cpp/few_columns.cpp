@@ -186,6 +186,18 @@ class CompressedColumns final : public FewColumns {
             }
     }
 
+    bool is_sparse() const override { return true; }
+    double square(Index j, const double* d) const override {
+        double total = 0.0;
+        for (Row at = starts_[j]; at < starts_[j + 1]; ++at)
+            total += d[rows_[at]] * data_[at] * data_[at];
+        return total;
+    }
+    void shift(Index j, double factor, const double* d, double* y) const override {
+        for (Row at = starts_[j]; at < starts_[j + 1]; ++at)
+            y[rows_[at]] += factor * d[rows_[at]] * data_[at];
+    }
+
     // Sample by sample: its entries in the chosen columns, each with those left of it.
     void gram(const std::vector<Index>& chosen, Index known, const WeightedBasis& weighted,
               double* gram, Index stride) const override {

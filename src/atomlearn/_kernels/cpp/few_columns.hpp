@@ -32,6 +32,11 @@ class FewColumns {
                      double* const* y) const = 0;
     // The column a_j.
     virtual void copy(Index j, double* to) const = 0;
+    // Whether steps over the samples are cheap: of sparse columns, sum_i d_i a_ij^2, and
+    // y_i += factor d_i a_ij.
+    virtual bool is_sparse() const { return false; }
+    virtual double square(Index, const double* /*d*/) const { return 0.0; }
+    virtual void shift(Index, double /*factor*/, const double* /*d*/, double* /*y*/) const {}
     // Tasks whose samples follow one another in each row; 1: columns have no tasks. If they have,
     // ``spread`` writes the feature of a column times the shares of its task, a number a row.
     virtual Index tasks() const { return 1; }

@@ -14,6 +14,7 @@
 #include <chrono>
 #include <cmath>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "active_set.hpp"
@@ -48,6 +49,10 @@ constexpr double kExact = 1e-12;
 constexpr int kMostRounds = 20, kFewTrials = 6;
 // Solutions with the factor at hand that a minimum by signs takes.
 constexpr double kSolutions = 2.0;
+// A model that promises so many times the objective lacks curvature.
+constexpr double kAbsurd = 100.0;
+// Operations for an entry of a sparse column in a sweep, which reads and writes scattered numbers.
+constexpr double kScattered = 2.0;
 // Levels that begin at a time.
 constexpr Index kBeginning = 2;
 
@@ -153,7 +158,8 @@ struct KeptHessian {
     Square gram, factor;
     Index stride = 0, factored = 0;
     double damping = 0.0, ridge = 0.0;
-    double waste = 0.0;  // operations of the steps that a new one would have saved
+    double waste = 0.0;    // operations of the steps that a new one would have saved
+    double sweeps = 30.0;  // over the samples, that a level took last
 };
 
 struct NewtonLimits {
@@ -219,14 +225,21 @@ class Fit {
             for (auto& p : points_) p->done = p->done || is_near(*p);
             retire();
             if (points_.empty()) continue;
-            if (spent() >= limits_.seconds || !model()) break;
-            for (auto& p : points_) plan(*p);
+            if (spent() >= limits_.seconds) break;
+            if (by_samples_) {
+                descend(*points_.front());
+            } else {
+                if (!model()) break;
+                for (auto& p : points_) plan(*p);
+            }
             move_all();
             for (auto& p : points_) advance(*p);
             retire();
+            if (std::exchange(turned_, false)) set_mode(false);
         }
         for (auto& p : points_) p->done = true;
         retire();
+        set_mode(false);
         steps = steps_;
         return begun;
     }
@@ -286,7 +299,12 @@ class Fit {
     Index begin(Index begun) {
         const auto before = newest_;
         if (before && before->steps == 0 && !before->done) return begun;
-        const Index most = before ? kBeginning : 1;
+        // Over the samples, a level begins where the one before it ends.
+        const bool samples =
+            begun < p_.levels && prefers_samples(before ? before->w.data() : weights_);
+        if ((samples || by_samples_) && !points_.empty()) return begun;
+        set_mode(samples);
+        const Index most = before && !samples ? kBeginning : 1;
         for (Index more = 0; more < most && begun < p_.levels; ++more) {
             if (static_cast<Index>(points_.size()) >= kVectorLanes) break;
             auto p = std::make_shared<Point>();
@@ -788,12 +806,19 @@ class Fit {
                 p_.starts ? by_sweeps(p, size, true) : by_signs(p, size) || by_active_set(p, size);
             p.promised = found ? promise(p, size) : kInfinity;
         }
+        settle(p, before);
+    }
+
+    // Whether the step is worth a search, and what it lacks if not; `before` it the last one
+    // promised so much.
+    void settle(Point& p, double before) {
         p.last = !(p.promised < -kAtRest * p.value);
         p.move.clear();
         if (p.last && !p.fresh) {
             refresh_ = &p;  // the last digits are those of the curvature here
-        } else if (p.promised == kInfinity && k_.damping < 1.0 && !is_quadratic()) {
-            // A model without a minimum: of more curvature it has one.
+        } else if ((p.promised == kInfinity || p.promised < -kAbsurd * p.value) &&
+                   k_.damping < 1.0 && !is_quadratic()) {
+            // A model without a minimum, or nearly: of more curvature it has one. The loss is >= 0.
             more_damping();
             refresh_ = &p;
         } else if (!(p.promised < (p.last ? kRounding * p.value : 0.0))) {
@@ -802,6 +827,134 @@ class Fit {
             if (!p.fresh && before < 0.0 && p.promised < kContraction * before) refresh_ = &p;
             p.move.assign(as_size(n_), 0.0);
         }
+    }
+
+    // Whether sweeps over the samples of the columns in use, as many as the last level took, cost
+    // less than their Hessian and its factor.
+    bool prefers_samples(const double* w) const {
+        if (!p_.columns.is_sparse() || p_.loss.couples() || is_quadratic() || p_.starts ||
+            p_.metric != nullptr || !is_plain(p_.terms[0]))
+            return false;
+        double used = 0.0;
+        for (Index j = 0; j < p_.count; ++j) used += w[j] != 0.0;
+        return k_.sweeps * work_of_sweep(used) < work_of_hessian(used);
+    }
+    double work_of_sweep(double size) const {
+        return kScattered * p_.columns.entries() * size / static_cast<double>(p_.count);
+    }
+    double work_of_hessian(double size) const {
+        return p_.columns.gram_work(size) + size * size * size / (3.0 * kBlasGain);
+    }
+
+    // What is kept for one mode is of no use to the other.
+    void set_mode(bool samples) {
+        if (samples != by_samples_) forget();
+        by_samples_ = samples;
+        swept_ = 0.0;
+    }
+
+    // The end of a step by coordinate descent on the slopes of all samples, without a Hessian: a
+    // sweep reads the columns twice. After too many sweeps a Hessian makes the next step.
+    void descend(Point& p) {
+        const Index free = p_.free;
+        forget();
+        k_.curvature.resize(as_size(n_));
+        p_.loss.curve(p.linear.data(), k_.curvature.data());
+        damp();
+        while (!has_curvature() && k_.damping < 1.0) {
+            more_damping();
+            damp();
+        }
+        p.fresh = true;
+        p.move.clear();
+        if (!has_curvature()) {
+            set_mode(false);
+            return;
+        }
+        // Those in use, and those whose slopes are nearer to the price than the worst one is.
+        double largest = 0.0;
+        for (Index k = 0; k < p_.count; ++k) largest = std::max(largest, pull(p, k));
+        const double least = p.terms.level - std::max(largest - p.terms.level, 0.0);
+        for (Index j = 0; j < p_.count; ++j)
+            if (at(p.w, j) != 0.0 || pull(p, j) > least) k_.chosen.push_back(j);
+        const Index size = static_cast<Index>(k_.chosen.size());
+        crossed_.resize(as_size(size * free));
+        for (Index q = 0; q < free; ++q) {
+            for (Index i = 0; i < n_; ++i) at(trial_, i) = at(k_.damped, i) * p_.basis[q * n_ + i];
+            for (Index c = 0; c < size; ++c)
+                at(crossed_, c * free + q) = p_.columns.score(k_.chosen[as_size(c)], trial_.data());
+        }
+        k_.means = crossed_;
+        if (free > 0) blas::cholesky_solve(free, k_.inner.data(), free, k_.means.data(), size);
+        p.start.resize(as_size(size));
+        price_.resize(as_size(size));
+        squares_.resize(as_size(size));
+        for (Index c = 0; c < size; ++c) {
+            const Index j = k_.chosen[as_size(c)];
+            at(p.start, c) = at(p.w, j);
+            at(price_, c) = p_.price[j];
+            const double whole = p_.columns.square(j, k_.damped.data());
+            const double own =
+                whole - dot(k_.means.data() + c * free, crossed_.data() + c * free, free);
+            // Where the loss is straight along a column, some of its largest curvature.
+            at(squares_, c) = own > kTiny * whole ? own : kFirstDamping * most_curved(j);
+        }
+        const double before = p.promised;
+        const double enough = std::max(limits_.gap, limits_.share * p.value);
+        p.end = p.start;
+        slope_ = p.slope;
+        surplus_ = p.surplus;
+        const double most = work_of_hessian(static_cast<double>(size));
+        bool settled = sweep(p, std::max(0.3 * p.gap, 0.5 * enough) / p.value, most);
+        p.promised = promise(p, size);
+        if (settled && !(p.promised < -kAtRest * p.value)) {
+            settled = sweep(p, kExact, most);
+            p.promised = promise(p, size);
+        }
+        settle(p, before);
+        k_.sweeps = std::max(0.5 * k_.sweeps, swept_);
+        turned_ = !settled;
+    }
+
+    // The largest curvature of the loss along column j, 0 where nothing bounds it.
+    double most_curved(Index j) const {
+        const double bound = p_.loss.smoothness;
+        return std::isfinite(bound) ? bound * p_.columns.square(j, p_.loss.weight.data()) : 0.0;
+    }
+
+    // Sweeps until no slope was off by more than `least` of its price; false if their work, since
+    // the level began, exceeds `most` before.
+    bool sweep(Point& p, double least, double most) {
+        const Terms& t = p.terms;
+        const Index size = static_cast<Index>(k_.chosen.size()), free = p_.free;
+        const double each = work_of_sweep(static_cast<double>(size));
+        bool whole = true;
+        do {
+            double largest = 0.0, used = 0.0;
+            for (Index c = 0; c < size; ++c) {
+                const Index j = k_.chosen[as_size(c)];
+                double& end = at(p.end, c);
+                const double h = at(squares_, c) + t.ridge, price = t.level * at(price_, c);
+                if ((!whole && end == 0.0) || !(h > 0.0)) continue;
+                used += 1.0;
+                const double g = p_.columns.score(j, slope_.data()) -
+                                 dot(k_.means.data() + c * free, surplus_.data(), free) +
+                                 t.ridge * end;
+                const double there = h * end - g;
+                double to = std::max(std::fabs(there) - price, 0.0) / h;
+                if (there < 0.0) to = p_.is_signed ? -to : 0.0;
+                const double change = to - end;
+                if (change == 0.0) continue;
+                p_.columns.shift(j, change, k_.damped.data(), slope_.data());
+                add_multiple(surplus_.data(), change, crossed_.data() + c * free, free);
+                end = to;
+                largest = std::max(largest, std::fabs(change) * h / price);
+            }
+            swept_ += used / static_cast<double>(std::max<Index>(size, 1));
+            if (whole && largest <= least) return true;
+            whole = largest <= least;
+        } while (swept_ * each <= most && spent() < limits_.seconds);
+        return false;
     }
 
     static bool is_plain(const Terms& t) {
@@ -866,10 +1019,10 @@ class Fit {
             whole = largest <= least;
             // Of columns alone the factor at hand counts, which needs a few solutions only.
             const double kept = std::min(static_cast<double>(k_.factored), used);
-            const double factor =
-                p_.starts ? used * used * (used / 3.0 + all) / std::pow(tasks, 3.0)
-                          : (used * used * used - kept * kept * kept) / 3.0 +
-                                kSolutions * kBlasGain * (used + 1.0) * all;
+            const double factor = p_.starts
+                                      ? used * used * (used / 3.0 + all) / std::pow(tasks, 3.0)
+                                      : (used * used * used - kept * kept * kept) / 3.0 +
+                                            kSolutions * kBlasGain * (used + 1.0) * all;
             if (work * kBlasGain < factor) continue;
             if (!p_.starts) return false;
             ++rounds;
@@ -1172,7 +1325,7 @@ class Fit {
         if (length < 1.0 || k_.damping > 0.0) refresh_ = &p;
         if (length < 0.25 && p.fresh)
             more_damping();
-        else if (length == 1.0)
+        else if (length == 1.0 && p.fresh)
             k_.damping = k_.damping > kTiny ? 0.1 * k_.damping : 0.0;
     }
 
@@ -1234,7 +1387,11 @@ class Fit {
     const Point* refresh_ = nullptr;
     Index steps_ = 0;
     double work_of_model_ = 0.0;  // of the last one, by coordinates
-    double gauge_ = 0.0;          // of the end of a step over groups
+    // Whether steps are made over the samples; sweeps of this level; whether they were too many.
+    bool by_samples_ = false, turned_ = false;
+    double swept_ = 0.0;
+    std::vector<double> crossed_, squares_, slope_, surplus_;
+    double gauge_ = 0.0;  // of the end of a step over groups
 };
 
 // What Python holds of a Hessian; ``taken`` while a call works on it.

@@ -200,7 +200,8 @@ class Pivoting {
             const double root = std::sqrt(own[c]);
             for (Index r = c; r < count; ++r) own[r] /= root;
             for (Index k = c + 1; k < count; ++k)
-                for (Index r = k; r < count; ++r) corner_[as_size(k * count + r)] -= own[k] * own[r];
+                for (Index r = k; r < count; ++r)
+                    corner_[as_size(k * count + r)] -= own[k] * own[r];
             const Index place = state_.count++;
             for (Index i = 0; i < old; ++i)
                 state_.factor[i * state_.stride + place] = cross_[as_size(c * old + i)];
