@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 from scipy.special import logsumexp, softmax, xlogy
 
 Array = NDArray[np.float64]
@@ -35,7 +36,8 @@ class Data:
     def part(self, rows: NDArray[np.int64]) -> Data:
         """Return the data of one fold."""
         weight = self.weight[rows]
-        X = np.asfortranarray(self.X[rows])
+        X: Any = self.X[rows]
+        X = sparse.csc_array(X) if sparse.issparse(X) else np.asfortranarray(X)
         return replace(
             self, X=X, y=self.y[rows], weight=weight * rows.size / weight.sum(), folds=[]
         )
@@ -47,6 +49,7 @@ class PathProblem:
 
     rho : correlation of adjacent columns. group : columns of a group (1: the lasso). classes : of
     "multinomial", which has no intercept here, like "cox". ties, strata, entry : of "cox".
+    density : share of the entries that are stored, in compressed columns; 0: dense.
     weighted : whether samples have weights. free : columns without a penalty. folds : of a
     cross-validation, or 0. n_true, noise : columns in the target, and its noise.
     """
@@ -63,6 +66,7 @@ class PathProblem:
     ties: bool = False
     strata: int = 1
     entry: bool = False
+    density: float = 0.0
     weighted: bool = False
     free: int = 0
     folds: int = 0
@@ -82,10 +86,7 @@ class PathProblem:
     def data(self) -> Data:
         """Return the data, the same in every process."""
         rng = np.random.default_rng(0)
-        X = rng.standard_normal((self.n, self.p))
-        for j in range(1, self.p):
-            X[:, j] = self.rho * X[:, j - 1] + np.sqrt(1 - self.rho**2) * X[:, j]
-        X = np.asfortranarray((X - X.mean(axis=0)) / X.std(axis=0))
+        X = self._words(rng) if self.density else self._columns(rng)
         true = rng.choice(self.p, min(self.n_true, self.p), replace=False)
         signals = X[:, true] @ rng.standard_normal((true.size, max(self.classes, 1)))
         signals *= 2.0 / signals.std(axis=0)
@@ -100,11 +101,29 @@ class PathProblem:
         shares = self.ratio ** (np.arange(self.n_alphas) / (self.n_alphas - 1))
         return replace(found, alphas=0.999 * largest * shares)
 
+    def _columns(self, rng: np.random.Generator) -> Array:
+        X = rng.standard_normal((self.n, self.p))
+        for j in range(1, self.p):
+            X[:, j] = self.rho * X[:, j - 1] + np.sqrt(1 - self.rho**2) * X[:, j]
+        return np.asfortranarray((X - X.mean(axis=0)) / X.std(axis=0))
+
+    def _words(self, rng: np.random.Generator) -> Any:
+        """Return counts of words, rare ones and frequent ones, each divided by its deviation."""
+        shares = self.density * self.p * rng.dirichlet(np.full(self.p, 0.5))
+        X = sparse.csc_array(rng.poisson(np.minimum(shares, 3.0), (self.n, self.p)).astype(float))
+        deviations = np.sqrt(X.multiply(X).mean(axis=0) - X.mean(axis=0) ** 2)
+        X = sparse.csc_array(X @ sparse.diags_array(1.0 / np.where(deviations, deviations, 1.0)))
+        X.indices, X.indptr = X.indices.astype(np.int32), X.indptr.astype(np.int32)
+        return X
+
     def objectives(self, data: Data, fitted: Fitted) -> Array:
         """Return the objective of one path at each alpha, the same function for all solvers."""
         intercepts, coefs = fitted
         shape = (len(coefs), self.p, -1)
-        predictions = np.einsum("np,lpk->lnk", data.X, coefs.reshape(shape), optimize=True)
+        if sparse.issparse(data.X):
+            predictions = np.array([data.X @ w for w in coefs.reshape(shape)])
+        else:
+            predictions = np.einsum("np,lpk->lnk", data.X, coefs.reshape(shape), optimize=True)
         predictions += np.reshape(intercepts, (len(coefs), 1, -1))
         losses = [VALUES[self.loss](data.y, z, data.weight) / len(data.y) for z in predictions]
         return np.array(losses) + data.alphas * self._penalty(coefs, data.factors)
@@ -290,6 +309,10 @@ FULL = (
     _P("squared 1000 x 10,000", "squared", 1000, 10_000, ratio=0.05, rho=0.0, n_alphas=50),
     _P("squared 10,000 x 1000", "squared", 10_000, 1000),
     _P("squared 20,000 x 5000", "squared", 20_000, 5000, n_true=3000, noise=0.5),
+    _P("logistic, words, 4000 x 3500", "logistic", 4000, 3500, density=0.01),
+    _P("logistic, words, 20,000 x 20,000", "logistic", 20_000, 20_000, density=0.003),
+    _P("Poisson, words, 4000 x 3500", "poisson", 4000, 3500, density=0.01),
+    _P("squared, words, 4000 x 3500", "squared", 4000, 3500, density=0.01),
     _P("small, 330 x 3", "squared", 330, 3, n_true=3),
     _P("small, 200 x 10", "squared", 200, 10, n_true=5),
     _P("small, logistic 200 x 10", "logistic", 200, 10, n_true=5),

@@ -26,6 +26,7 @@ class Solver(ABC):
     groups = False
     weights = False
     free = False
+    sparse = False
 
     def __init__(self, problem: PathProblem) -> None:
         self.problem = problem
@@ -40,6 +41,7 @@ class Solver(ABC):
             and (cls.groups or problem.group == 1)
             and (cls.weights or not problem.weighted)
             and (cls.free or not problem.free)
+            and (cls.sparse or not problem.density)
             and cls.can(problem)
         )
 
@@ -64,7 +66,7 @@ class Atomlearn(Solver):
     name, package = "atomlearn", "atomlearn"
     losses = ("squared", "logistic", "poisson", "gamma", "huber", "multinomial", "cox")
     tolerances = (1e-2, 1e-3, 1e-4, 1e-6, 1e-8)
-    groups = weights = free = True
+    groups = weights = free = sparse = True
 
     @classmethod
     def can(cls, problem: PathProblem) -> bool:
@@ -174,7 +176,7 @@ class Glmnet(Solver):
     name, package = "glmnet", "glmnet"
     losses = ("squared", "logistic", "poisson", "multinomial", "cox")
     tolerances = (1e-5, 1e-6, 1e-7, 1e-8, 1e-10, 1e-12, 1e-14)
-    weights = free = True
+    weights = free = sparse = True
 
     @classmethod
     def can(cls, problem: PathProblem) -> bool:
@@ -221,7 +223,7 @@ class Adelie(Solver):
     name, package = "adelie", "adelie"
     losses = ("squared", "logistic", "poisson", "multinomial", "cox")
     tolerances = (1e-4, 1e-5, 1e-6, 1e-7, 1e-8, 1e-9, 1e-10, 1e-12, 1e-14)
-    groups = weights = free = True
+    groups = weights = free = sparse = True
 
     @classmethod
     def can(cls, problem: PathProblem) -> bool:
@@ -230,15 +232,19 @@ class Adelie(Solver):
 
     def path(self, data: Data, tolerance: float) -> Fitted:
         import adelie as ad
+        from scipy.sparse import csc_matrix
 
         problem, p = self.problem, self.problem.p
+        X: Any = data.X
+        if problem.density:
+            X = ad.matrix.sparse(csc_matrix(X), method="naive", n_threads=1)
         starts = np.arange(0, p, problem.group)
         several = problem.classes or 1
         if several > 1:
             starts = np.arange(p * several).view(_Coordinates)
         penalty = np.repeat(data.factors, several)[np.asarray(starts)]
         state = ad.grpnet(
-            data.X, self._glm(ad, data), groups=starts, penalty=penalty,
+            X, self._glm(ad, data), groups=starts, penalty=penalty,
             lmda_path=data.alphas / several, tol=tolerance, irls_tol=tolerance,
             intercept=problem.intercept, early_exit=False, progress_bar=False, n_threads=1,
         )  # fmt: skip
@@ -272,7 +278,7 @@ class Skglm(Solver):
     name, package = "skglm", "skglm"
     losses = ("squared", "logistic", "poisson", "gamma", "huber")
     tolerances = (1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8)
-    groups = True
+    groups = sparse = True
 
     @classmethod
     def can(cls, problem: PathProblem) -> bool:
@@ -323,7 +329,7 @@ class Glum(Solver):
     name, package = "glum", "glum"
     losses = ("logistic", "poisson", "gamma")
     tolerances = (1e-3, 1e-4, 1e-5, 1e-6, 1e-8, 1e-10)
-    weights = free = True
+    weights = free = sparse = True
 
     def path(self, data: Data, tolerance: float) -> Fitted:
         import glum
@@ -367,6 +373,28 @@ class Celer(Solver):
         return not problem.folds
 
 
+class Liblinear(Solver):
+    """scikit-learn's liblinear, alpha by alpha; it penalizes the intercept too."""
+
+    name, package, losses = "liblinear", "sklearn", ("logistic",)
+    tolerances = (1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6)
+    sparse = True
+
+    def path(self, data: Data, tolerance: float) -> Fitted:
+        from sklearn.linear_model import LogisticRegression
+
+        intercepts, coefs = [], []
+        for alpha in data.alphas:
+            model = LogisticRegression(
+                l1_ratio=1, C=1.0 / (len(data.y) * alpha), solver="liblinear", tol=tolerance,
+                intercept_scaling=1000.0, max_iter=10_000,
+            )  # fmt: skip
+            _quietly(model, data.X, data.y)
+            coefs.append(model.coef_[0])
+            intercepts.append(model.intercept_[0])
+        return np.array(intercepts), np.array(coefs)
+
+
 class Scikit(Solver):
     """scikit-learn's coordinate descent; its paths have no intercept."""
 
@@ -404,5 +432,5 @@ def _complete(intercepts: Any, coefs: Array, data: Data) -> Fitted:
 
 
 SOLVERS: tuple[type[Solver], ...] = (
-    Atomlearn, Pybiglasso, Glmnet, Adelie, Skglm, Glum, Celer, Scikit,
+    Atomlearn, Pybiglasso, Glmnet, Adelie, Skglm, Glum, Celer, Liblinear, Scikit,
 )  # fmt: skip

@@ -10,7 +10,7 @@ from atomlearn import losses
 from atomlearn._kernels import KeptHessian, newton_qp
 from atomlearn.testing.cases import each
 
-LOSSES = ["huber", "logistic", "poisson", "squared_hinge"]
+LOSSES = ["huber", "logistic", "poisson", "squared", "squared_hinge"]
 COUNT = 240
 
 
@@ -23,6 +23,7 @@ def _data(rng, loss, chained):
     z = X @ rng.standard_normal(COUNT)
     y = {
         "huber": z + rng.standard_t(2, 400),
+        "squared": z + rng.standard_normal(400),
         "poisson": rng.poisson(np.exp(np.clip(z, -2.0, 2.0))).astype(float),
     }.get(loss, np.where(z + rng.standard_normal(400) > 0, 1.0, -1.0))
     return sp.csc_array(X), y

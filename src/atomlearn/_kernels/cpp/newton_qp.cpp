@@ -49,6 +49,8 @@ constexpr double kExact = 1e-12;
 constexpr int kMostRounds = 20, kFewTrials = 6;
 // Solutions with the factor at hand that a minimum by signs takes.
 constexpr double kSolutions = 2.0;
+// A step over the samples leaves this share of what the slopes are off, as the model is off too.
+constexpr double kShareOff = 0.1;
 // A model that promises so many times the objective lacks curvature.
 constexpr double kAbsurd = 100.0;
 // Operations for an entry of a sparse column in a sweep, which reads and writes scattered numbers.
@@ -832,8 +834,8 @@ class Fit {
     // Whether sweeps over the samples of the columns in use, as many as the last level took, cost
     // less than their Hessian and its factor.
     bool prefers_samples(const double* w) const {
-        if (!p_.columns.is_sparse() || p_.loss.couples() || is_quadratic() || p_.starts ||
-            p_.metric != nullptr || !is_plain(p_.terms[0]))
+        if (!p_.columns.is_sparse() || p_.loss.couples() || p_.starts || p_.metric != nullptr ||
+            !is_plain(p_.terms[0]))
             return false;
         double used = 0.0;
         for (Index j = 0; j < p_.count; ++j) used += w[j] != 0.0;
@@ -889,6 +891,7 @@ class Fit {
         p.start.resize(as_size(size));
         price_.resize(as_size(size));
         squares_.resize(as_size(size));
+        double off = 0.0;
         for (Index c = 0; c < size; ++c) {
             const Index j = k_.chosen[as_size(c)];
             at(p.start, c) = at(p.w, j);
@@ -898,6 +901,8 @@ class Fit {
                 whole - dot(k_.means.data() + c * free, crossed_.data() + c * free, free);
             // Where the loss is straight along a column, some of its largest curvature.
             at(squares_, c) = own > kTiny * whole ? own : kFirstDamping * most_curved(j);
+            off = std::max(off,
+                           at(p.w, j) == 0.0 ? pull(p, j) / p.terms.level - 1.0 : slope_off(p, j));
         }
         const double before = p.promised;
         const double enough = std::max(limits_.gap, limits_.share * p.value);
@@ -905,7 +910,7 @@ class Fit {
         slope_ = p.slope;
         surplus_ = p.surplus;
         const double most = work_of_hessian(static_cast<double>(size));
-        bool settled = sweep(p, std::max(0.3 * p.gap, 0.5 * enough) / p.value, most);
+        bool settled = sweep(p, std::max(kShareOff * off, 0.5 * enough / p.value), most);
         p.promised = promise(p, size);
         if (settled && !(p.promised < -kAtRest * p.value)) {
             settled = sweep(p, kExact, most);
@@ -914,6 +919,12 @@ class Fit {
         settle(p, before);
         k_.sweeps = std::max(0.5 * k_.sweeps, swept_);
         turned_ = !settled;
+    }
+
+    // By which share of its price the slope of a column in use is off.
+    double slope_off(const Point& p, Index j) const {
+        const double price = p.terms.level * p_.price[j];
+        return std::fabs(at(p.scores, j) + std::copysign(price, at(p.w, j))) / price;
     }
 
     // The largest curvature of the loss along column j, 0 where nothing bounds it.
@@ -937,16 +948,16 @@ class Fit {
                 const double h = at(squares_, c) + t.ridge, price = t.level * at(price_, c);
                 if ((!whole && end == 0.0) || !(h > 0.0)) continue;
                 used += 1.0;
-                const double g = p_.columns.score(j, slope_.data()) -
-                                 dot(k_.means.data() + c * free, surplus_.data(), free) +
-                                 t.ridge * end;
+                double g = p_.columns.score(j, slope_.data()) + t.ridge * end;
+                for (Index q = 0; q < free; ++q) g -= at(k_.means, c * free + q) * at(surplus_, q);
                 const double there = h * end - g;
                 double to = std::max(std::fabs(there) - price, 0.0) / h;
                 if (there < 0.0) to = p_.is_signed ? -to : 0.0;
                 const double change = to - end;
                 if (change == 0.0) continue;
                 p_.columns.shift(j, change, k_.damped.data(), slope_.data());
-                add_multiple(surplus_.data(), change, crossed_.data() + c * free, free);
+                for (Index q = 0; q < free; ++q)
+                    at(surplus_, q) += change * at(crossed_, c * free + q);
                 end = to;
                 largest = std::max(largest, std::fabs(change) * h / price);
             }
