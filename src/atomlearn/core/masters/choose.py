@@ -10,10 +10,11 @@ import math
 from atomlearn.core import masters
 from atomlearn.core.interfaces import Array
 from atomlearn.core.interfaces.loss import is_quadratic
+from atomlearn.core.masters.kernel_columns import reads
 from atomlearn.core.masters.master import Master, Refit, block_of
 from atomlearn.core.masters.newton import SemismoothNewton
 from atomlearn.core.masters.quadratic_descent import QuadraticDescent, can_descend
-from atomlearn.core.masters.sequential_qp import SequentialQP, group_prices_of, prices_of, reads
+from atomlearn.core.masters.sequential_qp import SequentialQP, group_prices_of, prices_of
 from atomlearn.core.masters.tuning import TUNING
 from atomlearn.core.problem.problem import Problem, negligible_objective
 

@@ -25,8 +25,9 @@ from atomlearn.core.interfaces.certificate import Certificate, Status
 from atomlearn.core.interfaces.loss import is_quadratic
 from atomlearn.core.interfaces.scores import ArrayScores
 from atomlearn.core.losses.around import bare_loss, loss_of_rows
+from atomlearn.core.masters.kernel_columns import reads
 from atomlearn.core.masters.pattern_newton import pattern_of
-from atomlearn.core.masters.sequential_qp import reads, solved_at
+from atomlearn.core.masters.sequential_qp import solved_at
 from atomlearn.core.masters.sign_pivoting import l1_quadratic
 from atomlearn.core.norms.groups import l1_weights
 from atomlearn.core.paths.pool import Point, Pool
