@@ -81,7 +81,9 @@ class PathProblem:
     def small(self) -> PathProblem:
         """Return the same path of few rows and columns: it loads and compiles what is needed."""
         p = 40 if self.p > self.n else min(self.p, 20)
-        return replace(self, n=30 if p == 40 else 60, p=p, n_alphas=10, ratio=0.1, n_true=3)
+        density = 0.3 if self.density else 0.0
+        n = 30 if p == 40 else 60
+        return replace(self, n=n, p=p, n_alphas=10, ratio=0.1, n_true=3, density=density)
 
     def data(self) -> Data:
         """Return the data, the same in every process."""
