@@ -1,4 +1,4 @@
-"""Processor seconds of whole paths to 1e-3, 1e-6 and 1e-9, ours against eight packages.
+"""Processor seconds of whole paths to 1e-3, 1e-6 and 1e-9, ours against seven packages.
 
 Each solver has a process of its own, one thread, the data and the alphas. After a small path of the
 same kind (imports, compilation) it runs over its tolerances, from loose to tight, with medians of

@@ -15,7 +15,7 @@ COUNT = 240
 
 
 def _data(rng, loss, chained):
-    """Return X (400, 240) with two to six entries a column, y, and the largest useful level."""
+    """Return a sparse X (400, 240) and y."""
     X = sp.random_array((400, COUNT), density=0.01, rng=rng, format="csc")
     X.data[:] = rng.uniform(0.5, 2.0, X.nnz)
     if chained:  # adjacent columns are nearly alike: many sweeps, so that a Hessian takes over

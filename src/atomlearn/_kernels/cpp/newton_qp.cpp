@@ -49,7 +49,7 @@ constexpr double kExact = 1e-12;
 constexpr int kMostRounds = 20, kFewTrials = 6;
 // Solutions with the factor at hand that a minimum by signs takes.
 constexpr double kSolutions = 2.0;
-// A step over the samples leaves this share of what the slopes are off, as the model is off too.
+// A step over the samples reduces the error of the slopes to this share: that of the model remains.
 constexpr double kShareOff = 0.1;
 // A model that promises so many times the objective lacks curvature.
 constexpr double kAbsurd = 100.0;
@@ -811,8 +811,8 @@ class Fit {
         settle(p, before);
     }
 
-    // Whether the step is worth a search, and what it lacks if not; `before` it the last one
-    // promised so much.
+    // Decides whether the step is searched along, whether it is the last one, and whether the next
+    // one needs a new Hessian. `before` is what the step before promised.
     void settle(Point& p, double before) {
         p.last = !(p.promised < -kAtRest * p.value);
         p.move.clear();
@@ -933,8 +933,8 @@ class Fit {
         return std::isfinite(bound) ? bound * p_.columns.square(j, p_.loss.weight.data()) : 0.0;
     }
 
-    // Sweeps until no slope was off by more than `least` of its price; false if their work, since
-    // the level began, exceeds `most` before.
+    // Sweeps until no slope is off by more than `least` of its price. False if the sweeps of this
+    // level take more than `most` operations, or too long.
     bool sweep(Point& p, double least, double most) {
         const Terms& t = p.terms;
         const Index size = static_cast<Index>(k_.chosen.size()), free = p_.free;
