@@ -64,9 +64,11 @@ def newton_qp(
     ``terms`` and calls, as long as steps with it lower the objective enough. No duality gap is
     computed: the caller must certify the result. Models have at most 10,000 columns.
 
-    If the columns are sparse, and enough of them are in use, coordinate descent over the samples
-    minimizes the model instead: a sweep over the columns reads each entry twice, and no Hessian is
-    formed. This is chosen level by level, by counts of operations.
+    If the columns are sparse, and enough of them are in use, no Hessian is formed. Coordinate
+    descent, which keeps the predictions, chooses the columns in use, and conjugate gradients
+    minimize the model over them; each sweep or iteration reads every entry twice. A problem starts
+    at the linear extrapolation of the two solutions before it, if that lowers the objective. This
+    is chosen problem by problem, by counts of operations.
 
     Parameters
     ----------

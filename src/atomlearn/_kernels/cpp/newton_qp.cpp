@@ -8,6 +8,10 @@
 // once, so that their slopes and moves take one reading of the columns. No certificate is formed:
 // the caller prices the points. [Lee, Sun, Saunders 2014; Yuan, Ho, Lin 2012, for the models of few
 // columns]
+//
+// Where sparse columns make a Hessian dearer than products with it, none is formed: sweeps of
+// coordinate descent over the samples choose the columns in use, conjugate gradients solve for
+// them, and a level starts on the line through the ends of the two levels before.
 #include <nanobind/stl/tuple.h>
 
 #include <atomic>
@@ -51,6 +55,8 @@ constexpr int kMostRounds = 20, kFewTrials = 6;
 constexpr double kSolutions = 2.0;
 // A step over the samples reduces the error of the slopes to this share: that of the model remains.
 constexpr double kShareOff = 0.1;
+// Conjugate gradients for the columns in use end at this share of that error.
+constexpr double kShareLeft = 0.3;
 // A model that promises so many times the objective lacks curvature.
 constexpr double kAbsurd = 100.0;
 // Operations for an entry of a sparse column in a sweep, which reads and writes scattered numbers.
@@ -310,6 +316,7 @@ class Fit {
         for (Index more = 0; more < most && begun < p_.levels; ++more) {
             if (static_cast<Index>(points_.size()) >= kVectorLanes) break;
             auto p = std::make_shared<Point>();
+            earlier_ = std::exchange(last_, newest_);
             newest_ = p;
             points_.push_back(p);
             p->number = begun;
@@ -325,12 +332,47 @@ class Fit {
                 set_out(*p);
             }
             p->value += penalty(p->terms, p->w.data());
+            if (samples && earlier_) extrapolate(*p, *earlier_);
             p->done = !std::isfinite(p->value);
             p->slope.resize(as_size(n_));
             p->scores.resize(as_size(p_.count));
             p->surplus.resize(as_size(p_.free));
         }
         return begun;
+    }
+
+    // Moves the start of a level, the end of the one before, as far along the line from the end
+    // of the level before that as the levels lie apart, if the objective falls. A weight whose
+    // sign would change is 0.
+    void extrapolate(Point& p, const Point& earlier) {
+        const double level = p_.terms[p.number - 1].level;
+        const double share = (p.terms.level - level) / (level - earlier.terms.level);
+        if (!(share > 0.0)) return;
+        reached_.assign(as_size(p_.count), 0.0);
+        std::vector<Index> cut;
+        std::vector<double> changes;
+        for (Index j = 0; j < p_.count; ++j) {
+            const double now = at(p.w, j), to = now + share * (now - at(earlier.w, j));
+            if (to * now > 0.0) {
+                at(reached_, j) = to;
+            } else if (to != 0.0) {
+                cut.push_back(j);
+                changes.push_back(-to);
+            }
+        }
+        std::vector<double> b(p.b);
+        for (Index q = 0; q < p_.free; ++q) at(b, q) += share * (at(b, q) - at(earlier.b, q));
+        for (Index i = 0; i < n_; ++i)
+            at(trial_, i) = at(p.linear, i) + share * (at(p.linear, i) - at(earlier.linear, i));
+        double* linear = trial_.data();
+        p_.columns.add(cut, changes.data(), 1, &linear);
+        const double value = p_.loss.value(linear) + penalty(p.terms, reached_.data());
+        if (!(value < p.value)) return;
+        p.w.swap(reached_);
+        p.b.swap(b);
+        p.linear.swap(trial_);
+        p.value = value;
+        p.sloped = false;
     }
 
     void set_out(Point& p) {
@@ -909,7 +951,8 @@ class Fit {
         p.end = p.start;
         slope_ = p.slope;
         surplus_ = p.surplus;
-        const double most = work_of_hessian(static_cast<double>(size));
+        const double all = static_cast<double>(size);
+        const double most = work_of_hessian(all) / work_of_sweep(all);
         bool settled = sweep(p, std::max(kShareOff * off, 0.5 * enough / p.value), most);
         p.promised = promise(p, size);
         if (settled && !(p.promised < -kAtRest * p.value)) {
@@ -919,6 +962,7 @@ class Fit {
         settle(p, before);
         k_.sweeps = std::max(0.5 * k_.sweeps, swept_);
         turned_ = !settled;
+        if (turned_) p.last = p.done = false;
     }
 
     // By which share of its price the slope of a column in use is off.
@@ -933,24 +977,20 @@ class Fit {
         return std::isfinite(bound) ? bound * p_.columns.square(j, p_.loss.weight.data()) : 0.0;
     }
 
-    // Sweeps until no slope is off by more than `least` of its price. False if the sweeps of this
-    // level take more than `most` operations, or too long.
+    // Sweeps until no slope is off by more than `least` of its price; between two sweeps, the
+    // columns in use go to their minimum. False if that takes more than `most` sweeps at this
+    // level, or too long.
     bool sweep(Point& p, double least, double most) {
         const Terms& t = p.terms;
         const Index size = static_cast<Index>(k_.chosen.size()), free = p_.free;
-        const double each = work_of_sweep(static_cast<double>(size));
-        bool whole = true;
         do {
-            double largest = 0.0, used = 0.0;
+            double largest = 0.0;
             for (Index c = 0; c < size; ++c) {
                 const Index j = k_.chosen[as_size(c)];
                 double& end = at(p.end, c);
                 const double h = at(squares_, c) + t.ridge, price = t.level * at(price_, c);
-                if ((!whole && end == 0.0) || !(h > 0.0)) continue;
-                used += 1.0;
-                double g = p_.columns.score(j, slope_.data()) + t.ridge * end;
-                for (Index q = 0; q < free; ++q) g -= at(k_.means, c * free + q) * at(surplus_, q);
-                const double there = h * end - g;
+                if (!(h > 0.0)) continue;
+                const double there = h * end - model_slope(p, c);
                 double to = std::max(std::fabs(there) - price, 0.0) / h;
                 if (there < 0.0) to = p_.is_signed ? -to : 0.0;
                 const double change = to - end;
@@ -961,11 +1001,113 @@ class Fit {
                 end = to;
                 largest = std::max(largest, std::fabs(change) * h / price);
             }
-            swept_ += used / static_cast<double>(std::max<Index>(size, 1));
-            if (whole && largest <= least) return true;
-            whole = largest <= least;
-        } while (swept_ * each <= most && spent() < limits_.seconds);
+            swept_ += 1.0;
+            if (largest <= least) return true;
+            solve_for_used(p, least, most);
+        } while (may_sweep(most));
         return false;
+    }
+
+    bool may_sweep(double most) const { return swept_ <= most && spent() < limits_.seconds; }
+
+    // The slope of the model and its ridge along chosen column c.
+    double model_slope(const Point& p, Index c) const {
+        const Index free = p_.free;
+        double g =
+            p_.columns.score(k_.chosen[as_size(c)], slope_.data()) + p.terms.ridge * at(p.end, c);
+        for (Index q = 0; q < free; ++q) g -= at(k_.means, c * free + q) * at(surplus_, q);
+        return g;
+    }
+
+    // The columns in use, and their system of equations at the signs that they have. `moved` is
+    // what `change` does to the slopes over the samples.
+    struct InUse {
+        std::vector<Index> places, columns;  // among the chosen ones; among all
+        std::vector<double> slopes, squares, prices, change, moved;
+    };
+
+    // Moves the columns in use towards their minimum at the signs that they have. A column whose
+    // sign would change ends at 0. A step that raises the model is not made.
+    void solve_for_used(Point& p, double least, double most) {
+        const Terms& t = p.terms;
+        InUse u;
+        for (Index c = 0; c < static_cast<Index>(k_.chosen.size()); ++c) {
+            const double end = at(p.end, c), square = at(squares_, c) + t.ridge;
+            if (end == 0.0 || !(square > 0.0)) continue;
+            const double price = t.level * at(price_, c);
+            u.places.push_back(c);
+            u.columns.push_back(k_.chosen[as_size(c)]);
+            u.squares.push_back(square);
+            u.prices.push_back(price);
+            u.slopes.push_back(model_slope(p, c) + std::copysign(price, end));
+        }
+        const Index count = static_cast<Index>(u.places.size());
+        conjugate_gradients(u, t.ridge, kShareLeft * least, most);
+        double lower = 0.0, bend = 0.0;
+        for (Index i = 0; i < count; ++i) {
+            const double end = at(p.end, u.places[as_size(i)]), to = end + at(u.change, i);
+            if (!(to * end > 0.0)) {
+                p_.columns.shift(u.columns[as_size(i)], -to, k_.damped.data(), u.moved.data());
+                at(u.change, i) = -end;
+            }
+            lower -= at(u.slopes, i) * at(u.change, i);
+            bend += t.ridge * at(u.change, i) * at(u.change, i);
+        }
+        take_off_free(u.moved);
+        for (Index i = 0; i < n_; ++i)
+            if (at(k_.damped, i) > 0.0) bend += at(u.moved, i) * at(u.moved, i) / at(k_.damped, i);
+        if (!(lower > 0.5 * bend)) return;
+        for (Index i = 0; i < count; ++i) at(p.end, u.places[as_size(i)]) += at(u.change, i);
+        add_multiple(slope_.data(), 1.0, u.moved.data(), n_);
+    }
+
+    // Solves for the change that makes the slopes 0, to `least` of the prices and in as much as
+    // `most` sweeps, with each column scaled by its square.
+    void conjugate_gradients(InUse& u, double ridge, double least, double most) {
+        const Index count = static_cast<Index>(u.places.size());
+        u.change.assign(as_size(count), 0.0);
+        u.moved.assign(as_size(n_), 0.0);
+        std::vector<double> left(u.slopes), way(as_size(count)), turn(way), moved(as_size(n_));
+        double rest = 0.0, before = kInfinity;
+        for (Index turns = 0; turns < count && may_sweep(most); ++turns) {
+            double off = 0.0;
+            rest = 0.0;
+            for (Index i = 0; i < count; ++i) {
+                off = std::max(off, std::fabs(at(left, i)) / at(u.prices, i));
+                rest += at(left, i) * at(left, i) / at(u.squares, i);
+            }
+            if (off <= least) return;
+            for (Index i = 0; i < count; ++i)
+                at(way, i) = rest / before * at(way, i) - at(left, i) / at(u.squares, i);
+            std::fill(moved.begin(), moved.end(), 0.0);
+            double* to = moved.data();
+            p_.columns.add(u.columns, way.data(), 1, &to);
+            for (Index i = 0; i < n_; ++i) at(moved, i) *= at(k_.damped, i);
+            take_off_free(moved);
+            double bend = 0.0;
+            for (Index i = 0; i < count; ++i) {
+                const Index j = u.columns[as_size(i)];
+                at(turn, i) = p_.columns.score(j, moved.data()) + ridge * at(way, i);
+                bend += at(turn, i) * at(way, i);
+            }
+            swept_ += static_cast<double>(count) / static_cast<double>(k_.chosen.size());
+            if (!(bend > 0.0)) return;
+            const double length = rest / bend;
+            add_multiple(u.change.data(), length, way.data(), count);
+            add_multiple(u.moved.data(), length, moved.data(), n_);
+            add_multiple(left.data(), length, turn.data(), count);
+            before = rest;
+        }
+    }
+
+    // y -= D Q (Q'DQ)^-1 Q'y.
+    void take_off_free(std::vector<double>& y) {
+        std::vector<double> shares(as_size(p_.free));
+        for (Index q = 0; q < p_.free; ++q) at(shares, q) = dot(p_.basis + q * n_, y.data(), n_);
+        if (p_.free > 0) blas::cholesky_solve(p_.free, k_.inner.data(), p_.free, shares.data());
+        for (Index q = 0; q < p_.free; ++q)
+            for (Index i = 0; i < n_; ++i)
+                at(y, i) -= at(k_.damped, i) * p_.basis[q * n_ + i] * at(shares, q);
     }
 
     static bool is_plain(const Terms& t) {
@@ -1394,7 +1536,7 @@ class Fit {
     // The group of each column, and where groups begin among the chosen columns.
     std::vector<Index> of_, cuts_;
     std::vector<std::shared_ptr<Point>> points_;
-    std::shared_ptr<Point> newest_;
+    std::shared_ptr<Point> newest_, last_, earlier_;
     const Point* refresh_ = nullptr;
     Index steps_ = 0;
     double work_of_model_ = 0.0;  // of the last one, by coordinates
