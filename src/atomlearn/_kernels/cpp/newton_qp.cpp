@@ -57,6 +57,9 @@ constexpr double kSolutions = 2.0;
 constexpr double kShareOff = 0.1;
 // Conjugate gradients for the columns in use end at this share of that error.
 constexpr double kShareLeft = 0.3;
+// After so many turns they end where a sign would change, too: the signs at hand are not the right
+// ones, and the system may be close to singular.
+constexpr Index kSureTurns = 10;
 // A model that promises so many times the objective lacks curvature.
 constexpr double kAbsurd = 100.0;
 // Operations for an entry of a sparse column in a sweep, which reads and writes scattered numbers.
@@ -166,8 +169,9 @@ struct KeptHessian {
     Square gram, factor;
     Index stride = 0, factored = 0;
     double damping = 0.0, ridge = 0.0;
-    double waste = 0.0;    // operations of the steps that a new one would have saved
-    double sweeps = 30.0;  // over the samples, that a level took last
+    double waste = 0.0;  // operations of the steps that a new one would have saved
+    // What a level took last: sweeps over the samples, or new Hessians.
+    double sweeps = 30.0, hessians = 1.0;
 };
 
 struct NewtonLimits {
@@ -238,7 +242,10 @@ class Fit {
                 descend(*points_.front());
             } else {
                 if (!model()) break;
-                for (auto& p : points_) plan(*p);
+                for (auto& p : points_) {
+                    p->move.clear();
+                    if (!alone_ || p == points_.front()) plan(*p);
+                }
             }
             move_all();
             for (auto& p : points_) advance(*p);
@@ -310,7 +317,7 @@ class Fit {
         // Over the samples, a level begins where the one before it ends.
         const bool samples =
             begun < p_.levels && prefers_samples(before ? before->w.data() : weights_);
-        if ((samples || by_samples_) && !points_.empty()) return begun;
+        if ((samples || by_samples_ || alone_) && !points_.empty()) return begun;
         set_mode(samples);
         const Index most = before && !samples ? kBeginning : 1;
         for (Index more = 0; more < most && begun < p_.levels; ++more) {
@@ -402,6 +409,10 @@ class Fit {
             }
             std::copy(p->w.begin(), p->w.end(), weights_ + p->number * p_.count);
             std::copy(p->b.begin(), p->b.end(), shifts_ + p->number * p_.free);
+        }
+        if (!by_samples_ && kept < points_.size()) {
+            const double ended = static_cast<double>(points_.size() - kept);
+            k_.hessians = std::max(1.0, std::exchange(made_, 0.0) / ended);
         }
         points_.resize(kept);
     }
@@ -558,6 +569,7 @@ class Fit {
     const Point* due() {
         if (k_.damped.empty()) return points_.front().get();
         if (is_quadratic()) return refresh_ ? points_.front().get() : nullptr;
+        if (alone_) return points_.front().get();
         const double size = static_cast<double>(k_.chosen.size());
         const double step = work_of_step(size),
                      whole = p_.columns.gram_work(size) +
@@ -585,6 +597,7 @@ class Fit {
         for (auto& p : points_) p->fresh = is_quadratic() || p.get() == around;
         if (around != nullptr) {
             forget();
+            made_ += 1.0;
             k_.waste = 0.0;
             k_.curvature.resize(as_size(n_));
             p_.loss.curve(around->linear.data(), k_.curvature.data());
@@ -881,7 +894,7 @@ class Fit {
             return false;
         double used = 0.0;
         for (Index j = 0; j < p_.count; ++j) used += w[j] != 0.0;
-        return k_.sweeps * work_of_sweep(used) < work_of_hessian(used);
+        return k_.sweeps * work_of_sweep(used) < k_.hessians * work_of_hessian(used);
     }
     double work_of_sweep(double size) const {
         return kScattered * p_.columns.entries() * size / static_cast<double>(p_.count);
@@ -952,7 +965,7 @@ class Fit {
         slope_ = p.slope;
         surplus_ = p.surplus;
         const double all = static_cast<double>(size);
-        const double most = work_of_hessian(all) / work_of_sweep(all);
+        const double most = k_.hessians * work_of_hessian(all) / work_of_sweep(all);
         bool settled = sweep(p, std::max(kShareOff * off, 0.5 * enough / p.value), most);
         p.promised = promise(p, size);
         if (settled && !(p.promised < -kAtRest * p.value)) {
@@ -1023,7 +1036,7 @@ class Fit {
     // what `change` does to the slopes over the samples.
     struct InUse {
         std::vector<Index> places, columns;  // among the chosen ones; among all
-        std::vector<double> slopes, squares, prices, change, moved;
+        std::vector<double> start, slopes, squares, prices, change, moved;
     };
 
     // Moves the columns in use towards their minimum at the signs that they have. A column whose
@@ -1037,6 +1050,7 @@ class Fit {
             const double price = t.level * at(price_, c);
             u.places.push_back(c);
             u.columns.push_back(k_.chosen[as_size(c)]);
+            u.start.push_back(end);
             u.squares.push_back(square);
             u.prices.push_back(price);
             u.slopes.push_back(model_slope(p, c) + std::copysign(price, end));
@@ -1062,7 +1076,7 @@ class Fit {
     }
 
     // Solves for the change that makes the slopes 0, to `least` of the prices and in as much as
-    // `most` sweeps, with each column scaled by its square.
+    // `most` sweeps, with each column scaled by its square; less far where signs would change.
     void conjugate_gradients(InUse& u, double ridge, double least, double most) {
         const Index count = static_cast<Index>(u.places.size());
         u.change.assign(as_size(count), 0.0);
@@ -1095,6 +1109,10 @@ class Fit {
             const double length = rest / bend;
             add_multiple(u.change.data(), length, way.data(), count);
             add_multiple(u.moved.data(), length, moved.data(), n_);
+            bool changed = false;
+            for (Index i = 0; i < count; ++i)
+                changed = changed || !(at(u.start, i) * (at(u.start, i) + at(u.change, i)) > 0.0);
+            if (changed && turns >= kSureTurns) return;
             add_multiple(left.data(), length, turn.data(), count);
             before = rest;
         }
@@ -1476,6 +1494,7 @@ class Fit {
         const bool stuck = length == 0.0 && p.fresh && k_.damping >= 1.0;
         p.done = p.last || stuck || p.idle >= kPatience || p.steps >= limits_.steps;
         if (length < 1.0 || k_.damping > 0.0) refresh_ = &p;
+        alone_ = alone_ || (length < 0.25 && !p.fresh);
         if (length < 0.25 && p.fresh)
             more_damping();
         else if (length == 1.0 && p.fresh)
@@ -1540,6 +1559,9 @@ class Fit {
     const Point* refresh_ = nullptr;
     Index steps_ = 0;
     double work_of_model_ = 0.0;  // of the last one, by coordinates
+    double made_ = 0.0;           // Hessians since a level ended
+    // Whether each step makes a Hessian of its own, as one with an older Hessian was cut short.
+    bool alone_ = false;
     // Whether steps are made over the samples; sweeps of this level; whether they were too many.
     bool by_samples_ = false, turned_ = false;
     double swept_ = 0.0;
